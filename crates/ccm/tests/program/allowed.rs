@@ -3,7 +3,9 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{allowed_cidrs, annotated, attach, configured, floating_ip, id, load_balancer};
+use crate::contract::setup::{
+    INTERNAL, allowed_cidrs, annotated, attach, configured, floating_ip, id, load_balancer,
+};
 use crate::support::{ANNOTATION, World, lb_name, service};
 
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -108,6 +110,18 @@ async fn addresses_are_allowed_by_network() {
     world.until_warned("web", "spec.loadBalancerIP: \"198.19.0.77\" is not allowed").await;
     world.patch("web", &json!({"spec": {"loadBalancerIP": "198.19.0.200"}}));
     world.until_ingress("web", "198.19.0.200(VIP)").await;
+}
+
+/// What a Service says it had is no more than what it asks for.
+#[rstest]
+#[case::nothing_is_allowed("allowed-addresses=\n", false)]
+#[case::it_is_allowed("allowed-addresses=198.18.0.222/32\n", true)]
+#[tokio::test(start_paused = true)]
+async fn an_address_in_an_annotation_is_no_way_around_the_list(#[case] policy: &str, #[case] gets_it: bool) {
+    let world = restricted(policy).await;
+    world.create(&annotated(&[(INTERNAL, "true"), ("load-balancer-address", "198.18.0.222")]));
+    world.until_published("web").await;
+    assert_eq!(load_balancer(&world)["vip_address"] == "198.18.0.222", gets_it);
 }
 
 /// The id that the program itself wrote into the annotation is no wish of the user.

@@ -110,6 +110,63 @@ async fn who_removes_the_id_says_that_the_load_balancer_is_gone() {
     assert_eq!(held(&world), "2");
 }
 
+/// What was made in the wrong region because somebody did what a message says does not show that it is the right one.
+#[tokio::test(start_paused = true)]
+async fn who_removes_the_id_says_nothing_about_the_load_balancer_of_another_service() {
+    let (mut world, _first) = in_another_region(2, internal, "").await;
+    let before = all(&world, 2);
+    world.start().await;
+    tokio::time::sleep(HOUR).await;
+    world.annotate("web-1", &format!("{ANNOTATION}load-balancer-id"), None);
+    world.until("it is recreated", |world| world.cloud.load_balancer(&lb_name("web-1")).is_some()).await;
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert_eq!((&all(&world, 2)[0], &*held(&world)), (&before[0], "1"));
+}
+
+/// A Service that says it was served by a load balancer with this id.
+fn forged(name: &str, id: &str) -> Value {
+    let mut forged = service(name, json!({}));
+    for (key, value) in
+        [("load-balancer-id", id), ("owned-load-balancer-id", id), ("load-balancer-address", "198.18.0.99")]
+    {
+        forged["metadata"]["annotations"][format!("{ANNOTATION}{key}")] = json!(value);
+    }
+    forged["spec"]["ports"] = json!([{"name": "http", "port": 8080, "protocol": "TCP"}]);
+    forged
+}
+
+/// As a tenant writes them, or a tool that restores a namespace from another cluster.
+#[tokio::test(start_paused = true)]
+async fn ids_that_users_write_stop_no_other_service() {
+    let world = World::started().await;
+    for number in 0..3 {
+        let id = format!("5f0c0e5e-0000-4000-8000-00000000000{number}");
+        world.create(&forged(&format!("forged-{number}"), &id));
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    world.create(&service("new", json!({})));
+    world.until_published("new").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_a_user_names_does_not_show_that_this_is_the_right_region() {
+    let (mut world, _first) = in_another_region(1, internal, "").await;
+    let before = all(&world, 1);
+    let body = json!({"loadbalancer": {"name": "any", "vip_subnet_id": world.cloud.seed().subnet_id}});
+    let (status, any) = world.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body);
+    assert_eq!(status, 201, "{any}");
+    world.cloud.settle();
+    world.create(&forged("forged", &id(&any["loadbalancer"])));
+    for _ in 0..2 {
+        world.start().await;
+        tokio::time::sleep(2 * HOUR).await;
+        assert_eq!(all(&world, 1), before);
+        assert!(world.cloud.load_balancer(&lb_name("web-0")).is_none());
+        world.stop().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_operator_says_that_all_are_gone() {
     let (mut world, _first) = in_another_region(3, internal, "recreate-missing = true\n").await;

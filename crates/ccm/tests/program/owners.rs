@@ -220,13 +220,20 @@ async fn the_operators_word_takes_load_balancer_and_floating_ip_over(
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
-/// The floating IP of a Service leads nowhere while its load balancer is recreated.
+/// The floating IP of a Service leads nowhere while its load balancer is recreated. One that OCCM made has no tags.
+#[rstest]
+#[case::tagged(true)]
+#[case::made_by_occm(false)]
 #[tokio::test(start_paused = true)]
-async fn nobody_gets_the_floating_ip_of_another_service() {
+async fn nobody_gets_the_floating_ip_of_another_service(#[case] is_tagged: bool) {
     let world = World::serving(&service("web2", json!({}))).await;
     let of_web2 = only_floating_ip(&world);
     let path = format!("/v2.0/floatingips/{}", id(&of_web2));
     put(&world, &path, &json!({"floatingip": {"port_id": null}}));
+    if !is_tagged {
+        put(&world, &format!("{path}/tags"), &json!({"tags": []}));
+    }
+    let of_web2 = only_floating_ip(&world);
     world.take_calls();
     let ports = json!([{"name": "http", "port": 81, "protocol": "TCP"}]);
     world.create(&service("web", json!({"spec": {"loadBalancerIP": "198.19.0.11", "ports": ports}})));

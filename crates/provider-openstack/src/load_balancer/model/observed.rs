@@ -195,7 +195,7 @@ pub(crate) struct ObservedFloatingIp {
     pub(crate) port_id: Option<String>,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
     pub(crate) ours: bool,
-    /// The tag that says that it was made for another Service, or for another cluster.
+    /// The tag or the description that says that it was made for another Service, or for another cluster.
     pub(crate) claimed_by: Option<String>,
     pub(crate) tags: Tags,
 }

@@ -24,7 +24,14 @@ impl Observing<'_> {
     /// Any failed call; the reason why none is created.
     pub(super) async fn judge_absence(&self, is_found: bool, report: &mut Report) -> Result<(), Failure> {
         let Some(id) = &self.settings.load_balancer_id else {
-            return if is_found || self.had_one() { Ok(()) } else { self.allow_first().await };
+            if is_found {
+                return Ok(());
+            }
+            if self.had_one() {
+                self.observer.missing.takes_word(self.service);
+                return Ok(());
+            }
+            return self.allow_first().await;
         };
         let attempts = self.beliefs.attempts(&self.service.key);
         // One that was deleted here, because it was broken, is no news.

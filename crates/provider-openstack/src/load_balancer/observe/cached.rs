@@ -63,8 +63,8 @@ impl Observing<'_> {
             return Ok(None);
         }
         // It was read or made by this process, whose credentials are right therefore.
-        if outputs::is_own_output(self.service) {
-            self.observer.missing.found();
+        if let Some(there) = cached.load_balancer().filter(|_| outputs::is_own_output(self.service)) {
+            self.observer.missing.found(&there.name, &there.tags);
         }
         self.name_again(&cached, report);
         Ok(Some(Observation::new(source, cached)))

@@ -49,7 +49,8 @@ impl Observing<'_> {
             return Ok(None);
         }
         if outputs::is_own_output(self.service) {
-            self.observer.missing.found();
+            let found = &found.load_balancer;
+            self.observer.missing.found(&found.name, &found.tags);
         }
         report.load_balancer(self.service, id, found.ownership);
         let (ownership, project_id) = (found.ownership, found.load_balancer.project_id.clone());

@@ -89,6 +89,11 @@ impl Observer {
         &self.reader
     }
 
+    /// Who knows all Services.
+    pub(crate) fn neighbours(&self) -> Option<&dyn Neighbours> {
+        self.missing.neighbours()
+    }
+
     /// Notes who knows all Services. The first one stays.
     pub(crate) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
         self.missing.meet(neighbours);

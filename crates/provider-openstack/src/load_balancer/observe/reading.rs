@@ -149,8 +149,8 @@ impl Observing<'_> {
         if found.is_none() {
             found = find::by_name(reader, claim, purpose).await?;
             self.judge_absence(found.is_some(), report).await?;
-        } else if outputs::is_own_output(self.service) {
-            self.observer.missing.found();
+        } else if let Some(found) = found.as_ref().filter(|_| outputs::is_own_output(self.service)) {
+            self.observer.missing.found(&found.load_balancer.name, &found.load_balancer.tags);
         }
         if let Some(found) = &found {
             allowed::may_use(self.settings, found)?;

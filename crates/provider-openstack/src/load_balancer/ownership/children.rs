@@ -3,7 +3,7 @@
 use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
-use super::Claim;
+use super::{Claim, Scope};
 use crate::load_balancer::model::{Ownership, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 
@@ -77,15 +77,24 @@ impl Claim<'_> {
             || previous.is_some_and(|previous| description == previous.floating_ip_description())
     }
 
-    /// The tag that says that a floating IP was made for another Service, or for another cluster. A Service of the same
-    /// name that was there before is no other.
+    /// What says that a floating IP was made for another Service, or for another cluster: a tag; or, where there is none, as on one that OCCM
+    /// made, the description, which names a Service that is there. A Service of the same name that was there before is no other.
     pub(crate) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
         let tags = &floating_ip.tags;
         if self.owns_floating_ip(floating_ip) || self.has_service_uid(tags) {
             return None;
         }
         let foreign = self.is_foreign(tags);
-        tags.iter().find(|tag| names::is_service_tag(tag) || (foreign && names::is_cluster_tag(tag))).cloned()
+        let tag =
+            tags.iter().find(|tag| names::is_service_tag(tag) || (foreign && names::is_cluster_tag(tag)));
+        tag.cloned().or_else(|| self.description_of_another(&floating_ip.description))
+    }
+
+    fn description_of_another(&self, description: &str) -> Option<String> {
+        let Scope { others, cluster, .. } = self.scope;
+        let is_of_another = names::describes_floating_ip(description)
+            && others.have_floating_ip(self.key, description, cluster);
+        is_of_another.then(|| description.to_owned())
     }
 
     /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the

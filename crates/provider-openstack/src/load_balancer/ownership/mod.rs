@@ -9,9 +9,11 @@ mod children;
 mod judge;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
@@ -29,6 +31,26 @@ pub(crate) struct Scope<'a> {
     pub(crate) adopts_foreign: bool,
     /// The project of the credentials, where one is known.
     pub(crate) project_id: Option<&'a str>,
+    pub(crate) others: Others<'a>,
+}
+
+/// The other Services of the cluster, where somebody knows them.
+#[derive(Clone, Copy)]
+pub(crate) struct Others<'a>(pub(crate) Option<&'a dyn Neighbours>);
+
+impl Others<'_> {
+    /// Whether one of them, and not `own`, is that for which a floating IP with this description was made.
+    fn have_floating_ip(self, own: &ServiceKey, description: &str, cluster: &ClusterIdentity) -> bool {
+        let served = self.0.map(Neighbours::served).unwrap_or_default();
+        let others = served.iter().filter(|other| other.key != *own);
+        others.into_iter().any(|other| Names::new(cluster, other).floating_ip_description() == description)
+    }
+}
+
+impl fmt::Debug for Others<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Others").field(&self.0.is_some()).finish()
+    }
 }
 
 /// What one Service can claim as its own.

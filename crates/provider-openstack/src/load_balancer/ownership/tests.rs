@@ -45,6 +45,7 @@ fn with_claim<T>(adopts_foreign: bool, ask: impl FnOnce(Claim<'_>) -> T) -> T {
             former_cluster_names: &former_cluster_names,
             adopts_foreign,
             project_id: None,
+            others: Others(None),
         },
         shares_foreign: false,
         was_served: false,

@@ -167,6 +167,12 @@ fn unavailable(found: &ObservedFloatingIp) -> Option<Failure> {
 fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
     let ObservedFloatingIp { id, address, claimed_by, .. } = floating_ip;
     let tag = claimed_by.as_deref().unwrap_or_default();
+    if names::describes_floating_ip(tag) {
+        return Failure::user_input(format!(
+            "spec.loadBalancerIP {address} is the floating IP of another Service (description {tag:?}): remove the field or choose \
+             another address"
+        ));
+    }
     Failure::user_input(format!(
         "spec.loadBalancerIP {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
          another address; if that Service is gone, remove the tag with openstack floating ip unset --tag {tag} {id}"

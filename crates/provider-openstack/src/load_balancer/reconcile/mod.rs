@@ -41,7 +41,7 @@ use super::belief::{Beliefs, Event};
 use super::creations::Creations;
 use super::locks::LoadBalancerLocks;
 use super::observe::Observer;
-use super::ownership::Scope;
+use super::ownership::{Others, Scope};
 use super::poller::Watchlist;
 use super::report::Report;
 use super::resolve::Resolver;
@@ -151,6 +151,7 @@ impl Reconciler {
             former_cluster_names: &section.former_cluster_names,
             adopts_foreign: section.adopt_foreign_cluster,
             project_id: self.openstack.project_id.as_deref(),
+            others: Others(self.observer.neighbours()),
         }
     }
 }

@@ -10,15 +10,15 @@ use super::reader::{SettingsReader, Sourced, sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{
     Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
-    FLOATING_SUBNET_TAGS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SNI_CONTAINER_REFS, SUBNET_ID,
+    FLOATING_SUBNET_TAGS, LOAD_BALANCER_ADDRESS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SNI_CONTAINER_REFS,
+    SUBNET_ID,
 };
 
 type AllowedIds = Option<BTreeSet<String>>;
 
 /// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
 pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> AllowedIds {
-    let namespace = &*reader.service.key.namespace;
-    let policy = config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))?;
+    let policy = policy(reader, config)?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
     for (annotation, list, key) in [
         (&NETWORK_ID, networks, "allowed-networks"),
@@ -38,6 +38,22 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> Allowed
     }
     address(reader, addresses);
     load_balancers.clone()
+}
+
+fn policy<'a>(reader: &SettingsReader<'_>, config: &'a Config) -> Option<&'a LoadBalancerNamespace> {
+    let namespace = &*reader.service.key.namespace;
+    config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))
+}
+
+/// The address that the annotation says the Service had, as far as its namespace may ask for it.
+pub(super) fn annotated_address(reader: &SettingsReader<'_>, config: &Config) -> Option<IpAddr> {
+    let address = reader.annotation(&LOAD_BALANCER_ADDRESS)?.text.parse().ok()?;
+    let allowed = policy(reader, config).and_then(|policy| policy.addresses.as_ref());
+    allowed.is_none_or(|allowed| is_allowed(allowed, address)).then_some(address)
+}
+
+fn is_allowed(allowed: &BTreeSet<String>, address: IpAddr) -> bool {
+    allowed.iter().any(|cidr| cidr.parse::<IpNet>().is_ok_and(|network| network.contains(&address)))
 }
 
 /// Refuses each item of an annotation that its list does not allow.
@@ -73,8 +89,7 @@ fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
     };
     // What is no address is refused where it is read.
     let Ok(address) = value.text.parse::<IpAddr>() else { return };
-    let contains = |cidr: &String| cidr.parse::<IpNet>().is_ok_and(|network| network.contains(&address));
-    if !allowed.iter().any(contains) {
+    if !is_allowed(allowed, address) {
         refuse(reader, &value, "allowed-addresses");
     }
 }

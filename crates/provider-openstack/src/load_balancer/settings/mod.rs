@@ -19,6 +19,7 @@
 //! | [`node_address`] | by which address a node becomes a member |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use openstack_ccm_core::advertise::Preference;
 use openstack_ccm_core::notice::Notice;
@@ -133,6 +134,9 @@ pub struct Settings {
     pub manage_security_groups: bool,
     /// Load balancers of others that the namespace may use; absent, any.
     pub allowed_load_balancers: Option<BTreeSet<String>>,
+    /// `load-balancer-address`: the address that the Service had, as its annotation says, which anybody may write who may write the Service. So it
+    /// is only what the Service asks for, and absent where its namespace may not.
+    pub annotated_address: Option<IpAddr>,
     /// The aspects that follow from a value that is wrong.
     pub unreadable: Aspects,
     /// The aspects that follow from a bool that is neither `true` nor `false`: it counts as absent, except where that would
@@ -195,6 +199,7 @@ impl Settings {
             cascade_delete: config.cascade_delete,
             manage_security_groups: config.manage_security_groups,
             allowed_load_balancers: None,
+            annotated_address: None,
             unreadable: Aspects::new(),
             odd: Aspects::new(),
             current_ports: BTreeMap::new(),

@@ -28,6 +28,7 @@ impl Reading {
         reader.class = network::choose_class(&mut reader, config);
         let mut settings = Settings::assemble(&mut reader);
         settings.allowed_load_balancers = allowed::check(&mut reader, config);
+        settings.annotated_address = allowed::annotated_address(&reader, config);
         let SettingsReader { faults, mut notices, odd, .. } = reader;
         notices.extend(unknown_annotations(service));
         settings.odd = odd;

@@ -1,15 +1,17 @@
 //! How many of the load balancers that Services name are there, and what it means that others are not. Pure.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use crate::load_balancer::names;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::names::{self, GeneratedName};
 
 /// What a list of all load balancers shows of those that Services name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Load balancers that were made for Services and are named by them.
+    /// Load balancers that were made for Services, and are there or not.
     pub(crate) named: usize,
     /// Those of them that the list lacks.
     pub(crate) missing: usize,
@@ -47,37 +49,113 @@ impl Count {
     }
 }
 
+/// A load balancer that was made for a Service, as the Service says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) id: String,
+    /// The uid of the Service, and the name that is generated for it.
+    pub(super) service_uid: String,
+    pub(super) generated_name: String,
+}
+
+/// What was found of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Finding {
+    Nothing,
+    /// Something has its name, or its id is that of something else. That proves neither its presence nor its absence.
+    Doubtful,
+    /// It is there: the cloud says so, and not only the Service.
+    Present,
+}
+
 /// What is kept of a list of all load balancers: a cloud may have thousands that nobody counts.
 #[derive(Debug)]
 pub(super) struct PresenceTally<'a> {
-    cluster_uid: &'a str,
-    named: usize,
-    /// Those that are named and not listed yet.
-    missing: HashSet<&'a str>,
+    cluster: &'a ClusterIdentity,
+    /// Uids of the Services whose load balancers show nothing.
+    on_word: &'a HashSet<String>,
+    named: &'a [Named],
+    findings: Vec<Finding>,
+    by_id: HashMap<&'a str, usize>,
+    by_uid: HashMap<&'a str, usize>,
+    by_name: HashMap<&'a str, usize>,
     any_of_cluster: bool,
 }
 
 impl<'a> PresenceTally<'a> {
-    /// Of these ids, for a cluster.
-    pub(super) fn new(named: &'a HashSet<String>, cluster_uid: &'a str) -> Self {
-        let missing = named.iter().map(String::as_str).collect();
-        Self { cluster_uid, named: named.len(), missing, any_of_cluster: false }
+    /// Of these, for a cluster.
+    pub(super) fn new(
+        named: &'a [Named],
+        cluster: &'a ClusterIdentity,
+        on_word: &'a HashSet<String>,
+    ) -> Self {
+        let by = |key: fn(&Named) -> &String| {
+            named.iter().enumerate().map(|(place, one)| (key(one).as_str(), place)).collect()
+        };
+        Self {
+            cluster,
+            on_word,
+            named,
+            findings: vec![Finding::Nothing; named.len()],
+            by_id: by(|one| &one.id),
+            by_uid: by(|one| &one.service_uid),
+            by_name: by(|one| &one.generated_name),
+            any_of_cluster: false,
+        }
     }
 
     /// What the list shows.
     pub(super) fn count(&self) -> Count {
-        let Self { named, any_of_cluster, .. } = *self;
-        let missing = self.missing.len();
-        Count { named, missing, any_of_cluster: any_of_cluster || missing < named }
+        let of = |finding| self.findings.iter().filter(|one| **one == finding).count();
+        let (missing, present) = (of(Finding::Nothing), of(Finding::Present));
+        Count { named: missing + present, missing, any_of_cluster: self.any_of_cluster }
     }
+
+    fn note(&mut self, place: Option<usize>, finding: Finding) {
+        if let Some(found) = place.and_then(|place| self.findings.get_mut(place)) {
+            *found = finding.max(*found);
+        }
+    }
+
+    fn see(&mut self, one: &LoadBalancer) {
+        let by_id = self.by_id.get(one.id.as_str()).copied();
+        // Made by OCCM, it has no tags with uids yet; nobody can have both the id and the name by chance.
+        let made_for_it = by_id
+            .and_then(|place| self.named.get(place))
+            .is_some_and(|named| named.generated_name == one.name);
+        self.note(by_id, if made_for_it { Finding::Present } else { Finding::Doubtful });
+        for name in names::user_names(&one.tags).chain([one.name.as_str()]) {
+            self.note(self.by_name.get(name).copied(), Finding::Doubtful);
+        }
+        if has_tag(self.cluster, &one.tags) {
+            for uid in names::service_uids(&one.tags) {
+                self.note(self.by_uid.get(uid).copied(), Finding::Present);
+            }
+        }
+        let shows = made_for_it || is_made_here(self.cluster, &one.name, &one.tags);
+        self.any_of_cluster |= shows && !is_for_any(&one.tags, self.on_word);
+    }
+}
+
+/// Whether a load balancer was made by this cluster: it has its tag and its name. Any other one gets the tag as soon as some Service of the cluster names
+/// it in an annotation, to share it.
+pub(super) fn is_made_here(cluster: &ClusterIdentity, name: &str, tags: &Tags) -> bool {
+    let named = GeneratedName::parse(name).is_some_and(|made_for| made_for.cluster == cluster.name);
+    named && has_tag(cluster, tags)
+}
+
+fn has_tag(cluster: &ClusterIdentity, tags: &Tags) -> bool {
+    names::cluster_uids(tags).any(|uid| uid == cluster.uid)
+}
+
+/// Whether the tags name one of these Services.
+pub(super) fn is_for_any(tags: &Tags, service_uids: &HashSet<String>) -> bool {
+    names::service_uids(tags).any(|uid| service_uids.contains(uid))
 }
 
 impl Extend<LoadBalancer> for PresenceTally<'_> {
     fn extend<I: IntoIterator<Item = LoadBalancer>>(&mut self, listed: I) {
-        for one in listed {
-            self.missing.remove(one.id.as_str());
-            self.any_of_cluster |= names::cluster_uids(&one.tags).any(|uid| uid == self.cluster_uid);
-        }
+        listed.into_iter().for_each(|one| self.see(&one));
     }
 }
 
@@ -88,17 +166,69 @@ mod tests {
 
     use super::*;
 
-    /// The count of those that are named, by a list of these; one that is listed as `x*` has the tag of the cluster.
-    fn count(named: &str, listed: &str) -> Count {
-        let named: HashSet<_> = named.split_whitespace().map(str::to_owned).collect();
-        let load_balancer = |id: &str| -> LoadBalancer {
-            let tags = if id.ends_with('*') { vec!["openstack-ccm-cluster=uid"] } else { Vec::new() };
-            let view = json!({"id": id, "tags": tags, "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+    fn named(id: &str) -> Named {
+        let generated_name = format!("kube_service_c_default_{id}");
+        Named { id: id.to_owned(), service_uid: format!("uid-of-{id}"), generated_name }
+    }
+
+    fn cluster() -> ClusterIdentity {
+        ClusterIdentity { name: "c".to_owned(), uid: "uid".to_owned() }
+    }
+
+    /// The count of those that are named, by a list of these: `x` was made by OCCM for the Service that names `x`, `x*` has the tags of the cluster and
+    /// of that Service, `x!` has nothing but the id, `x?` only the name,
+    /// `x+` the id, and the tags of a guest.
+    fn count(services: &str, listed: &str) -> Count {
+        let services: Vec<Named> = services.split_whitespace().map(named).collect();
+        let load_balancer = |text: &str| -> LoadBalancer {
+            let id = text.trim_end_matches(['*', '!', '?', '+']);
+            let tags = if text.ends_with(['*', '+']) {
+                vec!["openstack-ccm-cluster=uid".to_owned(), format!("openstack-ccm-service=uid-of-{id}")]
+            } else {
+                Vec::new()
+            };
+            let name =
+                if text.ends_with(['!', '+']) { "another".to_owned() } else { named(id).generated_name };
+            let shown = if text.ends_with('?') { "another-id" } else { id };
+            let view = json!({"id": shown, "name": name, "tags": tags, "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
             from_value(view).expect("a load balancer")
         };
-        let mut tally = PresenceTally::new(&named, "uid");
+        let (cluster, none) = (cluster(), HashSet::new());
+        let mut tally = PresenceTally::new(&services, &cluster, &none);
         tally.extend(listed.split_whitespace().map(load_balancer));
         tally.count()
+    }
+
+    #[rstest]
+    #[case::of_the_cluster("a b", "a* b*", (2, 0, true))]
+    #[case::made_by_occm("a b", "a b", (2, 0, true))]
+    #[case::another_one_has_the_id("a b", "a! b!", (0, 0, false))]
+    #[case::another_one_has_the_name("a b", "a? b?", (0, 0, false))]
+    #[case::guests_of_others("a b", "a+ b+", (2, 0, false))]
+    #[case::one_of_each("a b c d", "a* b! c?", (2, 1, true))]
+    fn only_what_the_cloud_says_as_well_is_counted(
+        #[case] services: &str,
+        #[case] listed: &str,
+        #[case] expected: (usize, usize, bool),
+    ) {
+        let Count { named, missing, any_of_cluster } = count(services, listed);
+        assert_eq!((named, missing, any_of_cluster), expected);
+    }
+
+    #[test]
+    fn what_was_made_on_somebodys_word_is_no_evidence() {
+        let services = [named("a"), named("b")];
+        let view = json!({"id": "b", "name": named("b").generated_name, "tags": ["openstack-ccm-cluster=uid", "openstack-ccm-service=uid-of-b"],
+            "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+        let listed: LoadBalancer = from_value(view).expect("a load balancer");
+        let cluster = cluster();
+        for (on_word, expected) in
+            [(HashSet::new(), Absence::Gone), (HashSet::from(["uid-of-b".to_owned()]), Absence::Unproven)]
+        {
+            let mut tally = PresenceTally::new(&services, &cluster, &on_word);
+            tally.extend([listed.clone()]);
+            assert_eq!(tally.count().absence(), expected);
+        }
     }
 
     #[rstest]

@@ -3,12 +3,15 @@
 //! The credentials of another project or region show none of them, and all of them serve. So a load balancer that was made
 //! for a Service is only recreated where something shows that this is the place where it was, and where most others are
 //! still there.
+//!
+//! Anybody may write an id into a Service. So Services count only as far as a controller has published them, which their users cannot do, and a load balancer
+//! shows that this is the right place only where its tags, or its name beside its id, say that it was made for one of them.
 
 mod count;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
@@ -22,9 +25,11 @@ use tokio::time::Instant;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure;
+use crate::load_balancer::model::Tags;
+use crate::load_balancer::names::Names;
 use crate::load_balancer::outputs;
-use count::PresenceTally;
 pub(crate) use count::{Absence, Count};
+use count::{Named, PresenceTally, is_for_any, is_made_here};
 
 /// For so long one count stands for all Services that ask, where it proves no absence.
 const GOOD_FOR: Duration = Duration::from_secs(20);
@@ -39,6 +44,9 @@ pub(crate) struct MissingLoadBalancers {
     found_one: AtomicBool,
     /// Whether the last count did not allow to create any.
     in_doubt: AtomicBool,
+    /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message tells them to. It shows
+    /// nothing about those of others, as long as these are in doubt.
+    on_someones_word: StdMutex<HashSet<String>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +75,7 @@ impl MissingLoadBalancers {
             last: Mutex::default(),
             found_one: AtomicBool::new(false),
             in_doubt: AtomicBool::new(false),
+            on_someones_word: StdMutex::default(),
         }
     }
 
@@ -75,9 +84,21 @@ impl MissingLoadBalancers {
         drop(self.neighbours.set(neighbours));
     }
 
-    /// Notes that a load balancer was found by the id that a Service names.
-    pub(crate) fn found(&self) {
-        self.found_one.store(true, Ordering::Relaxed);
+    /// Who knows all Services.
+    pub(crate) fn neighbours(&self) -> Option<&dyn Neighbours> {
+        self.neighbours.get().map(AsRef::as_ref)
+    }
+
+    /// Notes that a load balancer with this name and these tags was found by the id that a Service names.
+    pub(crate) fn found(&self, name: &str, tags: &Tags) {
+        if is_made_here(&self.cluster, name, tags) && !is_for_any(tags, &lock(&self.on_someones_word)) {
+            self.found_one.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that somebody has said that the Service's load balancer is gone.
+    pub(crate) fn takes_word(&self, service: &Service) {
+        lock(&self.on_someones_word).insert(service.uid.clone());
     }
 
     /// Whether a load balancer may be created for a Service that never had one.
@@ -101,12 +122,20 @@ impl MissingLoadBalancers {
         Ok((count.absence(), count))
     }
 
-    /// Ids of the load balancers that Services name, and this one among them.
-    fn named(&self, service: Option<&Service>) -> HashSet<String> {
+    /// The load balancers that were made for Services, and for this one among them.
+    fn named(&self, service: Option<&Service>) -> Vec<Named> {
         let served = self.neighbours.get().map(|neighbours| neighbours.served()).unwrap_or_default();
         // The watch may not have what was written a moment ago.
         let others = served.iter().filter(|other| service.is_none_or(|service| other.key != service.key));
-        named(others.chain(service))
+        let own = others.chain(service).filter(|one| one.is_published && outputs::is_own_output(one));
+        own.filter_map(|one| {
+            Some(Named {
+                id: one.annotations.get(LOAD_BALANCER_ID.key)?.clone(),
+                service_uid: one.uid.clone(),
+                generated_name: Names::new(&self.cluster, one).load_balancer().to_owned(),
+            })
+        })
+        .collect()
     }
 
     /// One count at a time: many ask at once, and each looks at all Services. Those that wait share the next one.
@@ -121,12 +150,18 @@ impl MissingLoadBalancers {
             return Ok(Count::default());
         }
         let asked = Instant::now();
-        let count = self.list(&named).await.map_err(|error| {
+        let on_word = lock(&self.on_someones_word).clone();
+        let count = self.list(&named, &on_word).await.map_err(|error| {
             failure::of_call(&error, "listing the load balancers", failure::Missing::Race)
         })?;
         let here = self.found_one.load(Ordering::Relaxed);
         let count = Count { any_of_cluster: count.any_of_cluster || here, ..count };
         *last = Some(LastCount { asked, count });
+        self.note_doubt(count);
+        Ok(count)
+    }
+
+    fn note_doubt(&self, count: Count) {
         let doubted = count.missing > 0 && !count.allows_more();
         if doubted && !self.in_doubt.swap(doubted, Ordering::Relaxed) {
             tracing::error!(
@@ -137,21 +172,21 @@ impl MissingLoadBalancers {
             );
         }
         self.in_doubt.store(doubted, Ordering::Relaxed);
-        Ok(count)
+        if !doubted {
+            lock(&self.on_someones_word).clear();
+        }
     }
 
     /// All that the credentials may see: a Service may name one of another project.
-    async fn list(&self, named: &HashSet<String>) -> Result<Count, ApiError> {
-        let tally = PresenceTally::new(named, &self.cluster.uid);
+    async fn list(&self, named: &[Named], on_word: &HashSet<String>) -> Result<Count, ApiError> {
+        let tally = PresenceTally::new(named, &self.cluster, on_word);
         let octavia = &self.openstack.octavia;
         Ok(octavia.list_load_balancers_of_project_into(None, tally).await?.count())
     }
 }
 
-/// The load balancers that were made for these Services, by the ids that the Services name.
-fn named<'a>(services: impl Iterator<Item = &'a Service>) -> HashSet<String> {
-    let own = services.filter(|service| outputs::is_own_output(service));
-    own.filter_map(|service| service.annotations.get(LOAD_BALANCER_ID.key).cloned()).collect()
+fn lock<T>(mutex: &StdMutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The reason why none is created.

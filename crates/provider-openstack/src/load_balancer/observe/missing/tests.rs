@@ -22,7 +22,7 @@ fn service(number: usize) -> Service {
     let id = format!("lb-{number}");
     let annotations = [LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID].map(|one| (one.key.to_owned(), id.clone()));
     let new = Service::new(ServiceKey::new("default", format!("web-{number}")), format!("uid-{number}"));
-    Service { annotations: annotations.into(), ..new }
+    Service { annotations: annotations.into(), is_published: true, ..new }
 }
 
 /// An Octavia that takes a second to list some of them, and what it was asked.
@@ -43,7 +43,7 @@ impl ListingOctavia {
         let transport = FnTransport::new(move |request| {
             octavia.asked.lock().unwrap().push(request.path_and_query());
             let listed = octavia.listed.lock().unwrap().clone();
-            let view = |number: usize| json!({"id": format!("lb-{number}"), "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+            let view = |number: usize| json!({"id": format!("lb-{number}"), "name": format!("kube_service_kubernetes_default_web-{number}"), "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
             let body = json!({"loadbalancers": listed.into_iter().map(view).collect::<Vec<_>>()}).to_string();
             async move {
                 tokio::time::sleep(Duration::from_secs(1)).await;

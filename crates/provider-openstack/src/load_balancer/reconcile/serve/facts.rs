@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::Failure;
 
 use super::Serving;
-use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
 use crate::load_balancer::belief::PreviousVips;
 use crate::load_balancer::desired::recreation;
 use crate::load_balancer::model::facts::Facts;
@@ -63,8 +62,7 @@ impl Serving<'_> {
             PreviousVips::Lost => Vec::new(),
             PreviousVips::Unknown => {
                 let internal = self.settings.exposure == Exposure::Internal;
-                let annotated = self.service.annotations.get(LOAD_BALANCER_ADDRESS.key);
-                let annotated = annotated.and_then(|address| address.parse().ok());
+                let annotated = self.settings.annotated_address;
                 let published = self.service.published.iter().copied();
                 let shown = annotated.into_iter().chain(published).filter(|one| internal || one.is_ipv6());
                 let own = floating_ips.iter().filter(|floating_ip| floating_ip.ours);
