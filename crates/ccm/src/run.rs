@@ -16,7 +16,7 @@ use crate::args::feature_gates::FeatureGates;
 use crate::args::path::given;
 use crate::backoff::until_it_works;
 use crate::cloud_metrics::CallMetrics;
-use crate::health::Health;
+use crate::health::{Health, Probe};
 use crate::kubernetes::{AGENT, Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
 use crate::leadership::{self, Leadership, LeadershipLost};
@@ -78,6 +78,8 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         until_it_works("kubernetes", &health, &stop, || cluster_uid(clients.shared().clone())),
     );
     let (Some((cloud, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
+    let logged_in = Arc::clone(&cloud);
+    health.ask(entry.name, Probe::Readiness, move || logged_in.problem());
     let parts = ProgramParts { clients, cloud, cluster_uid, health: health.clone(), registry, work_queues };
     if !arguments.leader_election.leader_elect {
         parts.run(options, stop).await;

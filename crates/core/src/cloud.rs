@@ -73,6 +73,12 @@ pub trait Cloud: Send + Sync {
     /// part could not do anything, so the program does not become ready.
     fn lacks(&self, part: Part) -> Option<String>;
 
+    /// Why the cloud cannot be used at present, as far as that is known without asking it: for the readiness of a program that has
+    /// been logged in. A provider that cannot tell has nothing to do here.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// What helps where something is lacking: whole sentences, without the last full stop.
     fn remedy(&self) -> String;
 

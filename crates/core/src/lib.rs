@@ -18,6 +18,8 @@
 //! | [`route`] | routes to the pods of nodes |
 //! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
 
+#![deny(missing_docs)]
+
 pub mod advertise;
 pub mod backoff;
 pub mod cloud;

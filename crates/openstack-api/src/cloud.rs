@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::barbican::Barbican;
 use crate::client::{Client, ClientSettings};
-use crate::identity::{AuthError, AuthOptions};
+use crate::identity::{AuthError, AuthOptions, Keystone};
 use crate::neutron::Neutron;
 use crate::nova::Nova;
 use crate::octavia::Octavia;
@@ -30,6 +32,7 @@ pub struct OpenStack {
     pub project_id: Option<String>,
     /// Regions that the catalog has endpoints in, in alphabetical order.
     pub regions: Vec<String>,
+    keystone: Option<Keystone>,
 }
 
 impl OpenStack {
@@ -54,7 +57,13 @@ impl OpenStack {
             services,
             project_id,
             regions,
+            keystone: None,
         }
+    }
+
+    /// Since when Keystone refuses to log in; absent where it does not.
+    pub fn log_in_refused_since(&self) -> Option<Timestamp> {
+        self.keystone.as_ref()?.refused_since()
     }
 
     /// Whether the catalog has an endpoint of the service.
@@ -89,6 +98,8 @@ pub async fn connect_through(
     let services = Service::ALL.into_iter().filter(listed).collect();
     let project_id = token.project_id.clone();
     let regions = token.catalog.regions();
+    let keystone = Some(transport.keystone().clone());
     let transport = between(Arc::new(transport), project_id.as_deref());
-    Ok(OpenStack::with_services(Client::new(transport, settings), services, project_id, regions))
+    let client = Client::new(transport, settings);
+    Ok(OpenStack { keystone, ..OpenStack::with_services(client, services, project_id, regions) })
 }

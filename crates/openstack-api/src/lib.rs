@@ -32,6 +32,7 @@
 
 pub mod adaptive_limit;
 pub mod barbican;
+mod body;
 pub mod cache;
 pub mod change;
 pub mod client;

@@ -1,25 +1,21 @@
 //! Requests over HTTP, with the session of the `openstack` crate.
 //!
-//! The session finds and keeps the endpoints. It does not send the requests: its errors hide whether a request can have been
-//! processed, so the request goes out here, and every status comes back.
+//! The session is there for typed calls of that crate. It does not send the requests of this one: its errors hide whether a
+//! request can have been processed, and it keeps the endpoints for ever.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use http::{HeaderName, StatusCode};
 use openstack::session::{ServiceType, Session};
-use openstack::{EndpointFilters, ErrorKind, InterfaceType};
+use openstack::{EndpointFilters, InterfaceType};
 use reqwest::header::CONTENT_TYPE;
 use url::Url;
 
+use crate::body::{BodyError, whole_body};
 use crate::endpoint;
 use crate::identity::{AuthError, AuthOptions, Keystone, Token, http_client, network_cause};
 use crate::transport::{Request, Response, Service, Transport, TransportError};
-
-const NO_PATH: [&str; 0] = [];
-/// Memory that is set aside because a server announces a body of that length, in bytes. More comes with the body.
-const MOST_RESERVED: usize = 16 << 20;
 
 impl ServiceType for Service {
     fn catalog_type(&self) -> &'static str {
@@ -83,44 +79,50 @@ impl SessionTransport {
         &self.keystone
     }
 
-    /// Address of a service as the catalog lists it.
+    /// Address of a service as the catalog of the present token lists it: services move while this program runs.
     ///
     /// # Errors
-    /// [`TransportError::NoEndpoint`] when it does not.
+    /// [`TransportError::NoEndpoint`] when it does not; a failed log-in.
     pub async fn endpoint(&self, service: Service) -> Result<Url, TransportError> {
-        self.session.get_endpoint(service, NO_PATH).await.map_err(|error| match error.kind() {
-            ErrorKind::EndpointNotFound => {
-                TransportError::NoEndpoint { service, region: self.region.clone(), interface: self.interface }
-            }
-            _ => TransportError::Request { service, source: error.into() },
+        let token = self.keystone.token().await.map_err(TransportError::Auth)?;
+        self.listed(service, &token)
+    }
+
+    fn listed(&self, service: Service, token: &Token) -> Result<Url, TransportError> {
+        let listed =
+            token.catalog.endpoint(service.catalog_type(), self.interface, self.region.as_deref()).cloned();
+        listed.ok_or_else(|| TransportError::NoEndpoint {
+            service,
+            region: self.region.clone(),
+            interface: self.interface,
         })
     }
 
-    async fn attempt(&self, request: &Request, url: &Url, token: &Token) -> Result<Response, TransportError> {
+    fn url(&self, request: &Request, token: &Token) -> Result<Url, TransportError> {
         let service = request.service;
+        let listed = self.listed(service, token)?;
+        endpoint::request_url(service, &listed, &request.path, &request.query).ok_or_else(|| {
+            TransportError::Request { service, source: format!("{:?} is not a path", request.path).into() }
+        })
+    }
+
+    async fn attempt(&self, request: &Request, token: &Token) -> Result<Response, TransportError> {
+        let (service, url) = (request.service, self.url(request, token)?);
         let mut builder =
             self.http.request(request.method.clone(), url.clone()).headers(request.headers.clone());
         builder = builder.header(HeaderName::from_static("x-auth-token"), token.header());
         if let Some(body) = &request.body {
             builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
-        let failed = |error: reqwest::Error| network_error(service, url, error);
+        let failed = |error: reqwest::Error| network_error(service, &url, error);
         let response = builder.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = whole_body(response).await.map_err(failed)?;
+        let body = whole_body(response).await.map_err(|error| match error {
+            BodyError::TooLong => TransportError::TooLong { service, host: endpoint::host(&url) },
+            BodyError::Network(error) => failed(error),
+        })?;
         Ok(Response { status, headers, body })
     }
-}
-
-/// Reads a body piece by piece into one place. Pieces that are kept until they are complete need twice the memory of a
-/// list of thousands.
-async fn whole_body(mut response: reqwest::Response) -> reqwest::Result<Bytes> {
-    let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
-    let mut body = Vec::with_capacity(announced.unwrap_or_default().min(MOST_RESERVED));
-    while let Some(piece) = response.chunk().await? {
-        body.extend_from_slice(&piece);
-    }
-    Ok(body.into())
 }
 
 #[async_trait]
@@ -128,22 +130,13 @@ impl Transport for SessionTransport {
     /// Sends a request. A 401 causes one new log-in and one repetition: the request was refused before it was looked at.
     async fn send(&self, request: Request) -> Result<Response, TransportError> {
         let token = self.keystone.token().await.map_err(TransportError::Auth)?;
-        let service = request.service;
-        let listed = self.endpoint(service).await?;
-        let url =
-            endpoint::request_url(service, &listed, &request.path, &request.query).ok_or_else(|| {
-                TransportError::Request {
-                    service,
-                    source: format!("{:?} is not a path", request.path).into(),
-                }
-            })?;
-        let response = self.attempt(&request, &url, &token).await?;
+        let response = self.attempt(&request, &token).await?;
         if response.status != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        tracing::debug!(%service, "the token was refused, logging in again");
+        tracing::debug!(service = %request.service, "the token was refused, logging in again");
         let token = self.keystone.reauthenticate(&token).await.map_err(TransportError::Auth)?;
-        self.attempt(&request, &url, &token).await
+        self.attempt(&request, &token).await
     }
 }
 

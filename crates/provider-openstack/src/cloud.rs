@@ -13,7 +13,7 @@ use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
 use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
-use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions};
+use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, Reload};
 use openstack_ccm_openstack_api::transport::{Service, Transport};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
 use tokio_util::sync::CancellationToken;
@@ -46,11 +46,18 @@ impl OpenStackProvider {
     /// Everything that is wrong with it, at once.
     pub fn load(files: &[PathBuf]) -> Result<Self, ConfigErrors> {
         let loaded = config::load(files, &ProcessEnvironment);
+        let files = files.to_vec();
+        let reload = Reload::new(move || {
+            let loaded = config::load(&files, &ProcessEnvironment);
+            loaded.map(|loaded| loaded.auth_options).map_err(|errors| errors.to_string())
+        });
         let (Ok(Loaded { warnings, .. }) | Err(ConfigErrors { warnings, .. })) = &loaded;
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        loaded.map(Self::from)
+        let mut provider = loaded.map(Self::from)?;
+        provider.login.reload = Some(reload);
+        Ok(provider)
     }
 
     /// The configuration.
@@ -165,6 +172,14 @@ impl Cloud for OpenStackCloud {
         let interface = self.provider.login.interface;
         let text = || format!("the catalog has no {interface} endpoint of type {}", types.join(" and "));
         (!types.is_empty()).then(text)
+    }
+
+    fn problem(&self) -> Option<String> {
+        let since = self.openstack.log_in_refused_since()?;
+        Some(format!(
+            "Keystone has refused the log-in since {since:.0}: correct the credentials in cloud.conf, which is read again at each \
+             try"
+        ))
     }
 
     fn remedy(&self) -> String {

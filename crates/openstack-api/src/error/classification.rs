@@ -88,6 +88,7 @@ fn of_transport(error: &TransportError) -> ErrorKind {
     match error {
         TransportError::Connect { .. } => ErrorKind::Unavailable,
         TransportError::LostAnswer { .. } => ErrorKind::LostAnswer,
+        TransportError::TooLong { .. } => ErrorKind::Decode,
         TransportError::Auth(source) => source.kind(),
         TransportError::NoEndpoint { .. } => ErrorKind::NoEndpoint,
         TransportError::Request { .. } => ErrorKind::BadRequest,
@@ -106,7 +107,7 @@ impl AuthError {
                 }
             }
             Self::Unreachable { .. } => ErrorKind::Unavailable,
-            Self::Decode { .. } | Self::NoSubjectToken => ErrorKind::Decode,
+            Self::Decode { .. } | Self::TooLong { .. } | Self::NoSubjectToken => ErrorKind::Decode,
             Self::InvalidAuthUrl { .. } | Self::Tls(_) | Self::HttpClient(_) | Self::Session(_) => {
                 ErrorKind::BadRequest
             }

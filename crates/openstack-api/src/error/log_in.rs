@@ -28,6 +28,15 @@ pub enum AuthError {
         /// What the network said.
         source: Cause,
     },
+    /// The answer is longer than any that is read.
+    #[error(
+        "keystone at {host} answered with more than {} MiB, which is not read; is auth-url the address of an identity v3 service?",
+        crate::body::LONGEST_ANSWER >> 20
+    )]
+    TooLong {
+        /// Host and port of the auth-url.
+        host: String,
+    },
     /// Keystone's answer is not a token document.
     #[error("keystone's answer cannot be read; is auth-url the address of an identity v3 service?")]
     Decode {

@@ -113,6 +113,17 @@ pub enum TransportError {
         /// What the network said.
         source: Cause,
     },
+    /// The answer is longer than any that is read. A change that was asked for may have been made.
+    #[error(
+        "the {service} service at {host} answered with more than {} MiB, which is not read; is that its address?",
+        crate::body::LONGEST_ANSWER >> 20
+    )]
+    TooLong {
+        /// Service that was called.
+        service: Service,
+        /// Host and port of the endpoint.
+        host: String,
+    },
     /// No token to send the request with.
     #[error("could not log in to OpenStack")]
     Auth(#[source] Arc<AuthError>),
@@ -169,6 +180,7 @@ impl ApiError {
             }
             source @ (TransportError::Connect { .. }
             | TransportError::LostAnswer { .. }
+            | TransportError::TooLong { .. }
             | TransportError::Request { .. }) => Self::Transport { call, source },
         }
     }

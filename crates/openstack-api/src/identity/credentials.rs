@@ -1,6 +1,8 @@
 //! Everything that a log-in needs.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openstack::InterfaceType;
@@ -108,6 +110,27 @@ pub struct Tls {
     pub client_certificate: Option<ClientCertificate>,
 }
 
+/// Reads the configuration again, because the credentials in it may be others by now. The error is a text for the log.
+#[derive(Clone)]
+pub struct Reload(Arc<dyn Fn() -> Result<AuthOptions, String> + Send + Sync>);
+
+impl Reload {
+    /// From a function, which may block.
+    pub fn new(read: impl Fn() -> Result<AuthOptions, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(super) fn read(&self) -> Result<AuthOptions, String> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
 /// Everything about the connection to a cloud.
 #[derive(Clone, Debug)]
 pub struct AuthOptions {
@@ -127,6 +150,8 @@ pub struct AuthOptions {
     pub request_timeout: Duration,
     /// Products of the `User-Agent` header, first one first; this crate's own product is appended.
     pub user_agent: Vec<String>,
+    /// Where other credentials may be had when Keystone refuses these.
+    pub reload: Option<Reload>,
 }
 
 impl AuthOptions {
@@ -144,6 +169,7 @@ impl AuthOptions {
             tls: Tls::default(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
             user_agent: Vec::new(),
+            reload: None,
         }
     }
 }

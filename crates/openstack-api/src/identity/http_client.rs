@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Identity};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy};
 
+use super::proxy::ProxyRules;
 use super::{AuthOptions, ClientCertificate, Tls};
 use crate::error::{AuthError, Cause, TlsError};
 
@@ -15,13 +16,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// This crate's product in the `User-Agent` header.
 const PRODUCT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// Builds the client. Proxies come from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. Redirects are never followed: the token would
+/// Builds the client. Proxies come from the environment ([`ProxyRules`]). Redirects are never followed: the token would
 /// be sent to wherever they lead.
 pub(crate) fn http_client(options: &AuthOptions) -> Result<Client, AuthError> {
     let mut products: Vec<&str> = options.user_agent.iter().map(String::as_str).collect();
     products.push(PRODUCT);
+    let proxies = ProxyRules::of_process();
     let builder = Client::builder()
         .use_rustls_tls()
+        .proxy(Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
         .redirect(Policy::none())
         .timeout(options.request_timeout)
         .connect_timeout(CONNECT_TIMEOUT.min(options.request_timeout))
@@ -74,5 +77,42 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
 
 /// The error without the address, which the error around it names already.
 pub(crate) fn network_cause(error: reqwest::Error) -> Cause {
-    error.without_url().into()
+    let error = error.without_url();
+    match way_out(&error) {
+        Some(way_out) => Box::new(ExplainedCause { way_out, source: error }),
+        None => error.into(),
+    }
+}
+
+/// An error of TLS with what helps against it.
+#[derive(Debug, thiserror::Error)]
+#[error("{way_out}")]
+struct ExplainedCause {
+    way_out: &'static str,
+    source: reqwest::Error,
+}
+
+/// What helps against errors that the TLS library words for its own developers. Other programs accept such certificates and
+/// servers, so that nobody would look there.
+fn way_out(error: &reqwest::Error) -> Option<&'static str> {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    let ways_out = [
+        (
+            "CaUsedAsEndEntity",
+            "the server shows a CA certificate as its own, as self-signed ones often are: make it again with \
+             basicConstraints=CA:FALSE (openssl req -x509 -addext basicConstraints=critical,CA:FALSE), or sign the server's \
+             certificate by a CA, and give that in ca-file",
+        ),
+        (
+            "UnsupportedSignatureAlgorithm",
+            "a certificate is signed in a way that is not supported, such as with a P-521 key: use RSA, P-256, P-384 or Ed25519",
+        ),
+        (
+            "HandshakeFailure",
+            "the server and this program have no cipher suite in common: the server has to offer TLS 1.3, or an ECDHE suite with \
+             AES-GCM or ChaCha20-Poly1305; CBC suites are not supported",
+        ),
+    ];
+    ways_out.into_iter().find(|(cause, _)| text.contains(cause)).map(|(_, way_out)| way_out)
 }

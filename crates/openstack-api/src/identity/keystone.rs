@@ -5,7 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use jiff::Timestamp;
 use openstack::auth::AuthType;
 use openstack::{EndpointFilters, Error, ErrorKind};
 use reqwest::{Client, RequestBuilder};
@@ -15,7 +17,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::token::Age;
-use super::{AuthOptions, Credentials, Scope, Token, log_in, network_cause};
+use super::{AuthOptions, Credentials, Reload, Scope, Token, log_in, network_cause};
+use crate::body::{BodyError, whole_body};
 use crate::client::retry_after;
 use crate::endpoint;
 use crate::error::{AuthError, Fault};
@@ -36,11 +39,33 @@ pub struct Keystone {
     cache: Arc<TokenCache>,
 }
 
-struct TokenCache {
-    http: Client,
+/// Where and as whom to log in.
+struct Login {
     tokens_url: Url,
     credentials: Credentials,
     scope: Scope,
+}
+
+impl Login {
+    fn new(options: &AuthOptions) -> Result<Self, AuthError> {
+        let tokens_url = tokens_url(&options.auth_url)
+            .ok_or_else(|| AuthError::InvalidAuthUrl { url: without_user_info(&options.auth_url) })?;
+        let (credentials, scope) = (options.credentials.clone(), options.scope.clone());
+        Ok(Self { tokens_url, credentials, scope })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let body = |login: &Self| log_in::body(&login.credentials, &login.scope);
+        self.tokens_url == other.tokens_url && body(self) == body(other)
+    }
+}
+
+struct TokenCache {
+    http: Client,
+    login: RwLock<Arc<Login>>,
+    reload: Option<Reload>,
+    /// Since when Keystone refuses to log in.
+    refused_since: RwLock<Option<Timestamp>>,
     current: RwLock<Option<Arc<Token>>>,
     /// Held by the one who logs in; keeps the last failure.
     log_in: Mutex<Option<(Instant, Arc<AuthError>)>>,
@@ -48,10 +73,11 @@ struct TokenCache {
 
 impl fmt::Debug for Keystone {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let login = self.cache.login();
         formatter
             .debug_struct("Keystone")
-            .field("url", &self.cache.tokens_url.as_str())
-            .field("scope", &self.cache.scope)
+            .field("url", &login.tokens_url.as_str())
+            .field("scope", &login.scope)
             .finish_non_exhaustive()
     }
 }
@@ -62,14 +88,13 @@ impl Keystone {
     /// # Errors
     /// [`AuthError::InvalidAuthUrl`].
     pub(crate) fn new(http: Client, options: &AuthOptions) -> Result<Self, AuthError> {
-        let tokens_url = tokens_url(&options.auth_url)
-            .ok_or_else(|| AuthError::InvalidAuthUrl { url: without_user_info(&options.auth_url) })?;
+        let login = Login::new(options)?;
         Ok(Self {
             cache: Arc::new(TokenCache {
                 http,
-                tokens_url,
-                credentials: options.credentials.clone(),
-                scope: options.scope.clone(),
+                login: RwLock::new(Arc::new(login)),
+                reload: options.reload.clone(),
+                refused_since: RwLock::default(),
                 current: RwLock::new(None),
                 log_in: Mutex::new(None),
             }),
@@ -87,6 +112,11 @@ impl Keystone {
             Some(token) if token.is_alive() => Ok(self.cache.renew(token).await),
             Some(_) | None => self.cache.replace(Token::is_alive).await,
         }
+    }
+
+    /// Since when Keystone refuses to log in; absent where it does not.
+    pub fn refused_since(&self) -> Option<Timestamp> {
+        *self.cache.refused_since.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A token other than `stale`, which a service has refused. If somebody has replaced it already there is no log-in.
@@ -150,58 +180,112 @@ impl TokenCache {
         }
     }
 
-    async fn request_token(&self) -> Result<Token, AuthError> {
-        match (&self.credentials, &self.scope) {
-            (Credentials::Token { token }, Scope::Unscoped) => self.inspect(token.expose_secret()).await,
-            (credentials, scope) => self.log_in(credentials, scope).await,
-        }
-        .map_err(|error| self.without_way_back(error))
+    fn login(&self) -> Arc<Login> {
+        Arc::clone(&self.login.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn log_in(&self, credentials: &Credentials, scope: &Scope) -> Result<Token, AuthError> {
-        let request = self.http.post(self.tokens_url.clone()).json(&log_in::body(credentials, scope));
-        let (headers, body) = self.exchange(request).await?;
+    /// Logs in; where that is refused, with what the configuration says by now.
+    async fn request_token(&self) -> Result<Token, AuthError> {
+        let result = self.request_token_again().await;
+        let mut since = self.refused_since.write().unwrap_or_else(PoisonError::into_inner);
+        match &result {
+            Ok(_) => *since = None,
+            Err(error) if error.kind() == crate::ErrorKind::Unauthorized => {
+                since.get_or_insert_with(Timestamp::now);
+            }
+            // Nobody knows whether it would be refused.
+            Err(_) => {}
+        }
+        result
+    }
+
+    async fn request_token_again(&self) -> Result<Token, AuthError> {
+        let login = self.login();
+        let refused = match self.request_token_as(&login).await {
+            Err(error) if error.kind() == crate::ErrorKind::Unauthorized => error,
+            result => return result,
+        };
+        let Some(newer) = self.reread(&login).await else { return Err(refused) };
+        tracing::info!(
+            "Keystone refused the log-in, and the configuration has other credentials by now: logging in with them"
+        );
+        let token = self.request_token_as(&newer).await?;
+        *self.login.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
+        Ok(token)
+    }
+
+    /// What the configuration says by now, where that is something else.
+    async fn reread(&self, login: &Login) -> Option<Login> {
+        let reload = self.reload.clone()?;
+        let read = tokio::task::spawn_blocking(move || reload.read()).await;
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        let newer = read.and_then(|options| Login::new(&options).map_err(|error| error.to_string()));
+        match newer {
+            Ok(newer) => (!newer.is_same(login)).then_some(newer),
+            Err(error) => {
+                tracing::warn!(error, "the log-in was refused, and the configuration cannot be read again");
+                None
+            }
+        }
+    }
+
+    async fn request_token_as(&self, login: &Login) -> Result<Token, AuthError> {
+        match (&login.credentials, &login.scope) {
+            (Credentials::Token { token }, Scope::Unscoped) => {
+                self.inspect(login, token.expose_secret()).await
+            }
+            _ => self.log_in(login).await,
+        }
+        .map_err(|error| without_way_back(login, error))
+    }
+
+    async fn log_in(&self, login: &Login) -> Result<Token, AuthError> {
+        let Login { tokens_url, credentials, scope } = login;
+        let request = self.http.post(tokens_url.clone()).json(&log_in::body(credentials, scope));
+        let (headers, body) = exchange(login, request).await?;
         let header = headers.get(SUBJECT_TOKEN).cloned().ok_or(AuthError::NoSubjectToken)?;
         Token::read(header, &body, Age::New)
     }
 
     /// Asks for the catalog and the end of a ready-made token.
-    async fn inspect(&self, token: &str) -> Result<Token, AuthError> {
+    async fn inspect(&self, login: &Login, token: &str) -> Result<Token, AuthError> {
         let mut header = HeaderValue::from_str(token).map_err(|_| AuthError::Expired)?;
         header.set_sensitive(true);
         let request = self
             .http
-            .get(self.tokens_url.clone())
+            .get(login.tokens_url.clone())
             .header(AUTH_TOKEN, header.clone())
             .header(SUBJECT_TOKEN, header.clone());
-        let (_, body) = self.exchange(request).await?;
+        let (_, body) = exchange(login, request).await?;
         Token::read(header, &body, Age::Unknown)
     }
+}
 
-    async fn exchange(&self, request: RequestBuilder) -> Result<(HeaderMap, Vec<u8>), AuthError> {
-        let unreachable = |error: reqwest::Error| AuthError::Unreachable {
-            host: endpoint::host(&self.tokens_url),
-            source: network_cause(error),
-        };
-        let response = request.send().await.map_err(unreachable)?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.bytes().await.map_err(unreachable)?;
-        tracing::debug!(status = status.as_u16(), "keystone log-in");
-        if status.is_success() {
-            return Ok((headers, body.to_vec()));
-        }
-        Err(AuthError::Refused { status, fault: refusal(&body), retry_after: retry_after(&headers) })
+async fn exchange(login: &Login, request: RequestBuilder) -> Result<(HeaderMap, Bytes), AuthError> {
+    let host = || endpoint::host(&login.tokens_url);
+    let unreachable =
+        |error: reqwest::Error| AuthError::Unreachable { host: host(), source: network_cause(error) };
+    let response = request.send().await.map_err(unreachable)?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = whole_body(response).await.map_err(|error| match error {
+        BodyError::TooLong => AuthError::TooLong { host: host() },
+        BodyError::Network(error) => unreachable(error),
+    })?;
+    tracing::debug!(status = status.as_u16(), "keystone log-in");
+    if status.is_success() {
+        return Ok((headers, body));
     }
+    Err(AuthError::Refused { status, fault: refusal(&body), retry_after: retry_after(&headers) })
+}
 
-    /// A ready-made token that is refused cannot be renewed.
-    fn without_way_back(&self, error: AuthError) -> AuthError {
-        match (&self.credentials, &error) {
-            (
-                Credentials::Token { .. },
-                AuthError::Refused { status: StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND, .. },
-            ) => AuthError::Expired,
-            _ => error,
-        }
+/// A ready-made token that is refused cannot be renewed.
+fn without_way_back(login: &Login, error: AuthError) -> AuthError {
+    match (&login.credentials, &error) {
+        (
+            Credentials::Token { .. },
+            AuthError::Refused { status: StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND, .. },
+        ) => AuthError::Expired,
+        _ => error,
     }
 }
 

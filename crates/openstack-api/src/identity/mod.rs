@@ -1,18 +1,20 @@
 //! Logging in to Keystone: credentials, tokens, the service catalog.
 //!
 //! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new log-in, and
-//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`, endpoint
-//! filters and endpoint cache stay in use.
+//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`
+//! stays in use.
 
 mod credentials;
 mod http_client;
 mod keystone;
 mod log_in;
+mod proxy;
 mod token;
 
 pub use crate::error::{AuthError, TlsError};
 pub use credentials::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Reload,
+    Scope, Tls,
 };
 pub use keystone::Keystone;
 pub use openstack::InterfaceType;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, InterfaceType, Scope,
+    ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, InterfaceType, Reload,
+    Scope,
 };
 use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
 use openstack_ccm_openstack_api::transport::Service;
@@ -437,4 +438,105 @@ fn one_odd_catalog_entry_does_not_hide_the_others() {
     let found = catalog.endpoint("network", InterfaceType::Public, Some("R")).map(url::Url::as_str);
     assert_eq!(found, Some("http://net:9696/"));
     assert!(catalog.endpoint("network", InterfaceType::Public, Some("R Name")).is_some());
+}
+
+/// Answers log-ins with one password only, and counts them.
+fn only(password: &'static str, cloud: String) -> impl Respond {
+    move |request: &Request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        if body["auth"]["identity"]["password"]["user"]["password"] != json!(password) {
+            let refusal = exchange("identity", "token: wrong password");
+            return ResponseTemplate::new(401).set_body_json(refusal.response.unwrap());
+        }
+        ResponseTemplate::new(201)
+            .insert_header("X-Subject-Token", format!("TOKEN-OF-{password}"))
+            .set_body_json(token_document(&cloud))
+    }
+}
+
+async fn accepts_only(server: &MockServer, password: &'static str) {
+    server.reset().await;
+    Mock::given(method("POST"))
+        .and(path("/v3/auth/tokens"))
+        .respond_with(only(password, server.uri()))
+        .mount(server)
+        .await;
+    accept_token(server, &format!("TOKEN-OF-{password}")).await;
+    refuse_tokens(server).await;
+}
+
+/// The file is read again when Keystone refuses what it said before; until then, everybody is told since when.
+#[tokio::test]
+async fn rotated_credentials_are_taken_from_the_configuration() {
+    let server = MockServer::start().await;
+    accepts_only(&server, "old").await;
+    let in_file = Arc::new(std::sync::Mutex::new("old"));
+    let uri = server.uri();
+    let read = {
+        let in_file = Arc::clone(&in_file);
+        move || Ok(AuthOptions::new(uri.clone(), password(*in_file.lock().unwrap()), project()))
+    };
+    let mut options = read().unwrap();
+    options.reload = Some(Reload::new(read));
+    let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+    let openstack = connect(&options, settings).await.unwrap();
+    list(&openstack).await.unwrap();
+    assert_eq!(openstack.log_in_refused_since(), None);
+
+    accepts_only(&server, "new").await;
+    assert_eq!(list(&openstack).await.unwrap_err().kind(), ErrorKind::Unauthorized);
+    let since = openstack.log_in_refused_since().expect("it is refused");
+    *in_file.lock().unwrap() = "new";
+    later(Duration::from_secs(3)).await;
+    list(&openstack).await.unwrap();
+    assert_eq!(openstack.log_in_refused_since(), None, "it was since {since}");
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_read_again_leaves_the_refusal() {
+    let server = MockServer::start().await;
+    accepts_only(&server, "old").await;
+    let mut options = AuthOptions::new(server.uri(), password("old"), project());
+    options.reload = Some(Reload::new(|| Err("half written".to_owned())));
+    let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+    let openstack = connect(&options, settings).await.unwrap();
+    accepts_only(&server, "new").await;
+    assert_eq!(list(&openstack).await.unwrap_err().kind(), ErrorKind::Unauthorized);
+}
+
+/// A service that moves is found with the next token.
+#[tokio::test]
+async fn the_catalog_of_the_newest_token_counts() {
+    let (server, _) = keystone(usize::MAX).await;
+    accept_token(&server, "TOKEN-1").await;
+    let openstack = connected(&server).await;
+    list(&openstack).await.unwrap();
+    let (moved, _) = keystone(usize::MAX).await;
+    accept_token(&moved, "TOKEN-2").await;
+    server.reset().await;
+    let elsewhere = token_document(&moved.uri());
+    Mock::given(path("/v3/auth/tokens"))
+        .respond_with(
+            ResponseTemplate::new(201).insert_header("X-Subject-Token", "TOKEN-2").set_body_json(elsewhere),
+        )
+        .mount(&server)
+        .await;
+    later(Duration::from_secs(24 * 3600)).await;
+    list(&openstack).await.unwrap();
+    assert_eq!((calls(&server).await, calls(&moved).await), (0, 1));
+}
+
+/// What is longer than any list is not read: the message names the request and the bound.
+#[tokio::test]
+async fn an_answer_without_end_is_not_read() {
+    let (server, _) = keystone(usize::MAX).await;
+    let openstack = connected(&server).await;
+    Mock::given(path("/load-balancer/v2.0/lbaas/loadbalancers"))
+        .respond_with(ResponseTemplate::new(200).set_body_bytes(vec![b' '; (64 << 20) + 1]))
+        .mount(&server)
+        .await;
+    let error = list(&openstack).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    let text = format!("{error}: {}", std::error::Error::source(&error).unwrap());
+    assert!(text.contains("loadbalancer_list") && text.contains("more than 64 MiB"), "{text}");
 }

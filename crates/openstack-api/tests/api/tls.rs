@@ -185,3 +185,30 @@ impl Authority {
         path
     }
 }
+
+/// A plain `openssl req -x509` makes a CA certificate, which other programs accept for the server that shows it.
+#[tokio::test]
+async fn a_self_signed_certificate_that_is_a_ca_is_refused_with_the_ways_out() {
+    let authority = Authority::new();
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let url = serve(TlsAcceptor::from(Arc::new(config))).await;
+    let ca_file = Some(authority.file("self.pem", &certificate.pem()));
+    let mut options = AuthOptions::new(url, password("lab"), project());
+    options.tls = Tls { ca_file, ..Tls::default() };
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    let source = std::error::Error::source(&*error).expect("a cause").to_string();
+    for way_out in ["CA:FALSE", "sign the server's certificate by a CA"] {
+        assert!(source.contains(way_out), "{source}");
+    }
+}

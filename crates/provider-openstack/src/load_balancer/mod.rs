@@ -87,6 +87,7 @@ const PROVIDER_NAMES: ProviderNames = ProviderNames {
 
 /// Load balancers in Octavia.
 pub struct OpenStackLoadBalancers {
+    openstack: OpenStack,
     reconciler: Reconciler,
     orphan_candidates: OrphanCandidates,
 }
@@ -105,6 +106,7 @@ impl OpenStackLoadBalancers {
         let observer = Arc::new(creations.clone());
         let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), observer);
         let load_balancers = Self {
+            openstack: openstack.clone(),
             orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
             reconciler: Reconciler::new(openstack, config, cluster, watchlist, creations),
         };
@@ -143,7 +145,15 @@ impl LoadBalancers for OpenStackLoadBalancers {
     }
 
     fn gauges(&self) -> Vec<Gauge> {
-        self.reconciler.creations().gauges()
+        let since = self.openstack.log_in_refused_since().map(|since| since.as_second());
+        let refused = Gauge {
+            name: "openstack_ccm_log_in_refused_since_seconds",
+            help: "Since when Keystone refuses to log in, in seconds since 1970; 0 where it does not",
+            value: since.and_then(|since| usize::try_from(since).ok()).unwrap_or_default(),
+        };
+        let mut gauges = self.reconciler.creations().gauges();
+        gauges.push(refused);
+        gauges
     }
 
     async fn orphan_candidates(&self) -> Result<Vec<OrphanCandidate>, Failure> {
