@@ -150,3 +150,26 @@ async fn x10_a_call_that_hangs_is_given_up_and_the_pass_is_tried_again() {
     stage.until_published("web").await;
     assert_eq!(stage.cloud.load_balancers().len(), 1);
 }
+
+/// Credentials that are no longer accepted show in readiness and metrics, not only in the Events of Services.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_in_that_is_refused_makes_unready_and_tells_since_when() {
+    let stage = Stage::new().await;
+    let process = Process::start(&stage, "ccm", &[]);
+    process.until_says("became leader").await;
+    process.until_ready().await;
+    let refusal = json!({"error": {"code": 401, "title": "Unauthorized", "message": "no longer"}});
+    let log_in = Fault::new().service("identity").method(Method::POST).path("/v3/auth/tokens");
+    stage.cloud.faults().add(log_in.answer(401, refusal));
+    stage.cloud.revoke_tokens();
+    stage.create_service("web");
+    process.until_says("no longer").await;
+    let (status, body) = process.until_answers("/readyz?verbose").await;
+    assert!(status >= 500 && body.contains("Keystone has refused the log-in since 20"), "{status} {body}");
+    let (_, metrics) = process.until_answers("/metrics").await;
+    assert!(metrics.contains("openstack_ccm_log_in_refused_since_seconds 1"), "{metrics}");
+    assert_eq!(process.until_answers("/livez").await.0, 200, "a restart would not help");
+    stage.cloud.faults().clear();
+    stage.until_published("web").await;
+    process.until_ready().await;
+}

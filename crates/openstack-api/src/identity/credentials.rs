@@ -26,7 +26,6 @@ pub enum InDomain {
     Name {
         /// Name of the user or the project.
         name: String,
-        /// Its domain.
         domain: DomainRef,
     },
 }
@@ -50,7 +49,6 @@ pub enum ApplicationCredentialName {
 pub enum Credentials {
     /// User and password.
     Password {
-        /// The user.
         user: InDomain,
         /// The user's password.
         password: SecretString,
@@ -59,15 +57,11 @@ pub enum Credentials {
     ApplicationCredential {
         /// Which one.
         name: ApplicationCredentialName,
-        /// Its secret.
         secret: SecretString,
     },
     /// A ready-made token. With a scope it is exchanged for a token of that scope, without one it is used as it is; it cannot be
     /// renewed past its end.
-    Token {
-        /// The token.
-        token: SecretString,
-    },
+    Token { token: SecretString },
 }
 
 /// What the token is good for.
@@ -80,10 +74,7 @@ pub enum Scope {
     /// The whole deployment.
     System,
     /// A trust, with whose roles the one who logs in acts: the trustee.
-    Trust {
-        /// The trust.
-        trust_id: String,
-    },
+    Trust { trust_id: String },
     /// Nothing said: Keystone uses the user's default project, if there is one.
     Unscoped,
 }

@@ -11,9 +11,7 @@ use crate::error::ApiError;
 /// A floating IP as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloatingIp {
-    /// Id.
     pub id: String,
-    /// The address.
     pub floating_ip_address: String,
     /// The external network that the address is on.
     pub floating_network_id: Option<String>,
@@ -24,7 +22,6 @@ pub struct FloatingIp {
     /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
     /// Time of creation, as Neutron writes it.

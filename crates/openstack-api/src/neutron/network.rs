@@ -9,7 +9,6 @@ use crate::error::ApiError;
 /// A network as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Network {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -37,18 +36,15 @@ pub struct NetworkFilter {
 /// A subnet as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Subnet {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Its network.
     pub network_id: String,
     /// Addresses, for example `198.18.0.0/24`.
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
 }

@@ -22,12 +22,10 @@ open_enum! {
 /// A port as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Port {
-    /// Id.
     pub id: String,
     /// Name; not unique. Octavia's VIP ports are named `octavia-lb-<load balancer id>`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Its network.
     pub network_id: String,
     /// State.
     pub status: PortStatus,
@@ -37,7 +35,6 @@ pub struct Port {
     /// Kind of what it belongs to, for example `Octavia` or `compute:nova`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub device_owner: String,
-    /// MAC address.
     #[serde(default, deserialize_with = "null_as_default")]
     pub mac_address: String,
     /// Addresses.
@@ -54,7 +51,6 @@ pub struct Port {
     pub port_security_enabled: bool,
     /// Sub-ports, when it is the parent of a trunk.
     pub trunk_details: Option<TrunkDetails>,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
     /// Rises with each change; see [`Neutron::update_port`].
@@ -68,7 +64,6 @@ pub struct Port {
 pub struct FixedIp {
     /// Subnet of the address.
     pub subnet_id: String,
-    /// The address.
     pub ip_address: String,
 }
 
@@ -93,7 +88,6 @@ pub struct TrunkDetails {
 /// A sub-port of a trunk.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SubPort {
-    /// Id of the port.
     pub port_id: String,
 }
 

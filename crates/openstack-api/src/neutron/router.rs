@@ -9,7 +9,6 @@ use crate::error::ApiError;
 /// A router as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Router {
-    /// Id.
     pub id: String,
     /// Extra routes, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]

@@ -32,7 +32,6 @@ open_enum! {
 /// A security group as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SecurityGroup {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -43,7 +42,6 @@ pub struct SecurityGroup {
     /// Rules; new groups begin with two that allow everything outwards.
     #[serde(default, deserialize_with = "null_as_default")]
     pub security_group_rules: Vec<SecurityGroupRule>,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
     /// Owner.
@@ -55,7 +53,6 @@ pub struct SecurityGroup {
 /// A rule as Neutron shows it. What is null matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SecurityGroupRule {
-    /// Id.
     pub id: String,
     /// Side of the port.
     pub direction: Direction,
@@ -88,7 +85,6 @@ pub struct SecurityGroupFilter {
 /// A new security group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CreateSecurityGroup {
-    /// Name.
     pub name: String,
     /// Free text.
     pub description: String,
@@ -97,7 +93,6 @@ pub struct CreateSecurityGroup {
 /// A new rule. Only what is set is sent; what is not matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateSecurityGroupRule {
-    /// Its group.
     pub security_group_id: String,
     /// Side of the port.
     pub direction: Direction,

@@ -8,11 +8,8 @@ use crate::error::ApiError;
 /// Kinds of objects whose tags are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagged {
-    /// A port.
     Port,
-    /// A floating IP.
     FloatingIp,
-    /// A security group.
     SecurityGroup,
 }
 

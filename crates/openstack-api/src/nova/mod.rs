@@ -43,9 +43,7 @@ impl fmt::Display for Microversion {
 /// Microversions that a Nova has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MicroversionRange {
-    /// Oldest.
     pub oldest: Microversion,
-    /// Newest.
     pub newest: Microversion,
 }
 

@@ -22,7 +22,6 @@ open_enum! {
 /// A server as Nova shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Server {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     pub name: String,
@@ -73,9 +72,7 @@ pub struct ServerFlavor {
 /// A flavor as Nova shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ComputeFlavor {
-    /// Id.
     pub id: String,
-    /// Name.
     pub name: String,
 }
 

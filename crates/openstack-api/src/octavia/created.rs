@@ -10,7 +10,6 @@ use crate::error::ApiError;
 /// A load balancer that was just made, and what was made with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreatedLoadBalancer {
-    /// The load balancer.
     pub load_balancer: LoadBalancer,
     /// What hangs on it. Absent where the answer does not show it whole.
     pub tree: Option<CreatedTree>,
@@ -28,7 +27,6 @@ pub struct CreatedTree {
 /// A pool that was just made, with what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CreatedPool {
-    /// The pool.
     #[serde(flatten)]
     pub pool: Pool,
     /// Its members, in no fixed order.

@@ -31,12 +31,10 @@ impl OctaviaFeatures {
         self.version >= (2, 1)
     }
 
-    /// Tags.
     pub fn tags(self) -> bool {
         self.version >= (2, 5)
     }
 
-    /// Flavors.
     pub fn flavors(self) -> bool {
         self.version >= (2, 6)
     }
@@ -51,7 +49,6 @@ impl OctaviaFeatures {
         self.version >= (2, 13)
     }
 
-    /// Availability zones.
     pub fn availability_zones(self) -> bool {
         self.version >= (2, 14)
     }

@@ -20,7 +20,6 @@ open_enum! {
         Https = "HTTPS",
         /// An ICMP echo.
         Ping = "PING",
-        /// A TLS hello.
         TlsHello = "TLS-HELLO",
         /// A datagram that is not answered with "port unreachable".
         UdpConnect = "UDP-CONNECT",
@@ -32,7 +31,6 @@ open_enum! {
 /// A health monitor as Octavia shows it. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct HealthMonitor {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -57,7 +55,6 @@ pub struct HealthMonitor {
     pub http_method: Option<String>,
     /// Good HTTP statuses: one, a list or a range.
     pub expected_codes: Option<String>,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
 }
@@ -69,7 +66,6 @@ const fn default_max_retries_down() -> u32 {
 /// A new health monitor, on its own or within a whole tree. Only what is set is sent. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateHealthMonitor {
-    /// Name.
     pub name: String,
     /// How it checks.
     #[serde(rename = "type")]

@@ -19,7 +19,6 @@ open_enum! {
         Udp = "UDP",
         /// SCTP; needs Octavia 2.23.
         Sctp = "SCTP",
-        /// HTTP.
         Http = "HTTP",
         /// TLS, untouched.
         Https = "HTTPS",
@@ -33,7 +32,6 @@ open_enum! {
 /// A listener as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Listener {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -71,7 +69,6 @@ pub struct Listener {
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
 }
@@ -79,7 +76,6 @@ pub struct Listener {
 /// A new listener, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreateListener {
-    /// Name.
     pub name: String,
     /// What it speaks with clients.
     pub protocol: ListenerProtocol,
@@ -179,7 +175,6 @@ pub struct UpdateListener {
     /// Protocols to offer in ALPN; cleared, Octavia's default.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub alpn_protocols: Change<Vec<String>>,
-    /// Default pool.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub default_pool_id: Change<String>,
 }

@@ -11,7 +11,6 @@ use crate::error::ApiError;
 /// A load balancer as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadBalancer {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -32,10 +31,8 @@ pub struct LoadBalancer {
     /// Neutron port of the VIP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_port_id: Option<String>,
-    /// Subnet of the VIP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_subnet_id: Option<String>,
-    /// Network of the VIP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_network_id: Option<String>,
     /// Further VIP addresses on the same port. Cannot be changed.
@@ -44,10 +41,8 @@ pub struct LoadBalancer {
     /// Provider driver, for example `amphora` or `ovn`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flavor_id: Option<String>,
-    /// Availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
     /// Tags. Empty where Octavia is older than 2.5.
@@ -86,7 +81,6 @@ pub struct LoadBalancerFilter {
     pub tags: Vec<String>,
     /// Id. Octavia takes no list of them.
     pub id: Option<String>,
-    /// Port of the VIP.
     pub vip_port_id: Option<String>,
     /// Owner.
     pub project_id: Option<String>,
@@ -114,7 +108,6 @@ impl LoadBalancerFilter {
 /// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CreateLoadBalancer {
-    /// Name.
     pub name: String,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,6 @@ use crate::error::ApiError;
 /// A member as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Member {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -21,7 +20,6 @@ pub struct Member {
     pub admin_state_up: bool,
     /// Address. With the port it identifies the member within its pool.
     pub address: String,
-    /// Port.
     pub protocol_port: u16,
     /// Subnet through which the load balancer reaches it.
     pub subnet_id: Option<String>,
@@ -49,9 +47,7 @@ const fn default_weight() -> u16 {
 pub struct MemberSpec {
     /// Address. With the port it identifies the member within its pool.
     pub address: String,
-    /// Port.
     pub protocol_port: u16,
-    /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Subnet through which the load balancer reaches it. Octavia accepts an unknown one and then fails: check it before.

@@ -22,7 +22,6 @@ pub struct Capability {
 /// A flavor as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Flavor {
-    /// Id.
     pub id: String,
     /// Unique name.
     pub name: String,

@@ -19,7 +19,6 @@ open_enum! {
         Udp = "UDP",
         /// SCTP; needs Octavia 2.23.
         Sctp = "SCTP",
-        /// HTTP.
         Http = "HTTP",
         /// TLS, untouched.
         Https = "HTTPS",
@@ -68,7 +67,6 @@ pub struct SessionPersistence {
 /// A pool as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Pool {
-    /// Id.
     pub id: String,
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -90,7 +88,6 @@ pub struct Pool {
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,
-    /// Tags.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
 }

@@ -67,7 +67,6 @@ pub struct StatusTree {
 /// What the status tree shows of a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ListenerStatus {
-    /// Id.
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
@@ -79,11 +78,9 @@ pub struct ListenerStatus {
 /// What the status tree shows of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PoolStatus {
-    /// Id.
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// Health monitor.
     pub health_monitor: Option<MonitorStatus>,
     /// Members, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -93,7 +90,6 @@ pub struct PoolStatus {
 /// What the status tree shows of a health monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MonitorStatus {
-    /// Id.
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
@@ -102,13 +98,11 @@ pub struct MonitorStatus {
 /// What the status tree shows of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MemberStatus {
-    /// Id.
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
     /// Address. With the port it identifies the member within its pool.
     pub address: String,
-    /// Port.
     pub protocol_port: u16,
 }
 

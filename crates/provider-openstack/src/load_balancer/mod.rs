@@ -145,11 +145,14 @@ impl LoadBalancers for OpenStackLoadBalancers {
     }
 
     fn gauges(&self) -> Vec<Gauge> {
-        let since = self.openstack.log_in_refused_since().map(|since| since.as_second());
+        let since = match self.openstack.log_in_refused_since() {
+            Some(since) => since.as_second(),
+            None => 0,
+        };
         let refused = Gauge {
             name: "openstack_ccm_log_in_refused_since_seconds",
             help: "Since when Keystone refuses to log in, in seconds since 1970; 0 where it does not",
-            value: since.and_then(|since| usize::try_from(since).ok()).unwrap_or_default(),
+            value: usize::try_from(since).unwrap_or_default(),
         };
         let mut gauges = self.reconciler.creations().gauges();
         gauges.push(refused);
