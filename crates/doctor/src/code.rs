@@ -1,0 +1,362 @@
+//! What may be found: the table of codes. The page `docs/reference/findings.md` is generated from it.
+//!
+//! A code is for ever: it is not given to anything else, and what it means stays.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::hop::{Hop, Origin};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// It works now, for some or by luck.
+    Warning,
+    /// It does not work.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// Whose packets a finding stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stops {
+    /// Nobody's.
+    Nobody,
+    /// Those of pods.
+    Pods,
+    /// Those of pods and nodes.
+    Inside,
+    /// Those that come through the load balancer.
+    Through,
+    /// All.
+    All,
+}
+
+impl Stops {
+    /// Whether packets from there are meant; `through` says whether they come through the load balancer.
+    pub fn concerns(self, origin: Origin, through: bool) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Pods => origin == Origin::Pod,
+            Self::Inside => origin != Origin::Outside,
+            Self::Through => through,
+            Self::All => true,
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The code.
+    pub code: Code,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where it is found; absent of what is left in a cluster, which no packet has to meet.
+    pub hop: Option<Hop>,
+    /// Whose packets it stops.
+    pub stops: Stops,
+    /// Whether it stops them for sure.
+    pub surely: bool,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// What it means: whole sentences.
+    pub meaning: &'static str,
+    /// What to do: whole sentences.
+    pub remedy: &'static str,
+}
+
+macro_rules! codes {
+    ($($code:ident $severity:ident $hop:expr, $stops:ident $surely:literal, $title:literal, $meaning:literal, $remedy:literal;)*) => {
+        /// A stable code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $title] $code,)*
+        }
+
+        /// All codes.
+        pub const TABLE: &[Entry] = &[
+            $(Entry {
+                code: Code::$code,
+                severity: Severity::$severity,
+                hop: $hop,
+                stops: Stops::$stops,
+                surely: $surely,
+                title: $title,
+                meaning: $meaning,
+                remedy: $remedy,
+            },)*
+        ];
+
+        impl Code {
+            /// As it is written.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    D101 Warning Some(Hop::Name), Pods false,
+        "a name leads pods elsewhere",
+        "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with another destination than the load balancer. Pods take that way, whatever the status says.",
+        "Remove the workaround when the other hops are well: `--leftovers` lists the exact lines.";
+    D102 Error Some(Hop::Name), Inside true,
+        "the published hostname does not resolve",
+        "The status publishes a hostname, and a pod that asked for it got no address of the load balancer.",
+        "Create the record, or correct the hostname that is published.";
+    D103 Warning Some(Hop::Name), Nobody false,
+        "the published hostname is a mere label",
+        "The status publishes a hostname that no resolver can know: it has no dot, or a suffix that is for local use. Service proxies leave it alone, but clients cannot use it, and external-dns makes a record that leads nowhere.",
+        "Publish a hostname that resolves to the load balancer.";
+    D201 Error Some(Hop::Status), Inside true,
+        "nodes may short-circuit a path that needs the load balancer",
+        "The load balancer adds the PROXY protocol header, terminates TLS or inserts headers, but its address is published without `ipMode: Proxy`. Service proxies send packets of pods and nodes straight to the application, which gets them without what the load balancer adds: `broken header` in the log of nginx, and certificates that never come.",
+        "Let openstack-ccm serve the Service, or, beside another controller, run ip-mode-overlay. Until then a hostname in the status helps.";
+    D202 Error Some(Hop::Status), Inside true,
+        "the API server drops ipMode",
+        "The API server is older than 1.29, or its feature gate LoadBalancerIPMode is off: it drops the mode without a word, so every node short-circuits the address.",
+        "Upgrade the API server to 1.30 or newer, or publish a hostname (annotation `loadbalancer.openstack.org/hostname`).";
+    D203 Error Some(Hop::Status), Inside true,
+        "an entry has a hostname beside an address that is short-circuited",
+        "An entry of the status has both an address and a hostname. Service proxies take the address, so the hostname does not protect the path.",
+        "Publish the hostname alone.";
+    D204 Warning Some(Hop::Status), Nobody false,
+        "two programs write the status",
+        "The fields of the status were last written by another program than the controller that serves the Service. Each undoes what the other writes.",
+        "Run one controller for load balancers, or give the Service a `loadBalancerClass`.";
+    D205 Warning Some(Hop::Status), Inside false,
+        "Services share an address and publish it in different modes",
+        "A service proxy in IPVS mode knows an address or does not: if one Service publishes it without `ipMode: Proxy`, nodes short-circuit it for all.",
+        "Let one controller serve all Services on the address.";
+    D206 Error Some(Hop::Status), All true,
+        "no address is published",
+        "The Service has no entry in `status.loadBalancer.ingress`, so nobody knows where to go.",
+        "The Events of the Service say why: `kubectl describe service`.";
+    D301 Error Some(Hop::Node), Inside true,
+        "a node ignores ipMode",
+        "The service proxy of a node is held to short-circuit the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
+        "Upgrade the service proxy (kube-proxy to 1.30 or newer), or publish a hostname until then. `openstack-ccm canary --once` measures all nodes.";
+    D302 Error Some(Hop::Node), Inside true,
+        "the rules of a node short-circuit the address",
+        "In the rules of this node packets to the address go to a pod, although the path needs the load balancer.",
+        "Correct the status of the Service; if it is right, the service proxy ignores it: see D301.";
+    D303 Error Some(Hop::Node), All true,
+        "the rules of the service proxy are not in use",
+        "The node has no rules of a service proxy, or nothing jumps to them. A reload of firewalld or `iptables -F` does that; no Service works on this node until the service proxy writes all of its rules again.",
+        "Restart the service proxy on the node: `kubectl -n kube-system delete pod` with the name of its kube-proxy. Then find out who flushes the rules.";
+    D304 Warning Some(Hop::Node), Nobody false,
+        "rules of two service proxies on one node",
+        "The node has rules of two modes of kube-proxy. The older ones are not updated any more, and which of them a packet meets first is luck.",
+        "On the node run `kube-proxy --cleanup`, then restart the service proxy.";
+    D401 Warning Some(Hop::Way), Pods false,
+        "a NetworkPolicy keeps pods from the load balancer",
+        "Without a short circuit the destination of a packet is the address of the load balancer, which is not in the cluster: a policy that lets pods out to other pods only drops it.",
+        "Add an egress rule with an `ipBlock` for the address to the policy.";
+    D402 Error Some(Hop::Way), Inside true,
+        "the source ranges of the load balancer lack the cluster",
+        "The load balancer accepts connections from certain networks only (`allowed_cidrs`), and those from which the cluster itself connects are not among them.",
+        "Set the annotation `loadbalancer.openstack.org/allow-cluster-sources: \"true\"`, or add the networks to `loadBalancerSourceRanges`.";
+    D403 Error Some(Hop::Way), Inside true,
+        "a connection from a node is not answered",
+        "A pod on the node dialled the address and port, and nobody answered in time, or the connection was refused.",
+        "Look at the findings of the other hops first. If there are none, look for the route from the node to the address: a router, source ranges, a firewall.";
+    D501 Error Some(Hop::LoadBalancer), Through false,
+        "part of the load balancer is in ERROR",
+        "Octavia failed to apply a change. A load balancer that is ACTIVE says nothing of its children; one that is in ERROR may still serve what it did before.",
+        "openstack-ccm sends a failed child again. For a load balancer in ERROR, ask the operator of the cloud, or fail it over: `openstack loadbalancer failover`.";
+    D502 Error Some(Hop::LoadBalancer), Through false,
+        "part of the load balancer has been PENDING for long",
+        "Octavia has been at work for more than a quarter of an hour, which usually means that its worker was lost. Nothing can be changed until it ends.",
+        "Ask the operator of the cloud to reset the state of the load balancer.";
+    D503 Error Some(Hop::LoadBalancer), Through true,
+        "a port of the Service has no listener that fits",
+        "The load balancer lacks the listener of a port, or the listener speaks another protocol than the Service asks for.",
+        "Let the controller reconcile: `openstack-ccm plan` shows what it would do.";
+    D504 Warning Some(Hop::LoadBalancer), Nobody false,
+        "the provider of the load balancer cannot do what is asked for",
+        "The Service asks for something that Octavia, or the provider of this load balancer, does not support; the message says what happens instead.",
+        "Use the provider amphora (annotation `loadbalancer.openstack.org/lb-provider`), or, for client addresses on ovn, `externalTrafficPolicy: Local` with a health monitor instead of the PROXY protocol.";
+    D505 Error Some(Hop::LoadBalancer), Through false,
+        "the controller would refuse the Service, or could not serve it",
+        "What the Service or the configuration asks for cannot be done; the message is the one that the controller gives.",
+        "Correct what the message names.";
+    D506 Error Some(Hop::LoadBalancer), Through true,
+        "there is no load balancer",
+        "The cloud has no load balancer for this Service, although the status may publish an address.",
+        "Let the controller create it: `openstack-ccm plan` shows what it would do. Check that cloud.conf names the right project and region.";
+    D507 Warning Some(Hop::LoadBalancer), Nobody false,
+        "the load balancer differs from what the Service asks for",
+        "The controller would change something; the lines are those of `openstack-ccm plan`.",
+        "Let the controller reconcile, or correct the Service.";
+    D508 Warning Some(Hop::LoadBalancer), Nobody false,
+        "the controller warns of something",
+        "The controller would write this Event of type Warning for the Service; [events.md](events.md) explains the reason.",
+        "Do what the message says.";
+    D601 Error Some(Hop::Header), Through true,
+        "the pools speak another protocol than the Service asks for",
+        "The annotation asks for the PROXY protocol and a pool does not send its header, or the reverse.",
+        "Let the controller reconcile: it builds a new pool and swaps it in. `openstack-ccm plan` shows the steps.";
+    D701 Error Some(Hop::Member), Through false,
+        "the members are not the nodes of today",
+        "A pool has a member that is no node, lacks a node, or has an address or a port that is not that of today's node port. Some connections fail.",
+        "Let the controller reconcile; if it runs, its log says why it does not follow the nodes.";
+    D702 Error Some(Hop::Member), Through true,
+        "a security group closes the node port",
+        "No security group of the nodes lets the load balancer in at the node port, so every connection times out.",
+        "Open the node ports for the subnet of the load balancer, or set `manage-security-groups = true` in `[LoadBalancer]` of cloud.conf.";
+    D703 Error Some(Hop::Member), Through true,
+        "all members of a pool are down",
+        "The health monitor of a pool finds no member up, so the load balancer has nowhere to send connections.",
+        "Look at the node port and the backend; see also D702.";
+    D704 Warning Some(Hop::Member), Nobody false,
+        "some members of a pool are down",
+        "The health monitor finds some members down. With `externalTrafficPolicy: Local` this is right for nodes without endpoints.",
+        "Look at the nodes that are named, unless the policy is Local.";
+    D801 Error Some(Hop::NodePort), All true,
+        "no endpoint is ready",
+        "No pod behind the Service is ready, so nodes refuse connections.",
+        "`kubectl get pods` with the selector of the Service shows why.";
+    D802 Warning Some(Hop::NodePort), Through false,
+        "externalTrafficPolicy is Local and there is no health monitor",
+        "Nodes without an endpoint get traffic too, and drop it: some connections fail.",
+        "Set the annotation `loadbalancer.openstack.org/enable-health-monitor: \"true\"`.";
+    D803 Error Some(Hop::NodePort), Through true,
+        "a port has no node port",
+        "The load balancer sends to node ports, and the Service has none for this port.",
+        "Set `allocateLoadBalancerNodePorts: true`.";
+    D901 Error Some(Hop::Backend), Through true,
+        "the backend does not expect the header that the load balancer sends",
+        "The load balancer adds the PROXY protocol header, and the configuration of the application does not switch it on: it takes the header for a broken request.",
+        "Switch the PROXY protocol on in the configuration of the application, or off at the load balancer.";
+    D902 Error Some(Hop::Backend), All true,
+        "the backend expects a header that nobody sends",
+        "The configuration of the application demands the PROXY protocol header, and the load balancer does not add it: `broken header` for every connection.",
+        "Set the annotation `loadbalancer.openstack.org/proxy-protocol: \"v2\"`, or switch it off in the application.";
+    D903 Info Some(Hop::Backend), Nobody false,
+        "the backend accepts connections with and without the header",
+        "A short circuit does not break this application; only the client address in its log differs. `ip-mode: vip` is possible and saves a hop.",
+        "Nothing has to be done.";
+    L101 Warning None, Nobody false,
+        "hairpin-proxy is installed",
+        "hairpin-proxy, or a fork of it, leads pods around the load balancer by lines in the Corefile, or in `/etc/hosts` of the nodes.",
+        "Remove its controller first, then exactly the lines that end with `# Added by hairpin-proxy`.";
+    L102 Warning None, Nobody false,
+        "ouroboros is installed",
+        "ouroboros leads pods around the load balancer: a block in the Corefile, a key of `coredns-custom`, or Services and DNSEndpoints of its own.",
+        "`helm uninstall` it, then look again: what an earlier mode wrote may stay.";
+    L103 Warning None, Nobody false,
+        "a Service is published by a foreign hostname",
+        "A hostname of somebody else's DNS service, or an annotation of a cloud that publishes a hostname, keeps the short circuit away. Every pod then depends on that DNS service.",
+        "Where the address is published with `ipMode: Proxy`, remove the annotation, one Service at a time.";
+    L104 Warning None, Nobody false,
+        "CoreDNS answers names by hand",
+        "Lines of the Corefile, of `coredns-custom` or of node-local-dns rewrite names or have addresses written into them.",
+        "Remove a line when nothing depends on it any more; doctor removes nothing.";
+    L105 Warning None, Nobody false,
+        "hostAliases lead pods elsewhere",
+        "A pod template writes a name with the address of a load balancer or a Service into `/etc/hosts` of its pods.",
+        "Remove the entry from the template.";
+    L106 Info None, Nobody false,
+        "cert-manager asks name servers of its own",
+        "Flags of cert-manager name the resolvers that it uses for its self checks; they are often there because of a short circuit.",
+        "Remove the flags when the self check works without.";
+    L107 Warning None, Nobody false,
+        "a setting hides load balancers from a service proxy",
+        "A setting of the service proxy, or a label of a Service, makes nodes ignore the addresses of load balancers: of all of them, or of one Service.",
+        "Where addresses are published with `ipMode: Proxy`, put the setting back to its default.";
+    L108 Info None, Nobody false,
+        "a CronJob touches Services",
+        "A CronJob annotates or patches Services, as people do to make a controller look again. openstack-ccm checks for drift by itself.",
+        "Delete the CronJob if that was its purpose.";
+}
+
+impl Code {
+    /// Its row.
+    pub fn entry(self) -> &'static Entry {
+        // Each code has a row: both come from one list.
+        TABLE.iter().find(|entry| entry.code == self).unwrap_or(&TABLE[0])
+    }
+
+    /// Where it is explained, from the root of the repository.
+    pub fn anchor(self) -> String {
+        format!("docs/reference/findings.md#{}", self.as_str().to_ascii_lowercase())
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The page of codes, without its first line.
+pub fn markdown() -> String {
+    use fmt::Write as _;
+
+    let mut page = String::from(
+        "# Findings of doctor\n\n`openstack-ccm doctor` walks the way of a packet to a load balancer, hop by hop, and names what it \
+         finds by a code. A code keeps its meaning for ever. Errors and warnings are defects; information is good to know. What \
+         could not be looked at is `unknown`, and never counts as good.\n",
+    );
+    let mut heading = "";
+    for Entry { code, severity, hop, title, meaning, remedy, .. } in TABLE {
+        let group = hop.map_or("left over", Hop::title);
+        if group != heading {
+            heading = group;
+            let number = hop.map(|hop| format!("Hop {}: ", hop.number())).unwrap_or_default();
+            // Writing to a String cannot fail.
+            let _ = write!(page, "\n## {number}{group}\n");
+        }
+        let _ = write!(page, "\n### {code}\n\n**{title}** ({severity})\n\n{meaning}\n\n{remedy}\n");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_code_has_one_row_and_the_rows_follow_the_way_of_a_packet() {
+        let codes: BTreeSet<Code> = TABLE.iter().map(|entry| entry.code).collect();
+        assert_eq!(codes.len(), TABLE.len());
+        assert!(TABLE.iter().all(|entry| entry.code.entry() == entry));
+        let hops: Vec<usize> = TABLE.iter().map(|entry| entry.hop.map_or(10, Hop::number)).collect();
+        assert!(hops.is_sorted(), "{hops:?}");
+        for entry in TABLE {
+            let start = entry.hop.map_or("L1".to_owned(), |hop| format!("D{}", hop.number()));
+            assert!(entry.code.as_str().starts_with(&start), "{}", entry.code);
+        }
+    }
+
+    #[test]
+    fn each_code_has_its_entry_on_the_page() {
+        let page = markdown();
+        for entry in TABLE {
+            assert!(page.contains(&format!("\n### {}\n", entry.code)), "{}", entry.code);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What there is to judge, as Kubernetes and the cloud show it. It is gathered once; nothing here decides.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+
+/// What was looked at, or why it could not be.
+pub type Looked<T> = Result<T, String>;
+
+/// What is known of the cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterFacts {
+    /// When it was looked at.
+    pub time: Timestamp,
+    /// Whether the API server keeps `ipMode`.
+    pub keeps_mode: Looked<bool>,
+    /// All nodes on which a client may run.
+    pub nodes: Looked<Vec<NodeFact>>,
+    /// All Services.
+    pub services: Looked<Vec<Service>>,
+    /// All NetworkPolicies.
+    pub policies: Looked<Vec<NetworkPolicy>>,
+    /// What CoreDNS and node-local-dns are told.
+    pub dns: Looked<Vec<DnsText>>,
+    /// Names that Ingresses serve, with the addresses in their status.
+    pub names: Looked<Vec<ServedName>>,
+    /// The program that leads, and writes statuses: the name of its field manager, where that is known.
+    pub leader: Looked<Option<String>>,
+    /// Pod templates.
+    pub workloads: Looked<Vec<Workload>>,
+}
+
+/// A node, with what is held of its service proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFact {
+    /// Its name.
+    pub name: String,
+    /// Whether the service proxy honours `ipMode: Proxy`.
+    pub honours: bool,
+    /// Who says so: `canary`, `version`.
+    pub source: String,
+    /// Whether that was measured; otherwise it is a guess.
+    pub measured: bool,
+    /// Why.
+    pub cause: String,
+}
+
+/// A key of a ConfigMap that a name server reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DnsText {
+    /// `kube-system/coredns`
+    pub config_map: String,
+    /// `Corefile`
+    pub key: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A name that leads to a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedName {
+    /// `shop.example.org`
+    pub host: String,
+    /// `Ingress shop/web`
+    pub owner: String,
+    /// Where its status says that it is served: addresses and hostnames.
+    pub at: Vec<String>,
+}
+
+/// A pod template, and who has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// `Deployment`, `DaemonSet`, `StatefulSet`, `CronJob`.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `spec.hostAliases`: address and names.
+    pub host_aliases: Vec<(String, Vec<String>)>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+}
+
+impl Workload {
+    /// `Deployment shop/web`
+    pub fn title(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// A container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Container {
+    /// Its image.
+    pub image: String,
+    /// `command` and `args`, one after the other.
+    pub words: Vec<String>,
+}
+
+/// What is known of one Service.
+#[derive(Clone, Debug)]
+pub struct ServiceFacts {
+    /// The Service.
+    pub service: Service,
+    /// What the way to the application needs.
+    pub path: Looked<PathFact>,
+    /// What openstack-ccm would publish for the addresses that are published.
+    pub wanted: Looked<WantedStatus>,
+    /// Its EndpointSlices.
+    pub slices: Looked<Vec<EndpointSlice>>,
+    /// Its objects in the cloud.
+    pub cloud: Looked<CloudFacts>,
+    /// Its application.
+    pub backend: Looked<BackendFacts>,
+    /// What pods on the nodes got when they dialled; absent where nobody dialled.
+    pub dials: Option<Vec<Dial>>,
+}
+
+/// What the way to the application needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathFact {
+    /// Why clients have to come through the load balancer, in words; absent where they need not.
+    pub needs: Option<String>,
+    /// Whether that is the PROXY protocol.
+    pub header: bool,
+    /// The protocol that the pool of each TCP port shall speak, by port; empty where only an annotation of another cloud is known.
+    pub pools: BTreeMap<u16, String>,
+    /// Where this was read: the annotation, or `cloud.conf`.
+    pub source: String,
+}
+
+/// What openstack-ccm would publish.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WantedStatus {
+    /// The entries.
+    pub entries: Vec<LoadBalancerIngress>,
+    /// Why, in words.
+    pub reason: String,
+    /// What it would warn of.
+    pub warnings: Vec<String>,
+    /// Whether this is what is published.
+    pub published: bool,
+}
+
+/// How far the controller would get with a Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outlook {
+    /// All the way.
+    #[default]
+    Settled,
+    /// The cloud is at work.
+    Waits(String),
+    /// Somebody has to change something.
+    Refused(String),
+    /// Nobody knows.
+    Unknown(String),
+}
+
+/// The objects of a Service in the cloud.
+#[derive(Clone, Debug, Default)]
+pub struct CloudFacts {
+    /// The load balancer; absent where there is none.
+    pub load_balancer: Option<CloudObject>,
+    /// Its Octavia provider.
+    pub provider: String,
+    /// The listeners, pools, members and monitors below it.
+    pub children: Objects<CloudObject>,
+    /// How far the controller would get.
+    pub outlook: Outlook,
+    /// What the controller would change.
+    pub changes: Vec<Change>,
+    /// What the controller would warn of: reason and message.
+    pub warnings: Vec<(String, String)>,
+    /// What the security groups of the members let in; why that is not known.
+    pub doors: Option<Looked<Vec<Door>>>,
+}
+
+/// Objects, or why they could not be looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Objects<T> {
+    /// The objects.
+    pub objects: Vec<T>,
+    /// Why some are missing.
+    pub trouble: Option<String>,
+}
+
+/// A load balancer, or one of its children.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CloudObject {
+    /// `load balancer`, `listener`, `pool`, `member`, `health monitor`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// Its name, or of a member its address and port.
+    pub name: String,
+    /// `provisioning_status`
+    pub provisioning: String,
+    /// `operating_status`
+    pub operating: String,
+    /// `updated_at`
+    pub updated: Option<Timestamp>,
+    /// Protocol of a listener or pool.
+    pub protocol: Option<String>,
+    /// Port of a listener or member.
+    pub port: Option<u16>,
+    /// The pool of a member, or the default pool of a listener.
+    pub pool: Option<String>,
+}
+
+impl CloudObject {
+    /// `pool 1234 (name)`
+    pub fn title(&self) -> String {
+        if self.name.is_empty() {
+            format!("{} {}", self.kind, self.id)
+        } else {
+            format!("{} {} ({})", self.kind, self.id, self.name)
+        }
+    }
+}
+
+/// Something that the controller would change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// `+`, `~`, `-`, `-/+`
+    pub mark: String,
+    /// `listener`, `members`, `pool`
+    pub kind: String,
+    /// What tells it from others.
+    pub name: String,
+    /// What would be other.
+    pub fields: Vec<ChangedField>,
+}
+
+/// An attribute that the controller would change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedField {
+    /// Its name.
+    pub name: String,
+    /// The change in words.
+    pub text: String,
+}
+
+impl Change {
+    /// As `plan` writes it.
+    pub fn line(&self) -> String {
+        let fields: Vec<&str> = self.fields.iter().map(|field| field.text.as_str()).collect();
+        format!("{} {} {} {}", self.mark, self.kind, self.name, fields.join("; ")).trim_end().to_owned()
+    }
+}
+
+/// What the security groups of one member let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    /// Address of the member.
+    pub address: IpAddr,
+    /// The node port.
+    pub port: u16,
+    /// Whether the port of the machine has port security at all.
+    pub guarded: bool,
+    /// The rules that let packets in.
+    pub rules: Vec<DoorRule>,
+    /// From where the load balancer sends.
+    pub from: Vec<IpAddr>,
+}
+
+/// A rule of a security group that lets packets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoorRule {
+    /// `tcp`; absent for any.
+    pub protocol: Option<String>,
+    /// Ports; absent for all.
+    pub ports: Option<(u16, u16)>,
+    /// Sources; absent for any.
+    pub from: Option<IpNet>,
+    /// The sources are the members of another group, which are not looked up.
+    pub from_group: bool,
+}
+
+/// The application behind a Service.
+#[derive(Clone, Debug, Default)]
+pub struct BackendFacts {
+    /// Name of a pod of the Service, as a sample.
+    pub pod: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+    /// ConfigMaps that may configure it: `namespace/name` and the data, or why it cannot be read.
+    pub config_maps: BTreeMap<String, Looked<BTreeMap<String, String>>>,
+    /// Custom resources that may configure it: kind, title, and `spec` as JSON.
+    pub resources: Vec<CustomResource>,
+    /// Custom resources that could not be read: kind and why.
+    pub unread: BTreeMap<String, String>,
+}
+
+/// A custom resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomResource {
+    /// `ClientTrafficPolicy`
+    pub kind: &'static str,
+    /// `namespace/name`
+    pub name: String,
+    /// `spec`
+    pub spec: serde_json::Value,
+}
+
+/// What a pod on a node got when it dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dial {
+    /// The node.
+    pub node: String,
+    /// What was dialled: `203.0.113.10:443`.
+    pub to: String,
+    /// What came of it.
+    pub result: DialResult,
+    /// How long it took, in milliseconds.
+    pub milliseconds: u64,
+    /// From where it was dialled: `a pod address`, `a node address`.
+    pub source: String,
+}
+
+/// What came of a dial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DialResult {
+    /// The application, or the load balancer, spoke: the text says what.
+    Answered(String),
+    /// The connection was made and closed without a byte, as a backend does that misses its header.
+    ClosedSilently,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The connection was refused or reset.
+    Refused(String),
+    /// The hostname does not resolve in a pod.
+    NoName(String),
+    /// The pod did not run, and why.
+    NotDialled(String),
+}

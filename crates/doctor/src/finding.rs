@@ -1,0 +1,110 @@
+//! What was found, with evidence and fix.
+
+use serde::Serialize;
+
+use crate::code::{Code, Severity};
+
+/// What a finding stands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// The object: `Service shop/web`, `pool 1234`.
+    pub object: String,
+    /// What of it.
+    pub field: String,
+    /// What is there.
+    pub value: String,
+}
+
+impl Evidence {
+    /// One piece.
+    pub fn new(object: impl Into<String>, field: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { object: object.into(), field: field.into(), value: value.into() }
+    }
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its code.
+    pub code: Code,
+    /// What is so, in one line.
+    pub text: String,
+    /// What it stands on.
+    pub evidence: Vec<Evidence>,
+    /// A command, or what to write; absent where the page says all there is.
+    pub fix: Option<String>,
+    /// The node, where it is about one.
+    pub node: Option<String>,
+}
+
+impl Finding {
+    /// One without evidence yet.
+    pub fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), evidence: Vec::new(), fix: None, node: None }
+    }
+
+    /// With one more piece of evidence.
+    #[must_use]
+    pub fn seen(
+        mut self,
+        object: impl Into<String>,
+        field: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        self.evidence.push(Evidence::new(object, field, value));
+        self
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// About a node.
+    #[must_use]
+    pub fn on(mut self, node: impl Into<String>) -> Self {
+        self.node = Some(node.into());
+        self
+    }
+
+    /// How much it matters.
+    pub fn severity(&self) -> Severity {
+        self.code.entry().severity
+    }
+}
+
+/// The result of one look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// All is well.
+    Ok(String),
+    /// Nothing has to be looked at.
+    Skipped(String),
+    /// It could not be looked at, and why.
+    Unknown(String),
+    /// Something was found.
+    Found(Finding),
+}
+
+impl From<Finding> for Check {
+    fn from(finding: Finding) -> Self {
+        Self::Found(finding)
+    }
+}
+
+/// A look that is well.
+pub fn ok(text: impl Into<String>) -> Check {
+    Check::Ok(text.into())
+}
+
+/// A look that could not be taken.
+pub fn unknown(text: impl Into<String>) -> Check {
+    Check::Unknown(text.into())
+}
+
+/// Nothing to look at.
+pub fn skipped(text: impl Into<String>) -> Check {
+    Check::Skipped(text.into())
+}

@@ -1,0 +1,195 @@
+//! Lines by which CoreDNS, or the cache on the nodes, leads a name elsewhere.
+
+use std::net::IpAddr;
+
+use crate::code::Code;
+use crate::facts::{ClusterFacts, DnsText};
+use crate::finding::{Check, Finding};
+use crate::text::some_of;
+
+/// How hairpin-proxy marks its lines.
+pub(super) const HAIRPIN_MARK: &str = "# Added by hairpin-proxy";
+/// How ouroboros marks its block.
+pub(super) const OUROBOROS_BEGIN: &str = "# === BEGIN ouroboros";
+const OUROBOROS_END: &str = "# === END ouroboros";
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Nobody that is known.
+    Hand,
+    /// hairpin-proxy, or a fork.
+    HairpinProxy,
+    /// ouroboros
+    Ouroboros,
+}
+
+/// A line that answers names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// `kube-system/coredns`
+    pub config_map: String,
+    /// Key of the ConfigMap, and number of the line.
+    pub key: String,
+    /// The line.
+    pub text: String,
+    /// The names that it answers; empty where it has a pattern.
+    pub names: Vec<String>,
+    /// What it answers with, where that can be told.
+    pub target: Option<String>,
+    /// Who wrote it.
+    pub writer: Writer,
+}
+
+impl Line {
+    /// What it answers with, in words.
+    pub fn answer(&self) -> String {
+        self.target.clone().unwrap_or_else(|| "what the line says".to_owned())
+    }
+}
+
+/// The lines of all texts that answer names.
+pub fn lines(texts: &[DnsText]) -> Vec<Line> {
+    texts.iter().flat_map(of_text).collect()
+}
+
+fn of_text(text: &DnsText) -> Vec<Line> {
+    let mut found = Vec::new();
+    let (mut blocks, mut ouroboros) = (Vec::<String>::new(), false);
+    for (number, raw) in text.text.lines().enumerate() {
+        let line = raw.trim();
+        if line.starts_with(OUROBOROS_BEGIN) {
+            ouroboros = true;
+        } else if line.starts_with(OUROBOROS_END) {
+            ouroboros = false;
+        }
+        let code = line.split(" #").next().unwrap_or_default().trim();
+        let words: Vec<&str> = code.split_whitespace().collect();
+        let inside = blocks.last().map(String::as_str);
+        let answered = answered(inside, &words);
+        if let Some((names, target)) = answered {
+            let writer = if line.contains(HAIRPIN_MARK) {
+                Writer::HairpinProxy
+            } else if ouroboros {
+                Writer::Ouroboros
+            } else {
+                Writer::Hand
+            };
+            found.push(Line {
+                config_map: text.config_map.clone(),
+                key: format!("{} line {}", text.key, number + 1),
+                text: line.to_owned(),
+                names,
+                target,
+                writer,
+            });
+        }
+        if !line.starts_with('#') {
+            if code.ends_with('{') {
+                blocks.push(words.first().copied().unwrap_or_default().to_owned());
+            } else if code == "}" {
+                blocks.pop();
+            }
+        }
+    }
+    found
+}
+
+/// The names that a line answers, and with what; absent where it answers none.
+fn answered(inside: Option<&str>, words: &[&str]) -> Option<(Vec<String>, Option<String>)> {
+    let owned = |words: &[&str]| -> Vec<String> {
+        words.iter().map(|word| word.trim_end_matches('.').to_ascii_lowercase()).collect()
+    };
+    match (inside, words) {
+        (_, [comment, ..]) if comment.starts_with('#') => None,
+        // `rewrite [stop] name [exact|suffix|prefix|substring|regex] FROM TO`
+        (_, ["rewrite", rest @ ..]) => {
+            let rest = rest.strip_prefix(&["stop"]).or(rest.strip_prefix(&["continue"])).unwrap_or(rest);
+            let rest = rest.strip_prefix(&["name"])?;
+            let (pattern, rest) = match rest {
+                ["exact", rest @ ..] => (false, rest),
+                ["suffix" | "prefix" | "substring" | "regex", rest @ ..] => (true, rest),
+                rest => (false, rest),
+            };
+            let [from, to, ..] = rest else { return None };
+            let names = if pattern { Vec::new() } else { owned(&[from]) };
+            Some((names, owned(&[to]).pop()))
+        }
+        // `203.0.113.10 shop.example.org` in a block `hosts`
+        (Some("hosts"), [address, names @ ..]) if address.parse::<IpAddr>().is_ok() && !names.is_empty() => {
+            Some((owned(names), Some((*address).to_owned())))
+        }
+        (Some("template"), ["answer", rest @ ..]) => Some((Vec::new(), Some(rest.join(" ")))),
+        (_, ["k8s_gateway", zones @ ..]) => {
+            Some((Vec::new(), Some(format!("k8s_gateway {}", zones.join(" ")))))
+        }
+        _ => None,
+    }
+}
+
+/// Lines that nobody knows to have been written by a tool.
+pub(super) fn judge(cluster: &ClusterFacts) -> Vec<Check> {
+    let Ok(texts) = &cluster.dns else { return Vec::new() };
+    let by_hand = lines(texts).into_iter().filter(|line| line.writer == Writer::Hand);
+    by_hand
+        .map(|line| {
+            let what =
+                if line.names.is_empty() { "names by a pattern".to_owned() } else { some_of(&line.names, 3) };
+            let finding = Finding::new(Code::L104, format!("CoreDNS answers {what} with {}", line.answer()))
+                .seen(format!("ConfigMap {}", line.config_map), line.key, line.text);
+            super::caution(cluster, finding).into()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COREFILE: &str = "\
+.:53 {
+    errors
+    rewrite name exact shop.example.org hairpin-proxy.hairpin-proxy.svc.cluster.local # Added by hairpin-proxy
+    # rewrite name old.example.org x.y.svc.cluster.local
+    # === BEGIN ouroboros (do not edit by hand) ===
+    rewrite name other.example.org ouroboros.ouroboros.svc.cluster.local
+    # === END ouroboros ===
+    rewrite stop name regex (.*)\\.corp x.y.svc.cluster.local
+    hosts {
+        10.96.0.10 admin.example.org Api.Example.org.
+        fallthrough
+    }
+    template IN A nip.example {
+        answer \"{{ .Name }} 60 IN A 10.96.0.10\"
+    }
+    kubernetes cluster.local in-addr.arpa
+    hosts /etc/coredns/NodeHosts {
+        ttl 60
+    }
+    forward . /etc/resolv.conf
+}
+";
+
+    #[test]
+    fn each_line_that_answers_names_is_found_with_its_writer() {
+        let text = DnsText {
+            config_map: "kube-system/coredns".into(),
+            key: "Corefile".into(),
+            text: COREFILE.into(),
+        };
+        let lines = lines(&[text]);
+        let shown: Vec<(Writer, String, &str)> = lines
+            .iter()
+            .map(|line| (line.writer, line.names.join(" "), line.target.as_deref().unwrap_or_default()))
+            .collect();
+        let expected = [
+            (Writer::HairpinProxy, "shop.example.org", "hairpin-proxy.hairpin-proxy.svc.cluster.local"),
+            (Writer::Ouroboros, "other.example.org", "ouroboros.ouroboros.svc.cluster.local"),
+            (Writer::Hand, "", "x.y.svc.cluster.local"),
+            (Writer::Hand, "admin.example.org api.example.org", "10.96.0.10"),
+            (Writer::Hand, "", "\"{{ .Name }} 60 IN A 10.96.0.10\""),
+        ];
+        assert_eq!(shown, expected.map(|(writer, names, to)| (writer, names.to_owned(), to)));
+        assert_eq!(lines[0].key, "Corefile line 3");
+    }
+}

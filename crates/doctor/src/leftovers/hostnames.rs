@@ -1,0 +1,64 @@
+//! Hostnames of foreign DNS services in statuses, and annotations that publish one.
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::code::Code;
+use crate::facts::ClusterFacts;
+use crate::finding::{Check, Finding};
+
+/// DNS services that answer a name with the address in it.
+const FOREIGN: [&str; 3] = ["nip.io", "sslip.io", "xip.io"];
+
+/// Annotations by which controllers of clouds publish a hostname.
+const ANNOTATIONS: [&str; 8] = [
+    "loadbalancer.openstack.org/hostname",
+    "service.beta.kubernetes.io/do-loadbalancer-hostname",
+    "load-balancer.hetzner.cloud/hostname",
+    "k8s.cloudscale.ch/loadbalancer-force-hostname",
+    "service.beta.kubernetes.io/linode-loadbalancer-hostname-only-ingress",
+    "service.beta.kubernetes.io/vultr-loadbalancer-hostname",
+    "service.beta.kubernetes.io/scw-loadbalancer-use-hostname",
+    "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-hostname",
+];
+
+pub(super) fn judge(cluster: &ClusterFacts) -> Vec<Check> {
+    cluster.services.iter().flatten().flat_map(of_service).collect()
+}
+
+fn of_service(service: &Service) -> Vec<Check> {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
+    let object = format!("Service {namespace}/{name}");
+    let spec_type = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
+    if spec_type != Some("LoadBalancer") {
+        return Vec::new();
+    }
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    let is_foreign =
+        |hostname: &&String| FOREIGN.iter().any(|suffix| hostname.ends_with(&format!(".{suffix}")));
+    let hostnames = entries.iter().filter_map(|entry| entry.hostname.as_ref());
+    let mut checks: Vec<Check> = hostnames
+        .filter(is_foreign)
+        .map(|hostname| {
+            Finding::new(
+                Code::L103,
+                format!("{namespace}/{name} is published by the foreign hostname {hostname}"),
+            )
+            .seen(object.clone(), "status.loadBalancer.ingress[].hostname", hostname)
+            .into()
+        })
+        .collect();
+    for (key, value) in service.metadata.annotations.iter().flatten() {
+        if ANNOTATIONS.contains(&key.as_str()) {
+            let text = format!("{namespace}/{name} asks for a hostname in place of its address");
+            checks.push(
+                Finding::new(Code::L103, text)
+                    .seen(object.clone(), key, value)
+                    .fix(format!("kubectl --namespace {namespace} annotate service {name} {key}-"))
+                    .into(),
+            );
+        }
+    }
+    checks
+}

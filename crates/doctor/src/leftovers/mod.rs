@@ -1,0 +1,70 @@
+//! Workarounds that somebody left in a cluster, and what still depends on them.
+//!
+//! | module | finds |
+//! | --- | --- |
+//! | [`dns`] | lines by which CoreDNS leads a name elsewhere |
+//! | `tools` | hairpin-proxy and ouroboros |
+//! | `hostnames` | foreign hostnames, and annotations that publish one |
+//! | `settings` | hostAliases, cert-manager, service proxies, CronJobs |
+
+pub mod dns;
+mod hostnames;
+mod settings;
+mod tools;
+
+use crate::facts::{ClusterFacts, Looked};
+use crate::finding::{Check, Finding, ok, unknown};
+
+/// What there is to look for, besides the facts of the cluster.
+#[derive(Clone, Debug)]
+pub struct LeftoverFacts {
+    /// Names of all namespaces.
+    pub namespaces: Looked<Vec<String>>,
+    /// ConfigMaps that a service proxy reads: `namespace/name` and the texts in it.
+    pub service_proxies: Looked<Vec<(String, String)>>,
+}
+
+/// Looks for all of them.
+pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
+    let mut checks = tools::judge(cluster, facts);
+    checks.extend(hostnames::judge(cluster));
+    checks.extend(dns::judge(cluster));
+    checks.extend(settings::judge(cluster, facts));
+    for (what, trouble) in [
+        ("namespaces", facts.namespaces.as_ref().err()),
+        ("the configuration of service proxies", facts.service_proxies.as_ref().err()),
+        ("the configuration of CoreDNS", cluster.dns.as_ref().err()),
+        ("Services", cluster.services.as_ref().err()),
+        ("pod templates", cluster.workloads.as_ref().err()),
+    ] {
+        if let Some(cause) = trouble {
+            checks.push(unknown(format!("{what} cannot be read: {cause}")));
+        }
+    }
+    if checks.is_empty() {
+        checks.push(ok("no workaround is left"));
+    }
+    checks
+}
+
+/// A warning where clients still depend on a workaround: Services that nodes short-circuit although openstack-ccm, or an
+/// overlay, does not publish them otherwise yet.
+pub(crate) fn caution(cluster: &ClusterFacts, finding: Finding) -> Finding {
+    let Ok(services) = &cluster.services else { return finding };
+    let by_address = services.iter().filter(|service| {
+        let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+        let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+        entries.iter().any(|entry| entry.ip.is_some() && entry.ip_mode.as_deref() != Some("Proxy"))
+    });
+    let names: Vec<String> = by_address
+        .map(|service| {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name))
+        })
+        .collect();
+    if names.is_empty() {
+        return finding;
+    }
+    let names = crate::text::some_of(&names, 5);
+    finding.seen("careful", "still short-circuited", format!("{names}: look at these first"))
+}

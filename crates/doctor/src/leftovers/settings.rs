@@ -1,0 +1,144 @@
+//! Settings that are often there because of a short circuit.
+
+use super::LeftoverFacts;
+use crate::code::Code;
+use crate::facts::{ClusterFacts, Workload};
+use crate::finding::{Check, Finding};
+use crate::text::some_of;
+
+/// The label with which kube-proxy leaves a Service to another service proxy.
+const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+
+/// Flags of cert-manager.
+const CERT_MANAGER: [&str; 3] = [
+    "--acme-http01-solver-nameservers",
+    "--dns01-recursive-nameservers",
+    "--dns01-recursive-nameservers-only",
+];
+
+pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for workload in cluster.workloads.iter().flatten() {
+        checks.extend(host_aliases(cluster, workload));
+        checks.extend(cert_manager(workload));
+        checks.extend(cron_job(workload));
+    }
+    checks.extend(service_proxies(facts));
+    checks.extend(labels(cluster));
+    checks
+}
+
+/// Aliases whose address is one of a Service.
+fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
+    let one = |(address, names): &(String, Vec<String>)| -> Option<Check> {
+        let whose = cluster.services.iter().flatten().find_map(|service| {
+            let spec = service.spec.as_ref()?;
+            let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+            let published = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+            let has = spec.cluster_ip.as_ref() == Some(address)
+                || spec.cluster_ips.iter().flatten().any(|ip| ip == address)
+                || published.iter().any(|entry| entry.ip.as_ref() == Some(address));
+            has.then(|| service.metadata.name.clone().unwrap_or_default())
+        })?;
+        let text = format!(
+            "pods of {} go to {address} (Service {whose}) for {}",
+            workload.title(),
+            some_of(names, 3)
+        );
+        let finding = Finding::new(Code::L105, text).seen(
+            workload.title(),
+            "hostAliases",
+            format!("{address} {}", some_of(names, 5)),
+        );
+        Some(super::caution(cluster, finding).into())
+    };
+    workload.host_aliases.iter().filter_map(one).collect()
+}
+
+fn cert_manager(workload: &Workload) -> Option<Check> {
+    let words = workload
+        .containers
+        .iter()
+        .filter(|one| one.image.contains("cert-manager"))
+        .flat_map(|one| &one.words);
+    let flags: Vec<&String> =
+        words.filter(|word| CERT_MANAGER.iter().any(|flag| word.split('=').next() == Some(flag))).collect();
+    (!flags.is_empty()).then(|| {
+        Finding::new(Code::L106, format!("{} asks name servers of its own", workload.title()))
+            .seen(workload.title(), "arguments", some_of(&flags, 3))
+            .into()
+    })
+}
+
+/// A CronJob that runs kubectl on Services.
+fn cron_job(workload: &Workload) -> Option<Check> {
+    if workload.kind != "CronJob" {
+        return None;
+    }
+    let text: Vec<&str> = workload.containers.iter().flat_map(|one| &one.words).map(String::as_str).collect();
+    let text = text.join(" ");
+    let writes = ["annotate", "patch", "label"].iter().any(|verb| text.contains(verb));
+    let services = ["service", "services", " svc"].iter().any(|kind| text.contains(kind));
+    (text.contains("kubectl") && writes && services).then(|| {
+        Finding::new(Code::L108, format!("{} writes to Services", workload.title()))
+            .seen(
+                workload.title(),
+                "command",
+                crate::text::printable(&text).chars().take(200).collect::<String>(),
+            )
+            .into()
+    })
+}
+
+fn service_proxies(facts: &LeftoverFacts) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (name, text) in facts.service_proxies.iter().flatten() {
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let (key, value) = (key.trim().trim_matches('"'), value.trim());
+            let hides = match key {
+                "proxyLoadBalancerIPs" => value.trim_end_matches(',') == "false",
+                "excludeCIDRs" => !matches!(value, "" | "null" | "[]"),
+                _ => false,
+            };
+            // A list may begin in the next line.
+            let begins = key == "excludeCIDRs" && value.is_empty() && {
+                let rest = text.split_once(line).map(|(_, rest)| rest.trim_start()).unwrap_or_default();
+                rest.starts_with("- ")
+            };
+            if hides || begins {
+                checks.push(
+                    Finding::new(Code::L107, format!("{key} hides addresses from the service proxy"))
+                        .seen(
+                            format!("ConfigMap {name}"),
+                            key,
+                            if value.is_empty() { "a list" } else { value },
+                        )
+                        .into(),
+                );
+            }
+        }
+    }
+    checks
+}
+
+fn labels(cluster: &ClusterFacts) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for service in cluster.services.iter().flatten() {
+        let labels = service.metadata.labels.iter().flatten();
+        for (_, value) in labels.into_iter().filter(|(key, _)| key.as_str() == SERVICE_PROXY_NAME) {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
+            checks.push(
+                Finding::new(
+                    Code::L107,
+                    format!("kube-proxy leaves {namespace}/{name} to another service proxy"),
+                )
+                .seen(format!("Service {namespace}/{name}"), SERVICE_PROXY_NAME, value)
+                .fix(format!("kubectl --namespace {namespace} label service {name} {SERVICE_PROXY_NAME}-"))
+                .into(),
+            );
+        }
+    }
+    checks
+}

@@ -1,0 +1,69 @@
+//! `cilium-dbg service list`: a table of frontends with their backends.
+
+use std::net::SocketAddr;
+
+use super::target::{Target, Transport};
+use super::{Fate, Format, RulesError, Walk, not_in_use};
+
+/// What Cilium does with packets to the target.
+pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
+    let wanted = SocketAddr::new(target.address, target.port);
+    let (mut rows, mut found, mut is_target) = (0_usize, None::<String>, false);
+    let mut pods = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // A row begins with a number and a frontend; further backends follow in lines of their own.
+        if let Some((frontend, kind)) = row(&words) {
+            rows += 1;
+            is_target = is_same(frontend, wanted, target.transport);
+            if is_target {
+                found = Some(kind.to_owned());
+            }
+        }
+        if is_target {
+            pods.extend(backend(&words));
+        }
+    }
+    if rows == 0 && !text.contains("Frontend") {
+        return Err(RulesError::Unknown);
+    }
+    let mut findings = Vec::new();
+    let (step, fate) = match found {
+        None if rows == 0 => {
+            let text = "there is not a single frontend";
+            findings.push(not_in_use(text.to_owned()));
+            (text.to_owned(), Fate::NoRules)
+        }
+        None => (format!("{rows} frontends, none for {target}"), Fate::Through),
+        Some(kind) if pods.is_empty() => {
+            (format!("frontend {target} {kind} without a backend"), Fate::Rejected)
+        }
+        Some(kind) => {
+            let step = format!("frontend {target} {kind} -> {}", crate::text::some_of(&pods, 5));
+            (step, Fate::ToPod { pods, only_from: Vec::new() })
+        }
+    };
+    Ok(Walk { format: Format::Cilium, steps: vec![step], fate, findings })
+}
+
+/// Frontend and type of a row.
+fn row<'a>(words: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let [id, frontend, kind, ..] = words else { return None };
+    // `1 => 10.0.0.1:80` is a backend.
+    (id.parse::<u32>().is_ok() && *frontend != "=>").then_some((*frontend, *kind))
+}
+
+/// `203.0.113.10:443/TCP`, in older versions without the transport, for internal traffic with `/i` at the end.
+fn is_same(frontend: &str, wanted: SocketAddr, transport: Transport) -> bool {
+    let mut parts = frontend.split('/');
+    let place = parts.next().and_then(|place| place.parse::<SocketAddr>().ok());
+    place == Some(wanted)
+        && parts.all(|part| Transport::parse(part).is_none_or(|written| written == transport))
+}
+
+/// `1 => 10.244.3.7:443/TCP (active)`
+fn backend(words: &[&str]) -> Option<String> {
+    let place = words.iter().position(|word| *word == "=>")?;
+    let pod = words.get(place + 1)?;
+    Some(pod.split('/').next().unwrap_or(pod).to_owned())
+}

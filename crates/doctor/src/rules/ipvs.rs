@@ -1,0 +1,74 @@
+//! `ipvsadm -Sn`: virtual services and their real servers.
+
+use std::net::SocketAddr;
+
+use super::target::{Target, Transport};
+use super::{Fate, Format, RulesError, Walk, not_in_use};
+
+/// What IPVS does with packets to the target.
+pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
+    let wanted = SocketAddr::new(target.address, target.port);
+    let (mut services, mut is_there, mut pods) = (0_usize, false, Vec::new());
+    for (place, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(kind) = words.first().filter(|word| matches!(**word, "-A" | "-a")) else { continue };
+        let Some((transport, service)) = service(&words) else {
+            let problem = "a line without an address and a port";
+            return Err(RulesError::Line { line: place + 1, problem: problem.to_owned() });
+        };
+        services += usize::from(*kind == "-A");
+        if service != Some(wanted) || transport != target.transport {
+            continue;
+        }
+        if *kind == "-A" {
+            is_there = true;
+        } else if let Some(server) = after(&words, &["-r", "--real-server"]) {
+            pods.push(server.to_owned());
+        }
+    }
+    Ok(told(target, services, is_there, pods))
+}
+
+fn told(target: &Target, services: usize, is_there: bool, pods: Vec<String>) -> Walk {
+    let mut findings = Vec::new();
+    let (step, fate) = if services == 0 {
+        let text = "there is not a single virtual service";
+        findings.push(not_in_use(text.to_owned()));
+        (text.to_owned(), Fate::NoRules)
+    } else if !is_there {
+        (format!("{services} virtual services, none for {target}"), Fate::Through)
+    } else if pods.is_empty() {
+        (format!("virtual service {target} without a real server"), Fate::Rejected)
+    } else {
+        let step = format!("virtual service {target} -> {}", crate::text::some_of(&pods, 5));
+        (step, Fate::ToPod { pods, only_from: Vec::new() })
+    };
+    let mut steps = vec![step];
+    if matches!(fate, Fate::Through) {
+        steps.push(
+            "the address must not be on kube-ipvs0 either: another port of it would keep it there".into(),
+        );
+    }
+    Walk { format: Format::Ipvs, steps, fate, findings }
+}
+
+/// Transport and address of the virtual service in a line; no address where it is one of a firewall mark.
+fn service(words: &[&str]) -> Option<(Transport, Option<SocketAddr>)> {
+    let flags = [
+        ("-t", Transport::Tcp),
+        ("--tcp-service", Transport::Tcp),
+        ("-u", Transport::Udp),
+        ("--udp-service", Transport::Udp),
+        ("--sctp-service", Transport::Sctp),
+    ];
+    if after(words, &["-f", "--fwmark-service"]).is_some() {
+        return Some((Transport::Tcp, None));
+    }
+    let (flag, transport) = flags.into_iter().find(|(flag, _)| words.contains(flag))?;
+    Some((transport, Some(after(words, &[flag])?.parse().ok()?)))
+}
+
+fn after<'a>(words: &[&'a str], flags: &[&str]) -> Option<&'a str> {
+    let place = words.iter().position(|word| flags.contains(word))?;
+    words.get(place + 1).copied()
+}

@@ -1,0 +1,176 @@
+//! What a node does with packets to an address, from a dump of its rules. Pure.
+//!
+//! | module | reads |
+//! | --- | --- |
+//! | `target` | `IP:PORT[/udp]` |
+//! | `ruleset` | chains and rules, whoever wrote them, and the walk through them |
+//! | `iptables` | `iptables-save`, `ip6tables-save` |
+//! | `nftables` | `nft -j list ruleset` |
+//! | `ipvs` | `ipvsadm -Sn` |
+//! | `cilium` | `cilium-dbg service list` |
+
+mod cilium;
+mod iptables;
+mod ipvs;
+mod nftables;
+mod ruleset;
+mod target;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::finding::Finding;
+
+pub use target::{Target, TargetError, Transport};
+
+/// What wrote a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// `iptables-save`
+    Iptables,
+    /// `nft -j list ruleset`
+    Nftables,
+    /// `ipvsadm -Sn`
+    Ipvs,
+    /// `cilium-dbg service list`
+    Cilium,
+}
+
+impl Format {
+    /// Tells it by its look.
+    pub fn of(text: &str) -> Option<Self> {
+        let start = text.trim_start();
+        if start.starts_with('{') {
+            return Some(Self::Nftables);
+        }
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.find_map(|line| {
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next()) {
+                (Some("ID"), Some("Frontend")) => Some(Self::Cilium),
+                (Some("-A"), Some("-t" | "-u" | "-f" | "--sctp-service")) => Some(Self::Ipvs),
+                (Some(first), _) if first.starts_with('*') => Some(Self::Iptables),
+                (Some("-A" | "-N" | "-P"), Some(_)) => Some(Self::Iptables),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Fate {
+    /// No rule is about the address: it travels on, to the load balancer.
+    Through,
+    /// It goes straight to one of these.
+    ToPod {
+        /// `10.244.1.7:8080`
+        pods: Vec<String>,
+        /// The sources that may, where others are dropped.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        only_from: Vec<String>,
+    },
+    /// It is refused: there is no endpoint.
+    Rejected,
+    /// It is dropped; the text says by what.
+    Dropped {
+        /// What drops it.
+        by: String,
+    },
+    /// The rules are not in use, or there are none, so nobody knows.
+    NoRules,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Through => f.write_str(
+                "through: no rule is about the address, so packets travel on to the load balancer",
+            ),
+            Self::ToPod { pods, only_from } => {
+                write!(f, "to a pod: {}, around the load balancer", crate::text::some_of(pods, 5))?;
+                if !only_from.is_empty() {
+                    write!(f, "; only from {}, others are dropped", crate::text::some_of(only_from, 5))?;
+                }
+                Ok(())
+            }
+            Self::Rejected => f.write_str("rejected: the Service has no endpoint"),
+            Self::Dropped { by } => write!(f, "dropped by {by}"),
+            Self::NoRules => {
+                f.write_str("not known: the rules of a service proxy are missing, or not in use")
+            }
+        }
+    }
+}
+
+/// What a dump says of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// What the dump is.
+    pub format: Format,
+    /// Chain by chain, in words.
+    pub steps: Vec<String>,
+    /// What becomes of packets from pods on this node.
+    pub fate: Fate,
+    /// What is wrong with the rules themselves.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a dump cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// Nothing at all.
+    #[error(
+        "the dump is empty: make it as root, on the node itself; where there really are no rules, say with --mode what made it"
+    )]
+    Empty,
+    /// None of the four.
+    #[error(
+        "this is no output of iptables-save, `nft -j list ruleset`, `ipvsadm -Sn` or `cilium-dbg service list`"
+    )]
+    Unknown,
+    /// One of them, but broken.
+    #[error("line {line} is not understood: {problem}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// JSON that nft did not write.
+    #[error("this is JSON, but none that `nft -j list ruleset` writes: {0}")]
+    Json(String),
+}
+
+/// What a node with these rules does with packets to the target. The format is told by the look of the text where none is given.
+///
+/// # Errors
+/// The text cannot be read.
+pub fn walk(text: &str, target: &Target, format: Option<Format>) -> Result<Walk, RulesError> {
+    let none = || if text.trim().is_empty() { RulesError::Empty } else { RulesError::Unknown };
+    let format = format.or_else(|| Format::of(text)).ok_or_else(none)?;
+    match format {
+        Format::Iptables => Ok(ruleset::walk(format, &iptables::parse(text)?, target)),
+        Format::Nftables => Ok(ruleset::walk(format, &nftables::parse(text)?, target)),
+        Format::Ipvs => ipvs::walk(text, target),
+        Format::Cilium => cilium::walk(text, target),
+    }
+}
+
+/// The finding that a node has no rules in use.
+fn not_in_use(text: String) -> Finding {
+    Finding::new(Code::D303, text)
+        .fix("kubectl --namespace kube-system delete pod NAME, with the kube-proxy of this node")
+}
+
+/// The finding that a node goes around the load balancer, of a path that needs it.
+pub fn short_circuit(walk: &Walk, target: &Target) -> Option<Finding> {
+    let Fate::ToPod { pods, .. } = &walk.fate else { return None };
+    let text = format!("packets to {target} go to a pod, around the load balancer");
+    let finding = Finding::new(Code::D302, text).seen("rules", "lead to", crate::text::some_of(pods, 5));
+    Some(walk.steps.iter().fold(finding, |finding, step| finding.seen("rules", "", step)))
+}

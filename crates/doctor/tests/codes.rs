@@ -1,0 +1,539 @@
+//! Each code is found where its fault is, with no other error beside it; a healthy world shows none.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_doctor::code::{Code, Severity, TABLE};
+use openstack_ccm_doctor::facts::{
+    BackendFacts, Change, ChangedField, CloudFacts, CloudObject, ClusterFacts, Container, Dial, DialResult,
+    DnsText, Door, DoorRule, NodeFact, Objects, Outlook, PathFact, ServedName, ServiceFacts, WantedStatus,
+    Workload,
+};
+use openstack_ccm_doctor::finding::Check;
+use openstack_ccm_doctor::hop::Origin;
+use openstack_ccm_doctor::hops;
+use openstack_ccm_doctor::leftovers::{self, LeftoverFacts};
+use openstack_ccm_doctor::output::{Outcome, json as json_output, mermaid, table};
+use openstack_ccm_doctor::report::{Counts, End, Report, Verdict};
+use openstack_ccm_doctor::rules;
+use serde_json::{Value, from_value, json};
+
+/// A cluster with one Service that uses PROXY protocol, and everything about it.
+struct World {
+    cluster: ClusterFacts,
+    facts: ServiceFacts,
+    leftovers: LeftoverFacts,
+    /// Dumps of rules, and what was walked in them.
+    rules: Vec<(String, &'static str)>,
+}
+
+fn service(name: &str, ip: &str, mode: &str) -> Value {
+    json!({
+        "metadata": {"namespace": "shop", "name": name},
+        "spec": {"type": "LoadBalancer", "clusterIP": "10.96.0.10", "selector": {"app": "nginx"},
+            "ports": [{"name": "https", "port": 443, "nodePort": 30443, "protocol": "TCP"}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": ip, "ipMode": mode}]}},
+    })
+}
+
+fn child(kind: &'static str, id: &str, name: &str) -> CloudObject {
+    CloudObject {
+        kind,
+        id: id.into(),
+        name: name.into(),
+        provisioning: "ACTIVE".into(),
+        operating: "ONLINE".into(),
+        ..CloudObject::default()
+    }
+}
+
+fn healthy() -> World {
+    let web = service("web", "203.0.113.10", "Proxy");
+    let nodes = ["node1", "node2"].map(|name| NodeFact {
+        name: name.into(),
+        honours: true,
+        source: "canary".into(),
+        measured: true,
+        cause: "it leaves the address alone".into(),
+    });
+    let cluster = ClusterFacts {
+        time: "2026-11-22T12:00:00Z".parse().unwrap(),
+        keeps_mode: Ok(true),
+        nodes: Ok(nodes.into()),
+        services: Ok(vec![from_value(web.clone()).unwrap()]),
+        policies: Ok(Vec::new()),
+        dns: Ok(vec![DnsText {
+            config_map: "kube-system/coredns".into(),
+            key: "Corefile".into(),
+            text: ".:53 {\n    errors\n    kubernetes cluster.local\n    forward . /etc/resolv.conf\n}\n"
+                .into(),
+        }]),
+        names: Ok(vec![ServedName {
+            host: "shop.example.org".into(),
+            owner: "Ingress shop/web".into(),
+            at: vec!["203.0.113.10".into()],
+        }]),
+        leader: Ok(Some("openstack-ccm".into())),
+        workloads: Ok(Vec::new()),
+    };
+    let listener = CloudObject {
+        protocol: Some("TCP".into()),
+        port: Some(443),
+        pool: Some("p".into()),
+        ..child("listener", "l", "listener_0")
+    };
+    let pool = CloudObject { protocol: Some("PROXYV2".into()), ..child("pool", "p", "pool_0") };
+    let member = |id: &str, name: &str| CloudObject { pool: Some("p".into()), ..child("member", id, name) };
+    let door = Door {
+        address: "10.0.0.11".parse().unwrap(),
+        port: 30443,
+        guarded: true,
+        rules: vec![DoorRule {
+            protocol: Some("tcp".into()),
+            ports: Some((30_000, 32_767)),
+            from: Some("10.0.0.0/24".parse().unwrap()),
+            from_group: false,
+        }],
+        from: vec!["10.0.0.100".parse().unwrap()],
+    };
+    let cloud = CloudFacts {
+        load_balancer: Some(child("load balancer", "lb", "kube_service_c1_shop_web")),
+        provider: "amphora".into(),
+        children: Objects {
+            objects: vec![listener, pool, member("m1", "10.0.0.11:30443"), member("m2", "10.0.0.12:30443")],
+            trouble: None,
+        },
+        outlook: Outlook::Settled,
+        changes: Vec::new(),
+        warnings: Vec::new(),
+        doors: Some(Ok(vec![door])),
+    };
+    let slice = json!({
+        "metadata": {}, "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": true}}],
+    });
+    let backend = BackendFacts {
+        pod: "web-1".into(),
+        containers: vec![Container {
+            image: "registry.example.org/ingress-nginx/controller:v1.15.1".into(),
+            words: vec!["/nginx-ingress-controller".into(), "--configmap=shop/nginx".into()],
+        }],
+        config_maps: BTreeMap::from([("shop/nginx".to_owned(), Ok(config("true")))]),
+        ..BackendFacts::default()
+    };
+    let facts = ServiceFacts {
+        path: Ok(PathFact {
+            needs: Some("the load balancer adds the PROXY protocol header".into()),
+            header: true,
+            pools: BTreeMap::from([(443, "PROXYV2".to_owned())]),
+            source: "annotation proxy-protocol".into(),
+        }),
+        wanted: Ok(WantedStatus {
+            entries: from_value(web["status"]["loadBalancer"]["ingress"].clone()).unwrap(),
+            reason: "the load balancer adds the PROXY protocol header".into(),
+            warnings: Vec::new(),
+            published: true,
+        }),
+        slices: Ok(vec![from_value(slice).unwrap()]),
+        cloud: Ok(cloud),
+        backend: Ok(backend),
+        dials: None,
+        service: from_value(web).unwrap(),
+    };
+    let leftovers = LeftoverFacts { namespaces: Ok(vec!["shop".into()]), service_proxies: Ok(Vec::new()) };
+    World { cluster, facts, leftovers, rules: Vec::new() }
+}
+
+fn config(value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("use-proxy-protocol".to_owned(), value.to_owned())])
+}
+
+impl World {
+    fn publish(&mut self, entry: &Value) {
+        let status = json!({"loadBalancer": {"ingress": [entry]}});
+        self.facts.service.status = Some(from_value(status).unwrap());
+        if let Ok(wanted) = &mut self.facts.wanted {
+            wanted.published = false;
+        }
+    }
+
+    fn cloud(&mut self) -> &mut CloudFacts {
+        self.facts.cloud.as_mut().unwrap()
+    }
+
+    fn child(&mut self, id: &str) -> &mut CloudObject {
+        self.cloud().children.objects.iter_mut().find(|one| one.id == id).unwrap()
+    }
+
+    fn warn(&mut self, reason: &str) {
+        self.cloud().warnings.push((reason.to_owned(), "the message".to_owned()));
+    }
+
+    fn change(&mut self, mark: &str, kind: &str, field: &str) {
+        let fields = vec![ChangedField { name: field.into(), text: format!("{field} a -> b") }];
+        self.cloud().changes.push(Change { mark: mark.into(), kind: kind.into(), name: "x".into(), fields });
+    }
+
+    fn spec(&mut self, patch: &Value) {
+        let mut spec = serde_json::to_value(&self.facts.service.spec).unwrap();
+        for (key, value) in patch.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        self.facts.service.spec = from_value(spec).unwrap();
+    }
+
+    fn dial(&mut self, result: DialResult) {
+        self.facts.dials = Some(vec![Dial {
+            node: "node1".into(),
+            to: "203.0.113.10:443".into(),
+            result,
+            milliseconds: 4,
+            source: "a pod address".into(),
+        }]);
+    }
+
+    fn corefile(&mut self, line: &str) {
+        let dns = self.cluster.dns.as_mut().unwrap();
+        dns[0].text = dns[0].text.replace("    errors\n", &format!("    errors\n    {line}\n"));
+    }
+
+    fn workload(&mut self, workload: Workload) {
+        self.cluster.workloads.as_mut().unwrap().push(workload);
+    }
+
+    fn configured(&mut self, value: &str) {
+        let maps = &mut self.facts.backend.as_mut().unwrap().config_maps;
+        maps.insert("shop/nginx".to_owned(), Ok(config(value)));
+    }
+
+    fn without_header(&mut self) {
+        let path = self.facts.path.as_mut().unwrap();
+        *path = PathFact { pools: BTreeMap::from([(443, "TCP".to_owned())]), ..PathFact::default() };
+        self.child("p").protocol = Some("TCP".into());
+        self.configured("false");
+    }
+
+    fn report(&self) -> Report {
+        hops::walk(&self.cluster, &self.facts)
+    }
+
+    fn outcome(&self) -> Outcome {
+        let leftovers = Some(leftovers::judge(&self.cluster, &self.leftovers));
+        Outcome { reports: vec![self.report()], leftovers }
+    }
+
+    fn codes(&self) -> Vec<Code> {
+        let outcome = self.outcome();
+        let of_checks = outcome.checks().filter_map(|check| match check {
+            Check::Found(finding) => Some(finding.code),
+            _ => None,
+        });
+        let walked = self.rules.iter().flat_map(|(dump, target)| {
+            let target = target.parse().unwrap();
+            let walk = rules::walk(dump, &target, None).unwrap();
+            let around = rules::short_circuit(&walk, &target);
+            walk.findings.into_iter().chain(around).map(|finding| finding.code)
+        });
+        of_checks.chain(walked).collect()
+    }
+}
+
+fn with(change: impl FnOnce(&mut World)) -> World {
+    let mut world = healthy();
+    change(&mut world);
+    world
+}
+
+fn container(image: &str, words: &[&str]) -> Vec<Container> {
+    vec![Container { image: image.into(), words: words.iter().map(|word| (*word).to_owned()).collect() }]
+}
+
+/// The smallest world in which a code is found.
+fn world_with(code: Code) -> World {
+    with(|world| {
+        match code {
+        Code::D101 => world.workload(Workload {
+            kind: "Deployment".into(),
+            namespace: "cert-manager".into(),
+            name: "cert-manager".into(),
+            host_aliases: vec![("10.0.0.77".into(), vec!["shop.example.org".into()])],
+            ..Workload::default()
+        }),
+        Code::D102 => {
+            world.publish(&json!({"hostname": "shop.example.org"}));
+            world.dial(DialResult::NoName("no such name".into()));
+        }
+        Code::D103 => world.publish(&json!({"hostname": "my-balancer"})),
+        Code::D201 => world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"})),
+        Code::D202 => {
+            world.publish(&json!({"ip": "203.0.113.10"}));
+            world.cluster.keeps_mode = Ok(false);
+        }
+        Code::D203 => world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP", "hostname": "a.example.org"})),
+        Code::D204 => {
+            let fields = json!([{"manager": "cloud-controller-manager", "operation": "Update", "subresource": "status",
+                "time": "2026-11-22T11:00:00Z",
+                "fieldsV1": {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}}]);
+            world.facts.service.metadata.managed_fields = from_value(fields).unwrap();
+        }
+        Code::D205 => {
+            let other = from_value(service("other", "203.0.113.10", "VIP")).unwrap();
+            world.cluster.services.as_mut().unwrap().push(other);
+        }
+        Code::D206 => world.facts.service.status = None,
+        Code::D301 => {
+            let node = &mut world.cluster.nodes.as_mut().unwrap()[1];
+            (node.honours, node.measured, node.source) = (false, false, "version".into());
+        }
+        Code::D302 => world.rules.push((include_str!("dumps/iptables.txt").to_owned(), "203.0.113.10:443")),
+        Code::D303 => world
+            .rules
+            .push((include_str!("dumps/iptables-flushed.txt").to_owned(), "203.0.113.10:443")),
+        Code::D304 => {
+            let join = |dump: &str| {
+                dump.trim().trim_start_matches("{\"nftables\": [").trim_end_matches("]}").to_owned()
+            };
+            let both = [include_str!("dumps/iptables.nft.json"), include_str!("dumps/nftables.nft.json")].map(join);
+            world.rules.push((format!("{{\"nftables\": [{}]}}", both.join(",")), "203.0.113.20:443"));
+        }
+        Code::D401 => {
+            let policy = json!({"metadata": {"namespace": "cert-manager", "name": "p"},
+                "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": []}});
+            world.cluster.policies = Ok(vec![from_value(policy).unwrap()]);
+        }
+        Code::D402 => world.warn("LoadBalancerSourceRangesLackCluster"),
+        Code::D403 => world.dial(DialResult::TimedOut),
+        Code::D501 => world.child("l").provisioning = "ERROR".into(),
+        Code::D502 => {
+            world.child("p").provisioning = "PENDING_UPDATE".into();
+            let load_balancer = world.cloud().load_balancer.as_mut().unwrap();
+            load_balancer.updated = Some("2026-11-22T11:30:00Z".parse().unwrap());
+        }
+        Code::D503 => {
+            world.cloud().children.objects.retain(|one| one.kind != "listener");
+            world.change("+", "listener", "protocol");
+        }
+        Code::D504 => world.warn("LoadBalancerSettingNotSupported"),
+        Code::D505 => world.cloud().outlook = Outlook::Refused("timeout-client-data: soon is no number".into()),
+        Code::D506 => world.cloud().load_balancer = None,
+        Code::D507 => world.change("~", "listener", "timeout_client_data"),
+        Code::D508 => world.warn("UnknownAnnotation"),
+        Code::D601 => {
+            world.child("p").protocol = Some("TCP".into());
+            world.change("-/+", "pool", "protocol");
+            world.change("~", "listener", "default_pool");
+            world.change("+", "members", "");
+        }
+        Code::D701 => world.change("~", "members", ""),
+        Code::D702 => {
+            let Some(Ok(doors)) = &mut world.cloud().doors else { panic!("no doors") };
+            doors[0].rules[0].ports = Some((22, 22));
+        }
+        Code::D703 => {
+            world.child("m1").operating = "ERROR".into();
+            world.child("m2").operating = "OFFLINE".into();
+        }
+        Code::D704 => world.child("m1").operating = "ERROR".into(),
+        Code::D801 => world.facts.slices = Ok(Vec::new()),
+        Code::D802 => {
+            world.spec(&json!({"externalTrafficPolicy": "Local"}));
+            world.warn("LoadBalancerLocalWithoutMonitor");
+        }
+        Code::D803 => world.spec(&json!({"allocateLoadBalancerNodePorts": false, "ports": [{"port": 443}]})),
+        Code::D901 => world.configured("false"),
+        Code::D902 => {
+            world.without_header();
+            world.configured("true");
+        }
+        Code::D903 => {
+            let backend = world.facts.backend.as_mut().unwrap();
+            backend.containers =
+                container("traefik:v3", &["traefik", "--entryPoints.web.proxyProtocol.trustedIPs=10.0.0.0/24"]);
+        }
+        Code::L101 => world.corefile(
+            "rewrite name old.example.org hairpin-proxy.hairpin-proxy.svc.cluster.local # Added by hairpin-proxy",
+        ),
+        Code::L102 => world.leftovers.namespaces = Ok(vec!["ouroboros".into()]),
+        Code::L103 => {
+            let mut other = service("other", "203.0.113.99", "Proxy");
+            other["status"]["loadBalancer"]["ingress"] = json!([{"hostname": "203-0-113-99.nip.io"}]);
+            world.cluster.services.as_mut().unwrap().push(from_value(other).unwrap());
+        }
+        Code::L104 => world.corefile("rewrite name old.example.org nginx.other.svc.cluster.local"),
+        Code::L105 => world.workload(Workload {
+            kind: "Deployment".into(),
+            namespace: "shop".into(),
+            name: "app".into(),
+            host_aliases: vec![("10.96.0.10".into(), vec!["else.example.org".into()])],
+            ..Workload::default()
+        }),
+        Code::L106 => world.workload(Workload {
+            kind: "Deployment".into(),
+            namespace: "cert-manager".into(),
+            name: "cert-manager".into(),
+            containers: container(
+                "quay.example.org/jetstack/cert-manager-controller:v1.20.3",
+                &["--acme-http01-solver-nameservers=9.9.9.9:53"],
+            ),
+            ..Workload::default()
+        }),
+        Code::L107 => {
+            world.leftovers.service_proxies =
+                Ok(vec![("kube-system/antrea-config".into(), "proxyLoadBalancerIPs: false\n".into())]);
+        }
+        Code::L108 => world.workload(Workload {
+            kind: "CronJob".into(),
+            namespace: "ops".into(),
+            name: "touch".into(),
+            containers: container("kubectl", &["sh", "-c", "kubectl annotate service web touched=$(date +%s)"]),
+            ..Workload::default()
+        }),
+    }
+    })
+}
+
+#[test]
+fn a_healthy_world_shows_nothing_and_packets_arrive() {
+    let world = healthy();
+    let outcome = world.outcome();
+    let odd: Vec<&Check> =
+        outcome.checks().filter(|check| matches!(check, Check::Found(_) | Check::Unknown(_))).collect();
+    assert!(odd.is_empty(), "{odd:#?}");
+    for origin in Origin::ALL {
+        assert_eq!(world.report().end(origin), End::Arrives { around: false });
+    }
+}
+
+#[test]
+fn a_healthy_world_without_the_header_shows_nothing() {
+    let mut world = with(World::without_header);
+    world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
+    let codes = world.codes();
+    assert!(codes.is_empty(), "{codes:?}");
+    assert_eq!(world.report().end(Origin::Pod), End::Arrives { around: true });
+}
+
+#[test]
+fn each_code_is_found_and_no_other_error() {
+    for entry in TABLE {
+        let world = world_with(entry.code);
+        let found: BTreeSet<Code> = world.codes().into_iter().collect();
+        assert!(found.contains(&entry.code), "{}: {found:?}", entry.code);
+        let others: Vec<&Code> = found
+            .iter()
+            .filter(|code| **code != entry.code && code.entry().severity == Severity::Error)
+            .collect();
+        assert!(others.is_empty(), "{}: also {others:?}", entry.code);
+    }
+}
+
+/// What cannot be looked at is unknown, and the packet does not arrive for sure.
+#[test]
+fn what_could_not_be_looked_at_is_never_green() {
+    let no = || "forbidden".to_owned();
+    type Darken = fn(&mut World, String);
+    let dark: [(&str, Darken); 9] = [
+        ("nodes", |world, cause| world.cluster.nodes = Err(cause)),
+        ("services", |world, cause| world.cluster.services = Err(cause)),
+        ("policies", |world, cause| world.cluster.policies = Err(cause)),
+        ("dns", |world, cause| world.cluster.dns = Err(cause)),
+        ("names", |world, cause| world.cluster.names = Err(cause)),
+        ("path", |world, cause| world.facts.path = Err(cause)),
+        ("slices", |world, cause| world.facts.slices = Err(cause)),
+        ("cloud", |world, cause| world.facts.cloud = Err(cause)),
+        ("backend", |world, cause| world.facts.backend = Err(cause)),
+    ];
+    for (what, darken) in dark {
+        let world = with(|world| darken(world, no()));
+        let report = world.report();
+        assert!(report.hops.iter().any(|hop| hop.verdict() == Verdict::Unknown), "{what}");
+        assert!(matches!(report.end(Origin::Pod), End::Unknown(_)), "{what}: {}", report.sentence());
+        assert!(Counts::of(report.hops.iter().flat_map(|hop| &hop.checks)).unknown > 0, "{what}");
+    }
+}
+
+/// A pod that dialled and was answered proves what could not be looked at.
+#[test]
+fn an_answer_proves_the_way() {
+    let world = with(|world| {
+        world.facts.cloud = Err("no cloud.conf".into());
+        world.dial(DialResult::Answered("TLS handshake".into()));
+    });
+    let report = world.report();
+    assert_eq!(report.end(Origin::Pod), End::Arrives { around: false });
+    assert!(matches!(report.end(Origin::Outside), End::Unknown(_)));
+}
+
+#[test]
+fn the_output_of_a_break_names_code_evidence_fix_and_page() {
+    let world = world_with(Code::D201);
+    let style = table::Style { short: true, colours: false, width: None };
+    let text = table::text(&Outcome { leftovers: None, ..world.outcome() }, style);
+    let expected = "\
+shop/web at 203.0.113.10
+
+status
+------
+× 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]
+    Service shop/web status.loadBalancer.ingress: 203.0.113.10 with ipMode VIP
+    Service shop/web the path: annotation proxy-protocol
+    openstack-ccm would publish: 203.0.113.10 with ipMode Proxy: the load balancer adds the PROXY protocol header
+    fix: let openstack-ccm publish it (`openstack-ccm adopt` shows what would change), or ip-mode-overlay beside another controller
+    see docs/reference/findings.md#d201
+
+A packet to 203.0.113.10 from a pod or from a node ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; one from outside reaches the application through the load balancer.
+1 error, 0 warnings, 7 ok, 0 not looked at
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn text_is_wrapped_and_coloured_for_a_terminal_only() {
+    let world = world_with(Code::D201);
+    let style = table::Style { short: false, colours: true, width: Some(80) };
+    let text = table::text(&world.outcome(), style);
+    assert!(text.contains("\u{1b}[31m×\u{1b}[0m "));
+    let visible = |line: &str| line.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "").chars().count();
+    let long: Vec<&str> = text.lines().filter(|line| visible(line) > 90 && line.contains(' ')).collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// Names of objects come from anybody.
+#[test]
+fn a_name_cannot_write_to_the_terminal() {
+    let world = with(|world| {
+        world.publish(&json!({"hostname": "evil\u{1b}]0;x\u{7}\nname"}));
+        world.facts.service.metadata.name = Some("web\u{1b}[2J\" ] --> x".into());
+    });
+    let style = table::Style { short: false, colours: false, width: None };
+    let outcome = world.outcome();
+    for text in [table::text(&outcome, style), mermaid::text(&outcome)] {
+        assert!(text.chars().all(|character| !character.is_control() || character == '\n'), "{text}");
+    }
+    assert!(mermaid::text(&outcome).lines().all(|line| !line.starts_with("name")));
+}
+
+#[test]
+fn the_json_says_the_same_with_the_ends() {
+    let world = world_with(Code::D201);
+    let object = json_output::object(&world.outcome(), Severity::Error);
+    assert_eq!(object["success"], json!(false));
+    let service = &object["services"][0];
+    assert_eq!(service["ends"][0]["result"], json!("ends"));
+    assert_eq!(service["ends"][0]["code"], json!("D201"));
+    assert_eq!(service["ends"][2]["result"], json!("arrives"));
+    let found = &service["categories"][1]["checks"][0];
+    assert_eq!((&found["result"], &found["code"]), (&json!("error"), &json!("D201")));
+    assert_eq!(found["hint"], json!("docs/reference/findings.md#d201"));
+    assert_eq!(json_output::object(&healthy().outcome(), Severity::Warning)["success"], json!(true));
+}
+
+#[test]
+fn the_diagram_ends_where_the_packet_ends() {
+    let diagram = mermaid::text(&world_with(Code::D201).outcome());
+    assert!(diagram.starts_with("flowchart LR\n"), "{diagram}");
+    assert!(diagram.contains("hop1 --x|D201| hop2"), "{diagram}");
+    assert!(diagram.contains("outside --> hop2") && diagram.contains("hop8 --> hop9"), "{diagram}");
+    assert!(!diagram.contains("hop2 --> hop3"), "{diagram}");
+}
