@@ -11,13 +11,14 @@ use crate::subcommands::canary::args::CanaryArgs;
 use crate::subcommands::check_config::args::CheckConfigArgs;
 #[cfg(feature = "demo")]
 use crate::subcommands::demo::args::DemoArgs;
+use crate::subcommands::doctor::args::DoctorArgs;
 use crate::subcommands::hand_back::args::HandBackArgs;
 use crate::subcommands::orphans::args::OrphansArgs;
 use crate::subcommands::output::print;
 use crate::subcommands::overlay::args::OverlayCommand;
 use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
 use crate::subcommands::status::args::StatusArgs;
-use crate::subcommands::{canary, check_config, hand_back, orphans, overlay, plan, status};
+use crate::subcommands::{canary, check_config, doctor, hand_back, orphans, overlay, plan, status};
 
 /// Kubernetes cloud-controller-manager for OpenStack.
 #[derive(Debug, Parser)]
@@ -44,6 +45,8 @@ pub enum Command {
     CheckConfig(CheckConfigArgs),
     /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
     Canary(Box<CanaryArgs>),
+    /// Walk the way of a packet to a load balancer, hop by hop, and say where it ends and what to do.
+    Doctor(Box<DoctorArgs>),
     /// Show the leader with its version and controllers, and how the cluster's load balancers are published.
     Status(StatusArgs),
     /// Show what the controllers would do to Services and their load balancers, without doing it.
@@ -79,6 +82,7 @@ impl Command {
         match self {
             Self::Canary(arguments) => canary::run(*arguments).await,
             Self::CheckConfig(arguments) => check_config::run(&arguments).await.map(done),
+            Self::Doctor(arguments) => doctor::run(*arguments).await,
             Self::Plan(arguments) => plan::plan(&arguments).await,
             Self::Adopt(arguments) => plan::adopt(&arguments).await,
             Self::HandBack(arguments) => hand_back::run(&arguments).await,

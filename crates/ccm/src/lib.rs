@@ -120,6 +120,7 @@ pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
     let is_on_each_node = match &command_line.command {
         Some(Command::Canary(arguments)) => arguments.is_in_a_pod(),
+        Some(Command::Doctor(arguments)) => arguments.is_in_a_pod(),
         Some(Command::Overlay(command)) => is_on_each_node(command),
         _ => false,
     };

@@ -529,6 +529,59 @@ fn the_json_says_the_same_with_the_ends() {
     assert_eq!(json_output::object(&healthy().outcome(), Severity::Warning)["success"], json!(true));
 }
 
+/// Whether a value is what a schema says, as far as that uses these words; what is wrong, with its place.
+fn mismatch(value: &Value, schema: &Value, root: &Value, place: &str) -> Option<String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = root.pointer(reference.trim_start_matches('#'))?;
+        return mismatch(value, target, root, place);
+    }
+    if let Some(allowed) = schema["enum"].as_array()
+        && !allowed.contains(value)
+    {
+        return Some(format!("{place}: {value} is none of {allowed:?}"));
+    }
+    let is_right = match schema["type"].as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_u64(),
+        Some("boolean") => value.is_boolean(),
+        Some(other) => panic!("{other} is not known here"),
+        None => true,
+    };
+    if !is_right {
+        return Some(format!("{place}: {value}"));
+    }
+    for required in schema["required"].as_array().into_iter().flatten() {
+        if value.get(required.as_str().unwrap()).is_none() {
+            return Some(format!("{place}: {required} is missing"));
+        }
+    }
+    if let Some(object) = value.as_object() {
+        return object.iter().find_map(|(key, value)| match schema["properties"].get(key) {
+            Some(schema) => mismatch(value, schema, root, &format!("{place}/{key}")),
+            None => Some(format!("{place}/{key} is not in the schema")),
+        });
+    }
+    let items = value.as_array().into_iter().flatten();
+    items
+        .enumerate()
+        .find_map(|(number, item)| mismatch(item, &schema["items"], root, &format!("{place}/{number}")))
+}
+
+#[test]
+fn the_json_is_what_its_schema_says() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/reference/doctor.schema.json")).unwrap();
+    for entry in TABLE {
+        let object = json_output::object(&world_with(entry.code).outcome(), Severity::Error);
+        assert_eq!(mismatch(&object, &schema, &schema, ""), None, "{}", entry.code);
+    }
+    let mut wrong = json_output::object(&healthy().outcome(), Severity::Error);
+    wrong["services"][0]["ends"][0]["result"] = json!("perhaps");
+    assert!(mismatch(&wrong, &schema, &schema, "").is_some());
+}
+
 #[test]
 fn the_diagram_ends_where_the_packet_ends() {
     let diagram = mermaid::text(&world_with(Code::D201).outcome());

@@ -9,6 +9,7 @@
 //! | [`canary`] | `canary`: whether the service proxies honour `ipMode`, and the roles in the pods of the canary |
 //! | [`status`] | `status`: who leads, and how load balancers are published |
 //! | [`plan`] | `plan` and `adopt`: what the controllers would do |
+//! | [`doctor`] | `doctor`: where a packet to a load balancer ends, and why |
 //! | [`hand_back`] | `hand-back`: what OCCM will do after the way back |
 //! | [`orphans`] | `orphans`: what is left of Services that are gone |
 //! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
@@ -18,6 +19,7 @@ pub mod canary;
 pub mod check_config;
 #[cfg(feature = "demo")]
 pub mod demo;
+pub mod doctor;
 pub mod hand_back;
 pub mod orphans;
 pub(crate) mod output;

@@ -13,6 +13,7 @@ mod check_config;
 mod configuration;
 #[cfg(feature = "demo")]
 mod demo;
+mod doctor;
 mod flags;
 mod hand_over;
 mod help;

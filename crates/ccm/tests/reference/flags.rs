@@ -16,6 +16,7 @@ const INTRODUCTION: &str = "# Flags
 | --- | --- |
 | `check-config` | reports everything that is wrong with cloud.conf; `--online` looks every id up in the cloud, `--services` checks all Services of a cluster |
 | `canary --once` | measures on each node whether its service proxy honours `ipMode: Proxy`, and prints a table or JSON; `canary look` and `canary idle` are what the pods of the canary run |
+| `doctor` | walks the way of a packet to a load balancer, hop by hop, and says where it ends and what to do ([guide](../guides/doctor.md), [findings](findings.md)); `doctor rules` reads a dump of a node's rules |
 | `status` | says who leads, with version, controllers and pod, and how the Services are published |
 | `overlay` | sets `ipMode: Proxy` beside the controller of another cloud; also the program [`ip-mode-overlay`](../overlay/README.md) |
 | `plan` | shows what the controllers would do to Services and their load balancers, without doing it |

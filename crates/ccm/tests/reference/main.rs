@@ -40,6 +40,12 @@ fn the_policy_of_the_chart_is_up_to_date() {
 }
 
 #[test]
+fn the_page_of_findings_is_up_to_date() {
+    let page = openstack_ccm_doctor::code::markdown();
+    compare("findings.md", &format!("{}\n\n{page}", page::GENERATED));
+}
+
+#[test]
 fn the_page_of_flags_is_up_to_date() {
     compare("flags.md", &flags::markdown());
 }

@@ -91,7 +91,7 @@ const METADATA: &str = "apiVersion kind metadata!{name generateName namespace se
     annotations:map ownerReferences[uid]{apiVersion! kind! name! uid! controller*:flag blockOwnerDeletion*:flag} \
     finalizers[=] managedFields[]{manager operation apiVersion time:time fieldsType fieldsV1:any subresource}}";
 
-static RESOURCES: LazyLock<[Resource; 9]> = LazyLock::new(|| {
+static RESOURCES: LazyLock<[Resource; 16]> = LazyLock::new(|| {
     [
         Resource::new("", "configmaps", "ConfigMap", plain::CONFIG_MAP, &plain::ConfigMap).short_name("cm"),
         Resource::new("", "events", "Event", event::CORE, &event::Event::Core).short_name("ev"),
@@ -116,10 +116,26 @@ static RESOURCES: LazyLock<[Resource; 9]> = LazyLock::new(|| {
         Resource::new("", "services", "Service", service::FIELDS, &service::Service)
             .short_name("svc")
             .with_subresource("status"),
+        Resource::new("apps", "daemonsets", "DaemonSet", plain::KEPT, &plain::Kept).short_name("ds"),
+        Resource::new("apps", "deployments", "Deployment", plain::KEPT, &plain::Kept).short_name("deploy"),
+        Resource::new("apps", "statefulsets", "StatefulSet", plain::KEPT, &plain::Kept).short_name("sts"),
+        Resource::new("batch", "cronjobs", "CronJob", plain::KEPT, &plain::Kept).short_name("cj"),
         Resource::new("coordination.k8s.io", "leases", "Lease", plain::LEASE, &plain::Lease),
+        Resource::new(
+            "discovery.k8s.io",
+            "endpointslices",
+            "EndpointSlice",
+            plain::ENDPOINT_SLICE,
+            &plain::Kept,
+        ),
         Resource::new("events.k8s.io", "events", "Event", event::EVENTS_GROUP, &event::Event::EventsGroup)
             .short_name("ev")
             .viewed_as(View::EventsGroup),
+        Resource::new("networking.k8s.io", "ingresses", "Ingress", plain::KEPT, &plain::Kept)
+            .short_name("ing")
+            .with_subresource("status"),
+        Resource::new("networking.k8s.io", "networkpolicies", "NetworkPolicy", plain::KEPT, &plain::Kept)
+            .short_name("netpol"),
     ]
 });
 

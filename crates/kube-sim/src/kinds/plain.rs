@@ -1,4 +1,4 @@
-//! Kinds with few rules of their own: ConfigMap, Lease, Pod, ServiceAccount.
+//! Kinds with few rules of their own: ConfigMap, Lease, Pod, ServiceAccount, and those that are only kept.
 
 use serde_json::Value;
 
@@ -14,6 +14,15 @@ pub(super) const LEASE: &str = "spec!{holderIdentity* leaseDurationSeconds*:int 
     renewTime:microtime leaseTransitions*:int strategy*@31 preferredHolder*@31}";
 /// Pods are kept as they are given: nothing here runs them.
 pub(super) const POD: &str = "spec:any status:any";
+
+/// Kinds that nothing here acts on are kept as they are given.
+pub(super) const KEPT: &str = "spec:any status:any";
+pub(super) const ENDPOINT_SLICE: &str = "addressType! endpoints:any ports:any";
+
+/// No rules: what is written is what is read.
+pub(super) struct Kept;
+
+impl Rules for Kept {}
 
 pub(super) struct ConfigMap;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LBAAS, Octavia, ProvisioningStatus};
+use super::{LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
@@ -70,11 +70,31 @@ pub struct MemberSpec {
     pub admin_state_up: Option<bool>,
 }
 
+/// What health checks say of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct MemberHealth {
+    /// Id.
+    pub id: String,
+    /// Whether it answers.
+    pub operating_status: OperatingStatus,
+}
+
 impl Octavia {
     /// Lists the members of a pool into a collection, which gets each of them as soon as it is read.
     pub async fn list_members<C: Extend<Member>>(&self, pool_id: &str, items: C) -> Result<C, ApiError> {
         let call = LBAAS.get("loadbalancer_member_list", &["pools", pool_id, "members"]);
         self.client.collect(call, "members", items).await
+    }
+
+    /// What health checks say of the members of a pool.
+    ///
+    /// # Errors
+    /// Any [`ApiError`].
+    pub async fn list_member_health(&self, pool_id: &str) -> Result<Vec<MemberHealth>, ApiError> {
+        let call = LBAAS
+            .get("loadbalancer_member_list", &["pools", pool_id, "members"])
+            .fields(&["id", "operating_status"]);
+        self.client.list(call, "members").await
     }
 
     /// Starts to make the members of a pool exactly these. Costs a full PENDING round even when nothing changes.

@@ -26,7 +26,7 @@ pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
     AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
 };
-pub use member::{Member, MemberSpec};
+pub use member::{Member, MemberHealth, MemberSpec};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
     ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,

@@ -72,7 +72,7 @@ use poller::{Poller, Watchlist};
 use reconcile::Reconciler;
 
 /// The names by which users, operators and dashboards know OpenStack as a provider. Event source and metrics are spelled as the Go implementation spells them.
-const PROVIDER_NAMES: ProviderNames = ProviderNames {
+pub const PROVIDER_NAMES: ProviderNames = ProviderNames {
     event_source: "cloud-provider-openstack",
     metric_prefix: "cloudprovider_openstack",
     delete_command: "openstack loadbalancer delete --cascade",

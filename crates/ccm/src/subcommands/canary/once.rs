@@ -78,7 +78,7 @@ async fn report(arguments: &OnceArgs) -> anyhow::Result<Report> {
 }
 
 /// The image that the controller of this cluster runs with.
-async fn image_in_use(client: &Client) -> anyhow::Result<String> {
+pub(crate) async fn image_in_use(client: &Client) -> anyhow::Result<String> {
     let pods =
         Api::<ObservedPod>::namespaced(client.clone(), "kube-system").list(&ListParams::default()).await;
     let pods = pods.context("the pods of kube-system, one of which names the image, cannot be read")?;
@@ -247,7 +247,7 @@ fn keeps(subject: &Service) -> bool {
 }
 
 /// Why no canary comes to a node.
-fn excuse(node: &Node) -> Option<&'static str> {
+pub(crate) fn excuse(node: &Node) -> Option<&'static str> {
     let label =
         |key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str);
     if label("kubernetes.io/os").is_some_and(|os| os != "linux") {

@@ -39,7 +39,7 @@ use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
 use openstack_ccm_provider_openstack::config::Config;
 use serde_json::json;
 
-use crate::args::RunArgs;
+use crate::args::{ControllerArgs, PersonArgs, RunArgs};
 use crate::kubernetes::{ControllerClients, cluster_uid};
 use crate::program::ProgramOptions;
 use crate::subcommands::output::print;
@@ -90,10 +90,25 @@ async fn connect(
     as_if: AsIf,
 ) -> anyhow::Result<(Stage, Arc<Config>)> {
     let RehearsalArgs { controller, person, output: _ } = rehearsal;
+    let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
+    let stage = stage(controller, person, &provider, chosen, as_if).await?;
+    Ok((stage, Arc::clone(provider.config())))
+}
+
+/// What a dry run is made of, in the cloud of a configuration and in the cluster of whoever asks.
+///
+/// # Errors
+/// Flags that cannot work; cloud or cluster cannot be asked.
+pub(crate) async fn stage(
+    controller: &ControllerArgs,
+    person: &PersonArgs,
+    provider: &OpenStackProvider,
+    chosen: &Chosen,
+    as_if: AsIf,
+) -> anyhow::Result<Stage> {
     // Of everything else the plan is as of controllers without flags.
     let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
     let (_, selection) = run_args.validate(&[ENTRY])?;
-    let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
     let journal = Arc::new(Journal::default());
     let ahead = match chosen {
         Chosen::All => true,
@@ -110,10 +125,10 @@ async fn connect(
     let cloud = provider.cloud(openstack);
     // Routes belong to no Service.
     let route = match chosen {
-        Chosen::All => wiring::options::route(&controller.route, &selection, &provider)?,
+        Chosen::All => wiring::options::route(&controller.route, &selection, provider)?,
         Chosen::Named(_) => None,
     };
-    let options = wiring::options::choose(&run_args, &selection, &provider, &cloud, route)?;
+    let options = wiring::options::choose(&run_args, &selection, provider, &cloud, route)?;
     let options = match chosen {
         Chosen::All => options,
         Chosen::Named(_) => ProgramOptions { node: None, node_lifecycle: None, ..options },
@@ -121,8 +136,7 @@ async fn connect(
     let real = person.client().await?;
     let cluster_uid = cluster_uid(real.clone()).await?;
     let clients = ControllerClients::same(cluster::client(real, Arc::clone(&journal), as_if));
-    let stage = Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal };
-    Ok((stage, Arc::clone(provider.config())))
+    Ok(Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal })
 }
 
 /// A plan, with what it means.

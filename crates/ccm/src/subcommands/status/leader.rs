@@ -46,6 +46,11 @@ impl LeaseHolder {
         self.identity.is_some() && self.age <= self.duration
     }
 
+    /// Whether the holder is this program, which says so on the Lease.
+    pub(super) fn is_openstack_ccm(&self) -> bool {
+        self.record.is_some()
+    }
+
     /// The name of the host that the leader runs on, as its identity begins: that of the pod, or of the node where the pod
     /// uses the host's network.
     pub(super) fn host(&self) -> Option<&str> {

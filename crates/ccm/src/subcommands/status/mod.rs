@@ -11,7 +11,7 @@
 
 pub mod args;
 mod leader;
-mod nodes;
+pub(crate) mod nodes;
 mod publication;
 
 use std::fmt::Display;
@@ -34,6 +34,11 @@ use publication::Publication;
 /// Whether somebody holds a Lease and renews it.
 pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
     Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
+}
+
+/// Whether openstack-ccm holds a Lease and renews it.
+pub(crate) async fn is_openstack_ccm(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
+    Ok(leader(client, lease).await?.is_some_and(|leader| leader.works() && leader.is_openstack_ccm()))
 }
 
 async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaseHolder>> {

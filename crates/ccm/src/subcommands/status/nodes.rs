@@ -25,7 +25,7 @@ pub(super) fn versions(nodes: &[Node]) -> String {
 
 /// What is held of each node's service proxy, by the name of the node. `canary` are the canary's pods: what they say stands
 /// above what a node shows, unless the node has been unreachable for a while. Nodes on which no client is left do not count.
-pub(super) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
+pub(crate) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
     let by_node = canary.iter().filter_map(|pod| {
         let node = pod.spec.node_name.clone()?;
         Some((node, Carried::of_pod(pod)?))

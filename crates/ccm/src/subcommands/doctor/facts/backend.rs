@@ -1,0 +1,129 @@
+//! The application behind a Service: one of its pods, and what configures it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use openstack_ccm_doctor::facts::{BackendFacts, Container, CustomResource, Looked};
+
+use super::reading::{all_of, is_not_there, said};
+use super::workloads::containers;
+
+/// Pods that are looked at to find one that runs.
+const SOME: u32 = 20;
+/// Flags that name the ConfigMap of an ingress controller.
+const MAP_FLAGS: [&str; 2] = ["configmap", "nginx-configmaps"];
+/// ConfigMaps of a mesh, by a part of an image or label that shows that it matters.
+const MESH_MAPS: [(&str, &str, &str); 2] =
+    [("proxyv2", "istio-system", "istio"), ("cilium.io", "kube-system", "cilium-config")];
+/// Custom resources that configure a gateway, by a part of an image or label that shows that it matters.
+const RESOURCES: [(&str, &str, &str, &str, &str); 3] = [
+    ("envoy-gateway", "gateway.envoyproxy.io", "v1alpha1", "ClientTrafficPolicy", "clienttrafficpolicies"),
+    ("nginx-gateway-fabric", "gateway.nginx.org", "v1alpha2", "NginxProxy", "nginxproxies"),
+    ("envoyproxy/envoy", "projectcontour.io", "v1alpha1", "ContourConfiguration", "contourconfigurations"),
+];
+
+pub(super) async fn of(client: &Client, service: &Service) -> Looked<BackendFacts> {
+    let namespace = service.metadata.namespace.clone().unwrap_or_default();
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
+    let mut facts = if selector.is_empty() {
+        // Its endpoints are written by somebody: Cilium marks its own.
+        BackendFacts {
+            labels: service.metadata.labels.clone().unwrap_or_default(),
+            ..BackendFacts::default()
+        }
+    } else {
+        sample(client, &namespace, &selector).await?
+    };
+    let marks = marks(&facts);
+    let has = |mark: &str| marks.iter().any(|one| one.contains(mark));
+    for name in named_maps(&facts.containers, &namespace) {
+        let data = config_map(client, &name).await;
+        facts.config_maps.extend(data.map(|data| (name, data)));
+    }
+    for (mark, namespace, name) in MESH_MAPS {
+        if has(mark) {
+            let name = format!("{namespace}/{name}");
+            let data = config_map(client, &name).await;
+            facts.config_maps.extend(data.map(|data| (name, data)));
+        }
+    }
+    for (mark, group, version, kind, plural) in RESOURCES {
+        if !has(mark) {
+            continue;
+        }
+        match all_of(client, &GroupVersionKind::gvk(group, version, kind), plural).await {
+            Ok(objects) => facts.resources.extend(objects.iter().map(|object| resource(object, kind))),
+            Err(cause) => drop(facts.unread.insert(kind.to_owned(), cause)),
+        }
+    }
+    Ok(facts)
+}
+
+/// A pod of the Service, one that runs if there is one.
+async fn sample(
+    client: &Client,
+    namespace: &str,
+    selector: &BTreeMap<String, String>,
+) -> Looked<BackendFacts> {
+    let labels: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
+    let pods = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &kind);
+    let some = ListParams::default().labels(&labels.join(",")).limit(SOME);
+    let pods = pods.list(&some).await.map_err(said)?.items;
+    let runs = |pod: &&DynamicObject| pod.data["status"]["phase"] == "Running";
+    let Some(pod) = pods.iter().find(runs).or(pods.first()) else {
+        return Err("the Service has no pod".to_owned());
+    };
+    Ok(BackendFacts {
+        pod: format!("{namespace}/{}", pod.metadata.name.clone().unwrap_or_default()),
+        labels: pod.metadata.labels.clone().unwrap_or_default(),
+        annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+        containers: containers(&pod.data["spec"]),
+        ..BackendFacts::default()
+    })
+}
+
+/// Images and labels, by which programs are told.
+fn marks(facts: &BackendFacts) -> Vec<String> {
+    let images = facts.containers.iter().map(|container| container.image.clone());
+    let labels = facts.labels.iter().map(|(key, value)| format!("{key}={value}"));
+    images.chain(labels).collect()
+}
+
+/// The ConfigMaps that flags name.
+fn named_maps(containers: &[Container], namespace: &str) -> BTreeSet<String> {
+    let words = containers.iter().flat_map(|container| &container.words);
+    let value = |word: &String| {
+        let (flag, value) = word.split_once('=')?;
+        MAP_FLAGS.contains(&flag.trim_start_matches('-')).then(|| value.to_owned())
+    };
+    let named = words.filter_map(value).map(|name| match name.split_once('/') {
+        // `$(POD_NAMESPACE)/ingress-nginx-controller`
+        Some((variable, name)) if variable.starts_with('$') => format!("{namespace}/{name}"),
+        Some(_) => name,
+        None => format!("{namespace}/{name}"),
+    });
+    named.collect()
+}
+
+/// The data of a ConfigMap; nothing where there is none.
+async fn config_map(client: &Client, name: &str) -> Option<Looked<BTreeMap<String, String>>> {
+    let (namespace, short) = name.split_once('/')?;
+    match Api::<ConfigMap>::namespaced(client.clone(), namespace).get(short).await {
+        Ok(map) => Some(Ok(map.data.unwrap_or_default())),
+        Err(error) if is_not_there(&error) => None,
+        Err(error) => Some(Err(said(error))),
+    }
+}
+
+fn resource(object: &DynamicObject, kind: &'static str) -> CustomResource {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    CustomResource {
+        kind,
+        name: format!("{}/{}", part(&object.metadata.namespace), part(&object.metadata.name)),
+        spec: object.data["spec"].clone(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Nodes, Services, policies, who leads, and what the API server keeps.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::node::{Fitness, NodeVerdict, Source, Verdict, Version, judge};
+use openstack_ccm_advertise::server::{Intervals, ServerDetection};
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_canary::observed_pod::ObservedPod;
+use openstack_ccm_doctor::facts::{ClusterFacts, Looked, NodeFact};
+use openstack_ccm_doctor::leftovers::LeftoverFacts;
+use prometheus_client::registry::Registry;
+
+use super::reading::{all, is_not_there, said};
+use super::{is_load_balancer, key_of, names, workloads};
+use crate::args::feature_gates::FeatureGates;
+use crate::subcommands::doctor::args::LookArgs;
+use crate::subcommands::status;
+
+/// The name under which openstack-ccm writes.
+const FIELD_MANAGER: &str = "openstack-ccm";
+/// Longest wait for an answer to the question whether the API server keeps `ipMode`.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The cluster, with what it takes to decide how an address would be published.
+pub(super) struct Known {
+    pub(super) facts: ClusterFacts,
+    pub(super) services: Vec<Service>,
+    /// What is held of API server and nodes; why the API server is not known.
+    pub(super) held: Looked<Cluster>,
+}
+
+pub(super) async fn gather(client: &Client, arguments: &LookArgs) -> anyhow::Result<Known> {
+    let time = Timestamp::now();
+    let services = all(&Api::<Service>::all(client.clone())).await;
+    let services = services.context("the Services of the cluster cannot be read")?;
+    let verdicts = verdicts(client, arguments, time).await;
+    let keeps_mode = keeps_mode(client, &services).await;
+    let data_plane = match &verdicts {
+        Ok(verdicts) => judge(verdicts.iter().map(|(name, verdict)| (name.as_str(), verdict))),
+        Err(_) => Fitness::Fit,
+    };
+    let gate = FeatureGates::merged(&arguments.controller.feature_gates).load_balancer_ip_mode;
+    let support = |keeps: bool| if keeps { ServerSupport::Keeps } else { ServerSupport::Drops };
+    let held = keeps_mode.clone().map(|keeps| Cluster { gate, server: support(keeps), data_plane });
+    let facts = ClusterFacts {
+        time,
+        keeps_mode,
+        nodes: verdicts.map(|verdicts| verdicts.into_iter().map(fact).collect()),
+        services: Ok(services.clone()),
+        policies: all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said),
+        dns: names::dns(client).await,
+        names: names::served(client).await,
+        leader: leader(client, arguments).await,
+        workloads: workloads::gather(client).await,
+    };
+    Ok(Known { facts, services, held })
+}
+
+fn fact((name, held): (String, NodeVerdict)) -> NodeFact {
+    NodeFact {
+        name,
+        honours: held.verdict == Verdict::Fit,
+        source: held.source.as_str().to_owned(),
+        measured: matches!(held.source, Source::Canary | Source::KubeProxy),
+        cause: held.cause.to_string(),
+    }
+}
+
+/// What is held of each node, as `status` says it.
+async fn verdicts(
+    client: &Client,
+    arguments: &LookArgs,
+    now: Timestamp,
+) -> Looked<Vec<(String, NodeVerdict)>> {
+    let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said)?;
+    let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
+    let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
+    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
+    // Without a canary versions and images tell, and the verdict says that they did.
+    let pods = pods.map(|pods| pods.items).unwrap_or_default();
+    Ok(status::nodes::verdicts(&nodes, &pods, now))
+}
+
+/// Whether the API server keeps `ipMode`. From 1.32 on nothing can switch it off, before 1.29 nothing can switch it on; between
+/// them only a write on trial tells, which nobody may who may only read.
+async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
+    let version = client.apiserver_version().await.map_err(said)?;
+    match Version::parse(&version.git_version) {
+        Some(version) if version >= Version(1, 32, 0) => return Ok(true),
+        Some(version) if version < Version(1, 29, 0) => return Ok(false),
+        _ => {}
+    }
+    let Some(candidate) = services.iter().find(|service| is_load_balancer(service)) else {
+        return Err("there is no Service of type LoadBalancer to ask the API server with".to_owned());
+    };
+    let writer = StatusWriter::new(client.clone(), LIMIT, FIELD_MANAGER);
+    let intervals = Intervals { probe: LIMIT, version: LIMIT };
+    let metrics = AdvertiseMetrics::registered(&mut Registry::default());
+    let detection = ServerDetection::new(client.clone(), writer, None, intervals, metrics);
+    match detection.server(&key_of(candidate)).await {
+        ServerSupport::Keeps => Ok(true),
+        ServerSupport::Drops => Ok(false),
+        ServerSupport::Unknown => Err(format!(
+            "of {} only a status written on trial tells (patch of services/status with dryRun=All), which was refused",
+            version.git_version
+        )),
+    }
+}
+
+/// Who leads, if that is openstack-ccm.
+async fn leader(client: &Client, arguments: &LookArgs) -> Looked<Option<String>> {
+    let ours = status::is_openstack_ccm(client, &arguments.lease).await;
+    let ours = ours.map_err(|error| crate::error_text::said_once(&error))?;
+    Ok(ours.then(|| FIELD_MANAGER.to_owned()))
+}
+
+/// ConfigMaps that service proxies read.
+const SERVICE_PROXIES: [&str; 3] = ["kube-proxy", "antrea-config", "cilium-config"];
+
+pub(super) async fn leftovers(client: &Client) -> LeftoverFacts {
+    let namespaces = all(&Api::<Namespace>::all(client.clone())).await.map_err(said);
+    let name = |namespace: Namespace| namespace.metadata.name.unwrap_or_default();
+    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
+    let mut service_proxies = Ok(Vec::new());
+    for name in SERVICE_PROXIES {
+        match config_maps.get(name).await {
+            Ok(found) => {
+                let texts = found.data.unwrap_or_default().into_values();
+                if let Ok(all) = &mut service_proxies {
+                    all.extend(texts.map(|text| (format!("kube-system/{name}"), text)));
+                }
+            }
+            Err(error) if is_not_there(&error) => {}
+            Err(error) => service_proxies = Err(said(error)),
+        }
+    }
+    LeftoverFacts { namespaces: namespaces.map(|all| all.into_iter().map(name).collect()), service_proxies }
+}

@@ -1,0 +1,97 @@
+//! What name servers of the cluster are told, and the names that Ingresses and Gateways serve.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::networking::v1::Ingress;
+use kube::api::DynamicObject;
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use openstack_ccm_doctor::facts::{DnsText, Looked, ServedName};
+use serde_json::Value;
+
+use super::reading::{all, all_of, is_not_there, said};
+
+/// ConfigMaps of CoreDNS, as kubeadm, k3s, AKS and RKE2 name them, and of the cache on the nodes.
+const DNS: [&str; 6] = [
+    "coredns",
+    "coredns-custom",
+    "node-local-dns",
+    "rke2-coredns-rke2-coredns",
+    "rke2-coredns-custom",
+    "kube-dns",
+];
+
+pub(super) async fn dns(client: &Client) -> Looked<Vec<DnsText>> {
+    let api = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
+    let mut texts = Vec::new();
+    for name in DNS {
+        match api.get(name).await {
+            Ok(map) => texts.extend(map.data.into_iter().flatten().map(|(key, text)| DnsText {
+                config_map: format!("kube-system/{name}"),
+                key,
+                text,
+            })),
+            Err(error) if is_not_there(&error) => {}
+            Err(error) => return Err(said(error)),
+        }
+    }
+    Ok(texts)
+}
+
+/// The names of Ingresses, Gateways and HTTPRoutes, with where their status says that they are.
+pub(super) async fn served(client: &Client) -> Looked<Vec<ServedName>> {
+    let ingresses = all(&Api::<Ingress>::all(client.clone())).await.map_err(said)?;
+    let mut names: Vec<ServedName> = ingresses.iter().flat_map(of_ingress).collect();
+    let kind = |kind| GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", kind);
+    let gateways = all_of(client, &kind("Gateway"), "gateways").await?;
+    names.extend(gateways.iter().flat_map(of_gateway));
+    if !gateways.is_empty() {
+        let routes = all_of(client, &kind("HTTPRoute"), "httproutes").await?;
+        names.extend(routes.iter().flat_map(|route| of_route(route, &gateways)));
+    }
+    Ok(names)
+}
+
+fn of_ingress(ingress: &Ingress) -> Vec<ServedName> {
+    let metadata = &ingress.metadata;
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let owner = format!("Ingress {}/{}", part(&metadata.namespace), part(&metadata.name));
+    let status = ingress.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    let at: Vec<String> =
+        entries.iter().flat_map(|entry| [entry.ip.clone(), entry.hostname.clone()]).flatten().collect();
+    let rules = ingress.spec.iter().flat_map(|spec| spec.rules.iter().flatten());
+    rules
+        .filter_map(|rule| rule.host.clone())
+        .map(|host| ServedName { host, owner: owner.clone(), at: at.clone() })
+        .collect()
+}
+
+fn texts(list: &Value, key: &str) -> Vec<String> {
+    let objects = list.as_array().into_iter().flatten();
+    objects.filter_map(|object| object[key].as_str()).map(str::to_owned).collect()
+}
+
+fn title(object: &DynamicObject, kind: &str) -> String {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{kind} {}/{}", part(&object.metadata.namespace), part(&object.metadata.name))
+}
+
+fn of_gateway(gateway: &DynamicObject) -> Vec<ServedName> {
+    let at = texts(&gateway.data["status"]["addresses"], "value");
+    let hosts = texts(&gateway.data["spec"]["listeners"], "hostname");
+    let owner = title(gateway, "Gateway");
+    hosts.into_iter().map(|host| ServedName { host, owner: owner.clone(), at: at.clone() }).collect()
+}
+
+fn of_route(route: &DynamicObject, gateways: &[DynamicObject]) -> Vec<ServedName> {
+    let parents = texts(&route.data["spec"]["parentRefs"], "name");
+    let is_parent =
+        |gateway: &&DynamicObject| gateway.metadata.name.as_ref().is_some_and(|name| parents.contains(name));
+    let mut at: Vec<String> = Vec::new();
+    for gateway in gateways.iter().filter(is_parent) {
+        at.extend(texts(&gateway.data["status"]["addresses"], "value"));
+    }
+    let hosts = route.data["spec"]["hostnames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let owner = title(route, "HTTPRoute");
+    hosts.map(|host| ServedName { host: host.to_owned(), owner: owner.clone(), at: at.clone() }).collect()
+}

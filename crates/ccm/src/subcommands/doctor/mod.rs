@@ -1,0 +1,110 @@
+//! `openstack-ccm doctor`: walks the way of a packet to a load balancer, hop by hop, and says where it ends and what to do.
+//!
+//! The facts are gathered once, with the rights of whoever asks; the judgements are in `openstack_ccm_doctor`, and are pure. What the
+//! controllers would publish, change or refuse is found out by running them on a dry run, as `plan` does. Nothing is written,
+//! except with `--live`.
+//!
+//! Each module names only modules above it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `args` | its flags |
+//! | `terminal` | colours, width, progress |
+//! | `rbac` | the role that it needs |
+//! | `rules` | `doctor rules` |
+//! | `facts` | gathering |
+//! | `dial` | what a pod of `--live` does |
+//! | `live` | one short pod on each node |
+
+pub mod args;
+mod dial;
+mod facts;
+mod live;
+mod rbac;
+mod rules;
+mod terminal;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use openstack_ccm_doctor::hops;
+use openstack_ccm_doctor::leftovers;
+use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
+
+use crate::error_text::said_once;
+use crate::subcommands::output::print;
+use args::{DoctorArgs, DoctorOutput, LookArgs, Role};
+use facts::gather;
+use terminal::Progress;
+
+/// Exit code of what could not be looked at.
+const NOT_LOOKED_AT: u8 = 2;
+
+/// Looks, and says what it found.
+///
+/// # Errors
+/// Standard output is closed.
+pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
+    match &arguments.role {
+        Some(Role::Rules(arguments)) => rules::run(arguments),
+        Some(Role::Dial(arguments)) => dial::run(arguments).await,
+        None if arguments.look.print_rbac => print(rbac::ROLE).map(|()| ExitCode::SUCCESS),
+        None => match look(&arguments.look).await {
+            Ok(looked) => report(&looked, &arguments.look),
+            Err(error) => Ok(could_not_look(&error)),
+        },
+    }
+}
+
+/// What was seen, and why some could not be.
+struct Looked {
+    outcome: Outcome,
+    troubles: Vec<String>,
+}
+
+async fn look(arguments: &LookArgs) -> anyhow::Result<Looked> {
+    let mut progress = Progress::new();
+    let client = arguments.person.client().await?;
+    let mut gathered = gather(&client, arguments, &mut progress).await?;
+    let mut troubles: Vec<String> = gathered.unreadable().into_iter().map(str::to_owned).collect();
+    troubles.extend(gathered.cloud_trouble.clone());
+    if arguments.live {
+        progress.end();
+        live::dial(&client, arguments, &mut gathered).await?;
+    }
+    troubles.sort();
+    troubles.dedup();
+    let cluster = &gathered.cluster;
+    let outcome = Outcome {
+        reports: gathered.services.iter().map(|facts| hops::walk(cluster, facts)).collect(),
+        leftovers: gathered.leftovers.as_ref().map(|facts| leftovers::judge(cluster, facts)),
+    };
+    Ok(Looked { outcome, troubles })
+}
+
+fn report(looked: &Looked, arguments: &LookArgs) -> anyhow::Result<ExitCode> {
+    let Looked { outcome, troubles } = looked;
+    let severity = arguments.fail_on.severity();
+    print(match arguments.output {
+        DoctorOutput::Table => table::text(outcome, terminal::style(false)),
+        DoctorOutput::Short => table::text(outcome, terminal::style(true)),
+        DoctorOutput::Json => {
+            format!("{}\n", serde_json::to_string_pretty(&json::object(outcome, severity))?)
+        }
+        DoctorOutput::Mermaid => mermaid::text(outcome),
+    })?;
+    Ok(ExitCode::from(if outcome.counts().reaches(severity) {
+        1
+    } else if troubles.is_empty() {
+        0
+    } else {
+        NOT_LOOKED_AT
+    }))
+}
+
+/// Says why nothing could be looked at.
+fn could_not_look(error: &anyhow::Error) -> ExitCode {
+    // Standard error may be closed; the exit code remains.
+    let _ = writeln!(std::io::stderr(), "openstack-ccm: {}", said_once(error));
+    ExitCode::from(NOT_LOOKED_AT)
+}

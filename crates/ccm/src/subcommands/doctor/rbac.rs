@@ -1,0 +1,40 @@
+//! The role that a look needs.
+
+/// What `--print-rbac` writes. Everything in it reads.
+pub(super) const ROLE: &str = r#"# What `openstack-ccm doctor` reads. With `--live` whoever runs it also has to create and delete Namespaces and Pods.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: openstack-ccm-doctor
+rules:
+  - apiGroups: [""]
+    resources: [namespaces, nodes, pods, services, configmaps]
+    verbs: [get, list]
+  - apiGroups: [apps]
+    resources: [deployments, daemonsets, statefulsets]
+    verbs: [list]
+  - apiGroups: [batch]
+    resources: [cronjobs]
+    verbs: [list]
+  - apiGroups: [discovery.k8s.io]
+    resources: [endpointslices]
+    verbs: [list]
+  - apiGroups: [networking.k8s.io]
+    resources: [ingresses, networkpolicies]
+    verbs: [list]
+  - apiGroups: [coordination.k8s.io]
+    resources: [leases]
+    verbs: [get]
+  - apiGroups: [gateway.networking.k8s.io]
+    resources: [gateways, httproutes]
+    verbs: [list]
+  - apiGroups: [gateway.envoyproxy.io]
+    resources: [clienttrafficpolicies]
+    verbs: [list]
+  - apiGroups: [gateway.nginx.org]
+    resources: [nginxproxies]
+    verbs: [list]
+  - apiGroups: [projectcontour.io]
+    resources: [contourconfigurations]
+    verbs: [list]
+"#;

@@ -1,0 +1,331 @@
+//! `doctor`: names the break on a packet's way, and the fix, for somebody with a kubeconfig and a cloud.conf.
+
+use openstack_ccm_kube_sim::Fault;
+use serde_json::{Value, json};
+
+use crate::process::Process;
+use crate::stage::Stage;
+
+/// A cluster in which ingress-nginx serves a Service with the PROXY protocol, and its controller, which is stopped.
+async fn served() -> Stage {
+    let stage = Stage::new().await;
+    cluster(&stage);
+    {
+        let mut process = Process::start(&stage, "ccm", &[]);
+        process.until_ready().await;
+        stage.until_published("web").await;
+        process.terminate();
+        process.end().await;
+    }
+    stage.cloud.settle();
+    stage
+}
+
+/// The Service, its pod with its configuration, and what CoreDNS is told.
+fn cluster(stage: &Stage) {
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "web", "annotations": {"loadbalancer.openstack.org/proxy-protocol": "v2"}},
+            "spec": {"type": "LoadBalancer", "selector": {"app": "nginx"}, "ports": [{"port": 80}]}}),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "nginx-1", "labels": {"app": "nginx"}},
+            "spec": {"containers": [{"image": "registry.example.org/ingress-nginx/controller:v1.15.1",
+                "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/nginx"]}]}}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nginx"},
+            "data": {"use-proxy-protocol": "true"}}),
+        json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {"name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
+            "endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": true}}], "ports": []}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coredns", "namespace": "kube-system"},
+            "data": {"Corefile": ".:53 {\n    kubernetes cluster.local\n}\n"}}),
+    ];
+    for object in objects {
+        stage.kube.create(&object).unwrap();
+    }
+    open_node_ports(stage);
+}
+
+/// What an operator of nodes does: their security groups let the network in at node ports.
+fn open_node_ports(stage: &Stage) {
+    let cloud = stage.cloud.user();
+    let (_, group) =
+        cloud.post("network", "/v2.0/security-groups", &json!({"security_group": {"name": "nodes"}}));
+    let group = group["security_group"]["id"].as_str().unwrap().to_owned();
+    let rule = json!({"security_group_rule": {"security_group_id": group, "direction": "ingress", "protocol": "tcp",
+        "ethertype": "IPv4", "port_range_min": 30000, "port_range_max": 32767, "remote_ip_prefix": "0.0.0.0/0"}});
+    let (status, _) = cloud.post("network", "/v2.0/security-group-rules", &rule);
+    assert_eq!(status, 201);
+    guard_nodes(stage, &[group]);
+}
+
+fn guard_nodes(stage: &Stage, groups: &[String]) {
+    let addresses: Vec<String> = stage.cloud.nodes().into_iter().flat_map(|node| node.addresses).collect();
+    for port in stage.cloud.ports() {
+        let own = port["fixed_ips"][0]["ip_address"].as_str().unwrap_or_default();
+        if addresses.iter().any(|address| address == own) {
+            let path = format!("/v2.0/ports/{}", port["id"].as_str().unwrap());
+            let (status, answer) =
+                stage.cloud.admin().put("network", &path, &json!({"port": {"security_groups": groups}}));
+            assert_eq!(status, 200, "{answer}");
+        }
+    }
+}
+
+/// The exit code, and what was written.
+fn doctor(stage: &Stage, arguments: &[&str]) -> (i32, String) {
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
+    let all: Vec<&str> =
+        ["doctor", &kubeconfig, "--cluster-name=c1"].into_iter().chain(arguments.iter().copied()).collect();
+    let (status, output) = Process::run(stage, &all);
+    (status.code().unwrap(), output)
+}
+
+fn with_cloud(stage: &Stage, arguments: &[&str]) -> (i32, String) {
+    let cloud = format!("--cloud-config={}", stage.file("cloud.conf").display());
+    let all: Vec<&str> = [cloud.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+    doctor(stage, &all)
+}
+
+/// The codes of errors and warnings, by severity.
+fn codes(stage: &Stage) -> (i32, Vec<String>, Value) {
+    let (code, output) = with_cloud(stage, &["default/web", "-o", "json"]);
+    let start = output.find("\n{").map_or(0, |place| place + 1);
+    let report: Value =
+        serde_json::from_str(&output[start..]).unwrap_or_else(|error| panic!("{error}: {output}"));
+    let categories = report["services"][0]["categories"].as_array().unwrap().clone();
+    let checks = categories.iter().flat_map(|category| category["checks"].as_array().unwrap().clone());
+    let found = checks.filter(|check| ["error", "warning"].iter().any(|one| check["result"] == *one));
+    (code, found.map(|check| check["code"].as_str().unwrap().to_owned()).collect(), report)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_healthy_service_shows_no_finding_and_nothing_is_written() {
+    let stage = served().await;
+    let version = |stage: &Stage| {
+        stage.kube.get("services", "default", "web").unwrap()["metadata"]["resourceVersion"].clone()
+    };
+    let (before, calls) = (version(&stage), stage.cloud.log().calls().len());
+    let (code, output) = with_cloud(&stage, &["-A", "--leftovers", "--fail-on", "warning"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(
+        output.contains(
+            "from a pod, from a node or from outside reaches the application through the load balancer."
+        ),
+        "{output}"
+    );
+    assert!(output.contains("0 errors, 0 warnings, ") && output.ends_with(", 0 not looked at\n"), "{output}");
+    assert_eq!(version(&stage), before);
+    let calls = stage.cloud.log().calls().split_off(calls);
+    let writes: Vec<String> = calls
+        .iter()
+        .filter(|call| call.is_write() && !call.path.contains("/auth/tokens"))
+        .map(|call| call.path.clone())
+        .collect();
+    assert_eq!(writes, [""; 0]);
+    assert!(!output.contains("secret"), "{output}");
+    let (code, output) = with_cloud(&stage, &["default/web", "-o", "mermaid"]);
+    assert!(code == 0 && output.contains("flowchart LR"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_fault_is_named_by_its_code() {
+    let stage = served().await;
+    let status = |entry: Value| {
+        let status = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
+        stage.kube.patch_status("services", "default", "web", &status).unwrap();
+    };
+    let ip =
+        stage.kube.get("services", "default", "web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ip"]
+            .clone();
+    status(json!({"ip": ip, "ipMode": "VIP"}));
+    assert_eq!((codes(&stage).0, codes(&stage).1), (1, vec!["D201".to_owned()]));
+    let (_, _, report) = codes(&stage);
+    assert_eq!(report["services"][0]["ends"][0]["hop"], json!("status"));
+    assert_eq!(report["services"][0]["ends"][2]["result"], json!("arrives"));
+    status(json!({"ip": ip, "ipMode": "Proxy"}));
+
+    let kubelet = |version: &str| {
+        let node = stage.cloud.nodes()[0].name.clone();
+        let patch = json!({"status": {"nodeInfo": {"kubeletVersion": version}}});
+        stage.kube.patch_status("nodes", "", &node, &patch).unwrap();
+    };
+    kubelet("v1.29.15");
+    assert_eq!(codes(&stage).1, ["D301"]);
+    kubelet("v1.36.0");
+
+    let configured = |value: &str| {
+        stage
+            .kube
+            .patch("configmaps", "default", "nginx", &json!({"data": {"use-proxy-protocol": value}}))
+            .unwrap();
+    };
+    configured("false");
+    assert_eq!(codes(&stage).1, ["D901"]);
+    configured("true");
+
+    let ready = |ready: bool| {
+        let endpoints = json!({"endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": ready}}]});
+        stage.kube.patch("endpointslices", "default", "web-1", &endpoints).unwrap();
+    };
+    ready(false);
+    assert_eq!(codes(&stage).1, ["D801"]);
+    ready(true);
+
+    guard_nodes(&stage, &[]);
+    assert_eq!(codes(&stage).1, ["D702"]);
+    open_node_ports(&stage);
+
+    let corefile = |line: &str| {
+        let text = format!(".:53 {{\n    {line}\n    kubernetes cluster.local\n}}\n");
+        stage
+            .kube
+            .patch("configmaps", "kube-system", "coredns", &json!({"data": {"Corefile": text}}))
+            .unwrap();
+    };
+    corefile("rewrite name shop.example.org web.default.svc.cluster.local # Added by hairpin-proxy");
+    assert_eq!(codes(&stage).1, ["D101"]);
+    let (_, output) = doctor(&stage, &["--leftovers", "--no-cloud"]);
+    assert!(output.contains("[L101]") && output.contains("Corefile line 2"), "{output}");
+    corefile("errors");
+
+    let policy = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "closed", "namespace": "default"},
+        "spec": {"podSelector": {}, "policyTypes": ["Egress"],
+            "egress": [{"to": [{"podSelector": {"matchLabels": {"app": "nginx"}}}]}]}});
+    stage.kube.create(&policy).unwrap();
+    assert_eq!(codes(&stage).1, ["D401"]);
+    stage.kube.delete("networkpolicies", "default", "closed").unwrap();
+    assert_eq!(codes(&stage).1, [""; 0]);
+}
+
+/// What somebody changed in the cloud by hand.
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_in_the_cloud_are_named_by_their_codes() {
+    let stage = served().await;
+    let cloud = stage.cloud.user();
+    let listener = stage.cloud.listeners()[0].clone();
+    let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
+    let listener_path = format!("/v2.0/lbaas/listeners/{}", id(&listener));
+    let pool = json!({"pool": {"name": "by-hand", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
+        "loadbalancer_id": listener["loadbalancers"][0]["id"]}});
+    let (status, made) = cloud.post("load-balancer", "/v2.0/lbaas/pools", &pool);
+    assert_eq!(status, 201, "{made}");
+    stage.cloud.settle();
+    let lead_to = |pool: &Value| {
+        let body = json!({"listener": {"default_pool_id": pool}});
+        let (status, answer) = cloud.put("load-balancer", &listener_path, &body);
+        assert_eq!(status, 200, "{answer}");
+        stage.cloud.settle();
+    };
+    lead_to(&made["pool"]["id"]);
+    let found = codes(&stage).1;
+    assert!(found.contains(&"D601".to_owned()) && !found.iter().any(|code| code == "D503"), "{found:?}");
+    lead_to(&listener["default_pool_id"]);
+
+    let pool = listener["default_pool_id"].as_str().unwrap().to_owned();
+    let member = stage.cloud.members(&pool)[0].clone();
+    let path = format!("/v2.0/lbaas/pools/{pool}/members/{}", id(&member));
+    let (status, _) = cloud.delete("load-balancer", &path);
+    assert_eq!(status, 204);
+    stage.cloud.settle();
+    assert!(codes(&stage).1.contains(&"D701".to_owned()), "{:?}", codes(&stage).1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
+    let stage = served().await;
+    let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("? unknown: the cloud was not looked at: --no-cloud"), "{output}");
+    assert!(output.contains("may or may not arrive"), "{output}");
+    stage.kube.inject(Fault::on("GET", "networkpolicies").fail(
+        403,
+        "Forbidden",
+        "networkpolicies is forbidden",
+    ));
+    let (code, output) = doctor(&stage, &["default/web", "--no-cloud", "-o", "short"]);
+    assert_eq!(code, 2, "{output}");
+    assert!(
+        output.contains("? unknown: NetworkPolicies cannot be read: ") && !output.contains('√'),
+        "{output}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cannot_look_at_all_is_told_why() {
+    let mut stage = Stage::without_cloud().await;
+    let (code, output) = doctor(&stage, &["default/web"]);
+    assert!(code == 2 && output.contains("there is no Service default/web"), "{output}");
+    cluster_without_cloud(&stage);
+    let (code, output) = with_cloud(&stage, &["default/web", "-o", "short"]);
+    assert!(code == 1 && output.contains("unknown: the cloud was not looked at: "), "{code} {output}");
+    stage.stop_kubernetes();
+    let (code, output) = doctor(&stage, &["-A"]);
+    assert!(code == 2 && output.contains("the Services of the cluster cannot be read"), "{output}");
+}
+
+fn cluster_without_cloud(stage: &Stage) {
+    stage.create_service("web");
+}
+
+/// A Service of another cloud is judged by the annotation of that cloud.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_needs_neither_openstack_nor_openstack_ccm() {
+    let stage = Stage::without_cloud().await;
+    let service = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "annotations": {"service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol": "true"}},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 443}]}});
+    stage.kube.create(&service).unwrap();
+    let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}}});
+    stage.kube.patch_status("services", "default", "web", &status).unwrap();
+    let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);
+    assert!(code == 1 && output.contains("[D201]"), "{output}");
+    assert!(output.contains("do-loadbalancer-enable-proxy-protocol: true"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_prints_the_role_that_it_needs() {
+    let stage = Stage::without_cloud().await;
+    let (code, output) = doctor(&stage, &["--print-rbac"]);
+    let role: Value = serde_saphyr::from_str(&output).unwrap();
+    assert_eq!((code, &role["kind"]), (0, &json!("ClusterRole")));
+    let rules = role["rules"].as_array().unwrap();
+    let verbs = rules.iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
+    assert!(verbs.into_iter().all(|verb| ["get", "list"].contains(&verb.as_str().unwrap())), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_of_a_node_are_read_from_a_file_or_a_pipe() {
+    let stage = Stage::without_cloud().await;
+    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/../doctor/tests/dumps/nftables.nft.json");
+    let rules = |address: &str, more: &[&str]| {
+        let all: Vec<&str> =
+            ["doctor", "rules", "--address", address, dump].into_iter().chain(more.iter().copied()).collect();
+        let (status, output) = Process::run(&stage, &all);
+        (status.code().unwrap(), output)
+    };
+    let (code, output) = rules("203.0.113.20:443", &[]);
+    assert!(code == 0 && output.contains("203.0.113.20:443: through"), "{output}");
+    let (code, output) = rules("203.0.113.10:443", &[]);
+    assert!(code == 0 && output.contains("to a pod: 10.244.1.7:8080, 10.244.2.8:8080"), "{output}");
+    let (code, output) = rules("203.0.113.10:443", &["--needs-load-balancer", "-o", "json"]);
+    let object: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!((code, &object["findings"][0]["code"]), (1, &json!("D302")));
+    assert_eq!(object["fate"]["verdict"], json!("to-pod"));
+    let (code, output) = rules("203.0.113.10:443", &["--mode", "ipvs"]);
+    assert!(code == 1 && output.contains("[D303]"), "{output}");
+}
+
+/// The pods go again when nobody runs them.
+#[tokio::test(flavor = "multi_thread")]
+async fn live_pods_are_removed_whatever_happens_and_nothing_is_done_unasked() {
+    let stage = served().await;
+    let (code, output) =
+        doctor(&stage, &["default/web", "--no-cloud", "--live", "--image=example.org/ccm:1"]);
+    assert!(code == 2 && output.contains("say so with --yes"), "{output}");
+    let all =
+        ["default/web", "--no-cloud", "--live", "--yes", "--image=example.org/ccm:1", "--live-timeout=1s"];
+    let (_, output) = doctor(&stage, &all);
+    assert!(output.contains("nobody dialled"), "{output}");
+    assert!(stage.kube.get("namespaces", "", "openstack-ccm-doctor").is_err(), "it is removed");
+    assert!(stage.kube.list("pods", "openstack-ccm-doctor").unwrap().is_empty());
+}
