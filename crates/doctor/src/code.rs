@@ -292,9 +292,10 @@ impl Code {
         TABLE.iter().find(|entry| entry.code == self).unwrap_or(&TABLE[0])
     }
 
-    /// Where it is explained, from the root of the repository.
+    /// Where it is explained.
     pub fn anchor(self) -> String {
-        format!("docs/reference/findings.md#{}", self.as_str().to_ascii_lowercase())
+        let page = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/reference/findings.md");
+        format!("{page}#{}", self.as_str().to_ascii_lowercase())
     }
 }
 

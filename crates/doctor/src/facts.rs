@@ -263,6 +263,8 @@ pub struct Door {
     pub port: u16,
     /// Whether the port of the machine has port security at all.
     pub guarded: bool,
+    /// Whether one of its groups cannot be seen by whoever asks: that of another project, for example.
+    pub hidden: bool,
     /// The rules that let packets in.
     pub rules: Vec<DoorRule>,
     /// From where the load balancer sends.

@@ -89,6 +89,7 @@ fn healthy() -> World {
         address: "10.0.0.11".parse().unwrap(),
         port: 30443,
         guarded: true,
+        hidden: false,
         rules: vec![DoorRule {
             protocol: Some("tcp".into()),
             ports: Some((30_000, 32_767)),
@@ -127,7 +128,7 @@ fn healthy() -> World {
             needs: Some("the load balancer adds the PROXY protocol header".into()),
             header: true,
             pools: BTreeMap::from([(443, "PROXYV2".to_owned())]),
-            source: "annotation proxy-protocol".into(),
+            source: "loadbalancer.openstack.org/proxy-protocol: v2".into(),
         }),
         wanted: Ok(WantedStatus {
             entries: from_value(web["status"]["loadBalancer"]["ingress"].clone()).unwrap(),
@@ -285,6 +286,7 @@ fn world_with(code: Code) -> World {
         Code::D301 => {
             let node = &mut world.cluster.nodes.as_mut().unwrap()[1];
             (node.honours, node.measured, node.source) = (false, false, "version".into());
+            node.cause = "kubelet v1.29.15 is older than 1.30".into();
         }
         Code::D302 => world.rules.push((include_str!("dumps/iptables.txt").to_owned(), "203.0.113.10:443")),
         Code::D303 => world
@@ -477,10 +479,10 @@ status
 ------
 × 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]
     Service shop/web status.loadBalancer.ingress: 203.0.113.10 with ipMode VIP
-    Service shop/web the path: annotation proxy-protocol
+    Service shop/web the path: loadbalancer.openstack.org/proxy-protocol: v2
     openstack-ccm would publish: 203.0.113.10 with ipMode Proxy: the load balancer adds the PROXY protocol header
     fix: let openstack-ccm publish it (`openstack-ccm adopt` shows what would change), or ip-mode-overlay beside another controller
-    see docs/reference/findings.md#d201
+    see https://github.com/openstack-ccm/openstack-ccm/blob/main/docs/reference/findings.md#d201
 
 A packet to 203.0.113.10 from a pod or from a node ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; one from outside reaches the application through the load balancer.
 1 error, 0 warnings, 7 ok, 0 not looked at
@@ -525,8 +527,37 @@ fn the_json_says_the_same_with_the_ends() {
     assert_eq!(service["ends"][2]["result"], json!("arrives"));
     let found = &service["categories"][1]["checks"][0];
     assert_eq!((&found["result"], &found["code"]), (&json!("error"), &json!("D201")));
-    assert_eq!(found["hint"], json!("docs/reference/findings.md#d201"));
+    assert_eq!(
+        found["hint"],
+        json!("https://github.com/openstack-ccm/openstack-ccm/blob/main/docs/reference/findings.md#d201")
+    );
     assert_eq!(json_output::object(&healthy().outcome(), Severity::Warning)["success"], json!(true));
+}
+
+/// What the guide quotes is what doctor writes.
+#[test]
+fn the_guide_quotes_what_doctor_says() {
+    let guide = include_str!("../../../docs/guides/broken-header.md");
+    for code in [Code::D201, Code::D202, Code::D301, Code::D501, Code::D601, Code::D901, Code::D902] {
+        let world = world_with(code);
+        let style = table::Style { short: true, colours: false, width: None };
+        let text = table::text(&Outcome { reports: vec![world.report()], leftovers: None }, style);
+        let line = text
+            .lines()
+            .find(|line| line.ends_with(&format!(" [{code}]")))
+            .unwrap_or_else(|| panic!("{text}"));
+        assert!(guide.contains(line), "{line}");
+    }
+}
+
+/// A group of another project may let the load balancer in.
+#[test]
+fn what_a_hidden_security_group_lets_in_is_not_known() {
+    let mut world = world_with(Code::D702);
+    let Some(Ok(doors)) = &mut world.cloud().doors else { panic!("no doors") };
+    doors[0].hidden = true;
+    assert!(!world.codes().contains(&Code::D702));
+    assert!(matches!(world.report().end(Origin::Outside), End::Unknown(_)));
 }
 
 /// Whether a value is what a schema says, as far as that uses these words; what is wrong, with its place.

@@ -59,7 +59,8 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 /// Flags of the program and its subcommands.
 fn known_flags() -> BTreeSet<String> {
     let command = CommandLine::command();
-    let of_subcommands = command.get_subcommands().flat_map(clap::Command::get_arguments);
+    let below = command.get_subcommands().flat_map(clap::Command::get_subcommands);
+    let of_subcommands = command.get_subcommands().chain(below).flat_map(clap::Command::get_arguments);
     let all = command.get_arguments().chain(of_subcommands);
     let mut names: BTreeSet<String> = all.filter_map(|flag| flag.get_long().map(str::to_owned)).collect();
     names.extend(["help".to_owned(), "version".to_owned()]);

@@ -32,6 +32,12 @@ async fn it_fits_on_one_screen_with_a_line_for_each_chapter() {
             rest = after;
         }
     }
+    for said in [
+        "doctor says D201: nodes may short-circuit a path that needs the load balancer",
+        "doctor finds no error",
+    ] {
+        assert!(output.contains(said), "{said} in {output}");
+    }
     assert!(!output.contains('\x1b'), "no colours in a file: {output:?}");
 }
 

@@ -88,11 +88,16 @@ fn doors(cloud: &CloudFacts) -> Vec<Check> {
         }
         Some(Ok(doors)) => doors,
     };
-    let closed: Vec<String> = doors
-        .iter()
-        .filter(|door| !is_open(door))
-        .map(|door| format!("{}:{}", door.address, door.port))
-        .collect();
+    let shut = doors.iter().filter(|door| !is_open(door));
+    let (hidden, closed): (Vec<&Door>, Vec<&Door>) = shut.partition(|door| door.hidden);
+    let names = |doors: Vec<&Door>| -> Vec<String> {
+        doors.into_iter().map(|door| format!("{}:{}", door.address, door.port)).collect()
+    };
+    let (hidden, closed) = (names(hidden), names(closed));
+    if !hidden.is_empty() {
+        let text = format!("not all security groups of {} can be seen", some_of(&hidden, 5));
+        return vec![unknown(text)];
+    }
     if closed.is_empty() {
         return vec![match doors.len() {
             0 => skipped("no member is a machine of this project"),
@@ -114,7 +119,7 @@ fn is_open(door: &Door) -> bool {
         rule.protocol.as_deref().is_none_or(|protocol| protocol.eq_ignore_ascii_case("tcp"))
             && rule.ports.is_none_or(|(first, last)| (first..=last).contains(&door.port))
             && (rule.from_group
-                || rule.from.is_none_or(|from| door.from.iter().all(|address| from.contains(address))))
+                || rule.from.is_none_or(|from| door.from.iter().any(|address| from.contains(address))))
     };
     !door.guarded || door.rules.iter().any(fits)
 }

@@ -9,12 +9,15 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use openstack_ccm_advertise::node::Version;
+use openstack_ccm_doctor::code::Code;
 use openstack_ccm_kube_sim::ApiVersion;
 use serde_json::{Value, json};
 
 pub mod args;
 mod backend;
 mod client;
+mod diagnosis;
+mod ingress;
 mod kube_proxy;
 mod report;
 mod world;
@@ -95,6 +98,7 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     measure(&world, &mut chapter, "PROXY load balancer", &published, &pods, Outcome::CutOff).await?;
     measure(&world, &mut chapter, "PROXY load balancer", &published, &[OUTSIDE], Outcome::Works).await?;
     let mut wrong = chapter.print(style)?;
+    wrong += diagnose(&world, Some(Code::D201), style).await?;
 
     world.annotate(json!({"loadbalancer.openstack.org/ip-mode": null})).await?;
     let published = world.wait_for_entry("ipMode is Proxy", is_proxy).await?;
@@ -107,6 +111,7 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     });
     measure(&world, &mut chapter, "ip-mode removed", &published, &CLIENTS, Outcome::Works).await?;
     wrong += chapter.print(style)?;
+    wrong += diagnose(&world, None, style).await?;
     Ok(wrong)
 }
 
@@ -249,6 +254,14 @@ fn judge(answer: &Result<Answer, FetchError>, log: &str, who: Client) -> (String
 fn shown(entry: &Value) -> String {
     let part = |key: &str| entry[key].as_str().map(|value| format!("{key}: {value}"));
     ["ip", "hostname", "ipMode"].into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// What `openstack-ccm doctor` says of the Service: answers 1 where that is not the one error that is expected.
+async fn diagnose(world: &World, expected: Option<Code>, style: Style) -> anyhow::Result<usize> {
+    let found = diagnosis::look(world).await?;
+    let codes = diagnosis::errors(&found);
+    style.diagnosis(&found, codes.first().copied())?;
+    Ok(usize::from(codes != Vec::from_iter(expected)))
 }
 
 /// Starts a world that is left running.

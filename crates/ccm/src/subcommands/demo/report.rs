@@ -3,6 +3,8 @@
 use std::io::IsTerminal as _;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use openstack_ccm_doctor::code::Code;
+use openstack_ccm_doctor::output::table;
 
 use crate::subcommands::output::print_line;
 
@@ -35,6 +37,25 @@ impl Style {
         print_line("A load balancer with PROXY protocol, called by pods of its own cluster and from")?;
         print_line("outside. Every answer is measured in this run; --verbose shows each of them.\n")?;
         print_line(row(["", "cluster", "published", "pods", "outside"]))
+    }
+
+    /// Writes what doctor says: its first error in a line, or all that is not well.
+    pub(super) fn diagnosis(
+        self,
+        found: &openstack_ccm_doctor::output::Outcome,
+        first: Option<Code>,
+    ) -> anyhow::Result<()> {
+        if self.verbose {
+            let style = table::Style { short: true, colours: self.color, width: None };
+            return print_line(format_args!(
+                "openstack-ccm doctor default/ingress --output=short\n\n{}",
+                table::text(found, style)
+            ));
+        }
+        print_line(match first {
+            Some(code) => format!("  doctor says {code}: {}", code.entry().title),
+            None => "  doctor finds no error".to_owned(),
+        })
     }
 
     /// A cell in red or green, padded before it is coloured.

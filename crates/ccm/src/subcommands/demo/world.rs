@@ -18,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::backend::Backend;
 use super::client::{Answer, FetchError, fetch};
+use super::ingress::make_ingress;
 use super::kube_proxy::{make_canary, short_circuits};
 use crate::args::{PersonArgs, RunArgs};
 
@@ -113,6 +114,7 @@ impl World {
         for server in openstack.nodes() {
             kubernetes.create(&node_object(&server, kubelet)).context("a node could not be made")?;
         }
+        make_ingress(&kubernetes, &openstack, SERVICE, NODE_PORT)?;
         let mut flags = Vec::new();
         if let (Some(old), Some(new)) = (old_proxy, Version::parse(kubelet)) {
             make_canary(&kubernetes, &[(node_name(0), new), (node_name(1), old)])?;

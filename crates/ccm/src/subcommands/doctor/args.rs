@@ -21,7 +21,7 @@ pub struct DoctorArgs {
     pub(super) role: Option<Role>,
     /// Flags of the look.
     #[command(flatten)]
-    pub(super) look: LookArgs,
+    pub(super) look: WalkArgs,
 }
 
 /// What `doctor` does other than to look at Services.
@@ -43,7 +43,7 @@ impl DoctorArgs {
 
 /// Flags of the look at Services.
 #[derive(Clone, Debug, Args)]
-pub struct LookArgs {
+pub struct WalkArgs {
     /// The Services.
     #[arg(value_name = "NAMESPACE/SERVICE", value_parser = service_key,
         required_unless_present_any = ["all", "leftovers", "print_rbac"])]

@@ -14,7 +14,7 @@ use openstack_ccm_doctor::facts::{Dial, DialResult};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::args::LookArgs;
+use super::args::WalkArgs;
 use super::dial::{Speech, Written};
 use super::facts::Gathered;
 use crate::signals;
@@ -35,7 +35,7 @@ const MOST_PORTS: usize = 10;
 /// Nobody agreed; the pods could not be created, or not removed.
 pub(super) async fn dial(
     client: &Client,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     gathered: &mut Gathered,
 ) -> anyhow::Result<()> {
     let targets: Vec<String> = gathered.services.iter().flat_map(|facts| targets(&facts.service)).collect();
@@ -69,7 +69,7 @@ pub(super) async fn dial(
     Ok(())
 }
 
-fn agree(arguments: &LookArgs) -> anyhow::Result<()> {
+fn agree(arguments: &WalkArgs) -> anyhow::Result<()> {
     if arguments.yes {
         return Ok(());
     }
@@ -128,7 +128,7 @@ async fn make_namespace(client: &Client) -> anyhow::Result<()> {
 
 async fn all(
     client: &Client,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     nodes: &[Node],
     image: &str,
     targets: &[String],

@@ -33,7 +33,7 @@ use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
 
 use crate::error_text::said_once;
 use crate::subcommands::output::print;
-use args::{DoctorArgs, DoctorOutput, LookArgs, Role};
+use args::{DoctorArgs, DoctorOutput, Role, WalkArgs};
 use facts::gather;
 use terminal::Progress;
 
@@ -57,12 +57,16 @@ pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What was seen, and why some could not be.
-struct Looked {
-    outcome: Outcome,
+pub(crate) struct Looked {
+    pub(crate) outcome: Outcome,
     troubles: Vec<String>,
 }
 
-async fn look(arguments: &LookArgs) -> anyhow::Result<Looked> {
+/// Looks as the flags say.
+///
+/// # Errors
+/// Nothing could be looked at.
+pub(crate) async fn look(arguments: &WalkArgs) -> anyhow::Result<Looked> {
     let mut progress = Progress::new();
     let client = arguments.person.client().await?;
     let mut gathered = gather(&client, arguments, &mut progress).await?;
@@ -82,7 +86,7 @@ async fn look(arguments: &LookArgs) -> anyhow::Result<Looked> {
     Ok(Looked { outcome, troubles })
 }
 
-fn report(looked: &Looked, arguments: &LookArgs) -> anyhow::Result<ExitCode> {
+fn report(looked: &Looked, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
     let Looked { outcome, troubles } = looked;
     let severity = arguments.fail_on.severity();
     print(match arguments.output {

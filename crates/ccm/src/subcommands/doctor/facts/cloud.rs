@@ -16,7 +16,7 @@ use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 
 use super::{doors, key_of};
-use crate::subcommands::doctor::args::LookArgs;
+use crate::subcommands::doctor::args::WalkArgs;
 use crate::subcommands::plan::as_if::AsIf;
 use crate::subcommands::plan::line::Line;
 use crate::subcommands::plan::outlook::{Outlook, State};
@@ -29,7 +29,7 @@ use crate::subcommands::plan::stage;
 /// The cloud cannot be used.
 pub(super) async fn gather(
     provider: &OpenStackProvider,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     services: &[Service],
 ) -> anyhow::Result<BTreeMap<ServiceKey, Looked<CloudFacts>>> {
     let openstack = provider.log_in_through(|transport, _| Arc::new(ReadOnly::new(transport))).await?;

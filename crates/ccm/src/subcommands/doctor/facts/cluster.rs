@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 use super::reading::{all, is_not_there, said};
 use super::{is_load_balancer, key_of, names, workloads};
 use crate::args::feature_gates::FeatureGates;
-use crate::subcommands::doctor::args::LookArgs;
+use crate::subcommands::doctor::args::WalkArgs;
 use crate::subcommands::status;
 
 /// The name under which openstack-ccm writes.
@@ -37,7 +37,7 @@ pub(super) struct Known {
     pub(super) held: Looked<Cluster>,
 }
 
-pub(super) async fn gather(client: &Client, arguments: &LookArgs) -> anyhow::Result<Known> {
+pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Known> {
     let time = Timestamp::now();
     let services = all(&Api::<Service>::all(client.clone())).await;
     let services = services.context("the Services of the cluster cannot be read")?;
@@ -77,7 +77,7 @@ fn fact((name, held): (String, NodeVerdict)) -> NodeFact {
 /// What is held of each node, as `status` says it.
 async fn verdicts(
     client: &Client,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     now: Timestamp,
 ) -> Looked<Vec<(String, NodeVerdict)>> {
     let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said)?;
@@ -116,7 +116,7 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
 }
 
 /// Who leads, if that is openstack-ccm.
-async fn leader(client: &Client, arguments: &LookArgs) -> Looked<Option<String>> {
+async fn leader(client: &Client, arguments: &WalkArgs) -> Looked<Option<String>> {
     let ours = status::is_openstack_ccm(client, &arguments.lease).await;
     let ours = ours.map_err(|error| crate::error_text::said_once(&error))?;
     Ok(ours.then(|| FIELD_MANAGER.to_owned()))

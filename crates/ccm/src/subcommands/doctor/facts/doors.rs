@@ -44,6 +44,7 @@ async fn read(
         doors.push(Door {
             address: *address,
             port: *port,
+            hidden: machine.security_groups.iter().any(|id| !rules.contains_key(id.as_str())),
             guarded: machine.port_security_enabled,
             rules: of_groups.filter(|rule| rule.direction == Direction::Ingress).map(door_rule).collect(),
             // An amphora sends from the subnet of its VIP, or from that of the member.

@@ -34,7 +34,7 @@ use openstack_ccm_doctor::leftovers::LeftoverFacts;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
-use super::args::LookArgs;
+use super::args::WalkArgs;
 use super::terminal::Progress;
 use cluster::Known;
 use reading::said;
@@ -76,7 +76,7 @@ impl Gathered {
 /// The Services cannot be read, or one that is named is not there.
 pub(super) async fn gather(
     client: &Client,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     progress: &mut Progress,
 ) -> anyhow::Result<Gathered> {
     progress.say("reading the cluster");
@@ -118,7 +118,7 @@ fn is_load_balancer(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
 }
 
-fn choose(known: &Known, arguments: &LookArgs) -> anyhow::Result<Vec<Service>> {
+fn choose(known: &Known, arguments: &WalkArgs) -> anyhow::Result<Vec<Service>> {
     if arguments.all {
         // Those of the canary stand for themselves.
         let canary = openstack_ccm_canary::CLASS;
@@ -148,7 +148,7 @@ enum NoProvider {
     Broken(String),
 }
 
-fn provider(arguments: &LookArgs) -> Provider {
+fn provider(arguments: &WalkArgs) -> Provider {
     if arguments.no_cloud {
         return Err(NoProvider::NotAsked("--no-cloud"));
     }
@@ -162,7 +162,7 @@ fn provider(arguments: &LookArgs) -> Provider {
 /// The cloud of each Service, and why it could not be looked at although it should have been.
 async fn look_at_cloud(
     provider: &Provider,
-    arguments: &LookArgs,
+    arguments: &WalkArgs,
     services: &[Service],
 ) -> (BTreeMap<ServiceKey, Looked<CloudFacts>>, Option<String>) {
     let keys: Vec<ServiceKey> = services.iter().map(key_of).collect();
