@@ -52,7 +52,7 @@ async fn an_unfit_node_is_named_and_the_exit_code_is_1() {
     let mut process = start(&stage, &[]);
     let (code, output) = play(&stage, &mut process, Some((true, false))).await;
     assert_eq!(code, 1, "{output}");
-    assert!(output.contains("\nNODE "), "{output}");
+    assert!(output.starts_with("NODE "), "{output}");
     assert!(
         output.contains("   unfit     its service proxy short-circuits addresses with ipMode Proxy"),
         "{output}"

@@ -18,7 +18,7 @@ use crate::subcommands::plan::args::service_key;
 pub struct DoctorArgs {
     /// Something else than to look at Services.
     #[command(subcommand)]
-    pub(super) role: Option<Role>,
+    pub(super) role: Option<DoctorRole>,
     /// Flags of the look.
     #[command(flatten)]
     pub(super) look: WalkArgs,
@@ -26,7 +26,7 @@ pub struct DoctorArgs {
 
 /// What `doctor` does other than to look at Services.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Role {
+pub enum DoctorRole {
     /// Tell from a dump of a node's rules what the node does with packets to an address; asks nobody.
     Rules(RulesArgs),
     /// Dial, and write what came of it as JSON: what a pod of --live does.
@@ -37,7 +37,7 @@ pub enum Role {
 impl DoctorArgs {
     /// Whether this runs in a pod.
     pub(crate) fn is_in_a_pod(&self) -> bool {
-        matches!(self.role, Some(Role::Dial(_)))
+        matches!(self.role, Some(DoctorRole::Dial(_)))
     }
 }
 

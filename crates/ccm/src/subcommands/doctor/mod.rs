@@ -33,7 +33,7 @@ use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
 
 use crate::error_text::said_once;
 use crate::subcommands::output::print;
-use args::{DoctorArgs, DoctorOutput, Role, WalkArgs};
+use args::{DoctorArgs, DoctorOutput, DoctorRole, WalkArgs};
 use facts::gather;
 use terminal::Progress;
 
@@ -46,8 +46,8 @@ const NOT_LOOKED_AT: u8 = 2;
 /// Standard output is closed.
 pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
     match &arguments.role {
-        Some(Role::Rules(arguments)) => rules::run(arguments),
-        Some(Role::Dial(arguments)) => dial::run(arguments).await,
+        Some(DoctorRole::Rules(arguments)) => rules::run(arguments),
+        Some(DoctorRole::Dial(arguments)) => dial::run(arguments).await,
         None if arguments.look.print_rbac => print(rbac::ROLE).map(|()| ExitCode::SUCCESS),
         None => match look(&arguments.look).await {
             Ok(looked) => report(&looked, &arguments.look),

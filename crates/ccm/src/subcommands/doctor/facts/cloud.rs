@@ -23,6 +23,9 @@ use crate::subcommands::plan::outlook::{Outlook, State};
 use crate::subcommands::plan::rehearsal::{Chosen, Item, Subject, rehearse};
 use crate::subcommands::plan::stage;
 
+/// The annotation by which the controllers save themselves a look at what was up to date.
+const SETTLED: &str = "loadbalancer.openstack.org/settled";
+
 /// Looks at the cloud of these Services.
 ///
 /// # Errors
@@ -50,7 +53,10 @@ pub(super) async fn gather(
         return Ok(facts);
     }
     let chosen = Chosen::Named(ours);
-    let stage = stage(&arguments.controller, &arguments.person, provider, &chosen, AsIf::default()).await?;
+    // Without it everything is read, also what somebody changed without a trace in the list of load balancers.
+    let unsettled = vec![(SETTLED.to_owned(), None)];
+    let as_if = AsIf { services: Vec::new(), annotations: unsettled };
+    let stage = stage(&arguments.controller, &arguments.person, provider, &chosen, as_if).await?;
     for item in rehearse(stage, &chosen, |_, _| {}).await? {
         let Subject::Service(key) = &item.subject else { continue };
         facts.insert(key.clone(), Ok(look(&openstack, &item).await));
