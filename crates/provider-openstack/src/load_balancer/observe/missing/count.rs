@@ -60,7 +60,7 @@ pub(super) struct Named {
 
 /// What was found of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Finding {
+enum Presence {
     Nothing,
     /// Something has its name, or its id is that of something else. That proves neither its presence nor its absence.
     Doubtful,
@@ -75,7 +75,7 @@ pub(super) struct PresenceTally<'a> {
     /// Uids of the Services whose load balancers show nothing.
     on_word: &'a HashSet<String>,
     named: &'a [Named],
-    findings: Vec<Finding>,
+    findings: Vec<Presence>,
     by_id: HashMap<&'a str, usize>,
     by_uid: HashMap<&'a str, usize>,
     by_name: HashMap<&'a str, usize>,
@@ -96,7 +96,7 @@ impl<'a> PresenceTally<'a> {
             cluster,
             on_word,
             named,
-            findings: vec![Finding::Nothing; named.len()],
+            findings: vec![Presence::Nothing; named.len()],
             by_id: by(|one| &one.id),
             by_uid: by(|one| &one.service_uid),
             by_name: by(|one| &one.generated_name),
@@ -107,11 +107,11 @@ impl<'a> PresenceTally<'a> {
     /// What the list shows.
     pub(super) fn count(&self) -> Count {
         let of = |finding| self.findings.iter().filter(|one| **one == finding).count();
-        let (missing, present) = (of(Finding::Nothing), of(Finding::Present));
+        let (missing, present) = (of(Presence::Nothing), of(Presence::Present));
         Count { named: missing + present, missing, any_of_cluster: self.any_of_cluster }
     }
 
-    fn note(&mut self, place: Option<usize>, finding: Finding) {
+    fn note(&mut self, place: Option<usize>, finding: Presence) {
         if let Some(found) = place.and_then(|place| self.findings.get_mut(place)) {
             *found = finding.max(*found);
         }
@@ -123,13 +123,13 @@ impl<'a> PresenceTally<'a> {
         let made_for_it = by_id
             .and_then(|place| self.named.get(place))
             .is_some_and(|named| named.generated_name == one.name);
-        self.note(by_id, if made_for_it { Finding::Present } else { Finding::Doubtful });
+        self.note(by_id, if made_for_it { Presence::Present } else { Presence::Doubtful });
         for name in names::user_names(&one.tags).chain([one.name.as_str()]) {
-            self.note(self.by_name.get(name).copied(), Finding::Doubtful);
+            self.note(self.by_name.get(name).copied(), Presence::Doubtful);
         }
         if has_tag(self.cluster, &one.tags) {
             for uid in names::service_uids(&one.tags) {
-                self.note(self.by_uid.get(uid).copied(), Finding::Present);
+                self.note(self.by_uid.get(uid).copied(), Presence::Present);
             }
         }
         let shows = made_for_it || is_made_here(self.cluster, &one.name, &one.tags);
