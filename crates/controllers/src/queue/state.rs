@@ -8,6 +8,13 @@ use tokio::time::Instant;
 use super::metrics::QueueMetrics;
 use super::{Key, Reason};
 
+/// Who has waited longer than this is not passed over for ever: see [`SHARE`].
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Every so many turns, the one that has waited longest goes first if it has lost its patience, however little urgent it is. All other turns
+/// are the most urgent ones', so that what changes all the time starves nobody, and a new Service does not wait for a change of nodes
+/// that takes minutes to reach thousands.
+const SHARE: u64 = 4;
+
 /// What a queue holds.
 pub(super) struct State<K, R> {
     /// Each is on its own: a table has room for up to twice as many as it holds.
@@ -17,6 +24,8 @@ pub(super) struct State<K, R> {
     /// What becomes ready later.
     delayed: BTreeMap<(Instant, u64), (K, R)>,
     sequence: u64,
+    /// Keys that were taken.
+    turns: u64,
     /// Whether workers get nothing more.
     pub(super) closed: bool,
 }
@@ -28,6 +37,7 @@ impl<K, R> Default for State<K, R> {
             ready: BTreeMap::new(),
             delayed: BTreeMap::new(),
             sequence: 0,
+            turns: 0,
             closed: false,
         }
     }
@@ -111,13 +121,33 @@ impl<K: Key, R: Reason> State<K, R> {
     }
 
     pub(super) fn pop(&mut self, metrics: &QueueMetrics) -> Option<(K, R)> {
-        let (_, key) = self.ready.pop_first()?;
-        let (now, entry) = (Instant::now(), self.entries.get_mut(&key)?);
+        let now = Instant::now();
+        self.turns += 1;
+        let place = self.impatient(now).or_else(|| self.ready.first_key_value().map(|(place, _)| *place))?;
+        let key = self.ready.remove(&place)?;
+        let entry = self.entries.get_mut(&key)?;
         entry.place = None;
         entry.working = Some(now);
         let reason = entry.reason.take()?;
         metrics.taken(entry.waiting.take().map_or(Duration::ZERO, |since| now.duration_since(since)));
         Some((key, reason))
+    }
+
+    /// The place of the one that was queued first, if this is its turn.
+    fn impatient(&self, now: Instant) -> Option<(u32, u64)> {
+        if !self.turns.is_multiple_of(SHARE) {
+            return None;
+        }
+        let mut oldest: Option<(u32, u64)> = None;
+        let mut from = 0;
+        // The first of each rank.
+        while let Some((place, _)) = self.ready.range((from, 0)..).next() {
+            oldest = oldest.filter(|oldest| oldest.1 < place.1).or(Some(*place));
+            from = place.0 + 1;
+        }
+        let place = oldest?;
+        let entry = self.entries.get(self.ready.get(&place)?)?;
+        entry.waiting.is_some_and(|since| now.duration_since(since) > PATIENCE).then_some(place)
     }
 
     /// The work on a key ended: answers how often it failed before, and a number that no other end has.

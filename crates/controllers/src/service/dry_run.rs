@@ -36,7 +36,7 @@ impl ServiceController {
             if ours.wanted(&service, false) != Wanted::Nothing {
                 concerned.push(key(&service));
             }
-            trim(&mut service, ours, false);
+            trim(&mut service, ours, false, |key| self.sync.provider.reads_annotation(key));
             self.sync.cache.put(key(&service), CachedService::of(&service, ours));
         }
         concerned.sort();

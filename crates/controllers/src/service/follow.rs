@@ -85,7 +85,8 @@ impl Follower {
     /// What is cached of an object.
     fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<CachedService>) {
         let key = key(&service);
-        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key));
+        let means_something = |key: &str| self.sync.provider.reads_annotation(key);
+        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key), means_something);
         let cached = CachedService::of(&service, &self.sync.ours);
         (key, cached)
     }

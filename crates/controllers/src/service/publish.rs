@@ -9,6 +9,7 @@ use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::decision::compare;
 use openstack_ccm_advertise::entry::{entries, names_address, same_entries};
 use openstack_ccm_advertise::{Advertisement, Mode};
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
@@ -27,6 +28,20 @@ pub(super) enum Published {
     Done,
     /// The Service asks for something else by now: decide again.
     Stale,
+    /// The API server showed itself in another light with each write, as several do that differ in version: it says something else
+    /// than it should.
+    Unsettled,
+}
+
+impl Published {
+    /// As a failure, where the publication is not what it should be.
+    pub(super) fn unsettled() -> Failure {
+        Failure::new(
+            FailureClass::Unavailable,
+            "the status is not as it should be: with each write the API server answers differently whether it keeps ipMode, as during \
+             an upgrade; it is written again later",
+        )
+    }
 }
 
 impl ServiceSync {
@@ -46,7 +61,7 @@ impl ServiceSync {
         let publication = publication(ready, &published, &self.names.settings);
         let before = Mode::of(&entries(&service));
         let mut current = service;
-        for _ in 0..WRITES {
+        for written in 0.. {
             let cluster = self.cluster(&key).await;
             let (advertisement, same) = compare(&entries(&current), &publication, &cluster);
             let missing = missing_annotations(&current, annotations);
@@ -54,6 +69,9 @@ impl ServiceSync {
                 self.memory.with(&key, |known| known.published = Some(entries(&current)));
                 self.advertised(&key, uid(&current), &advertisement, before);
                 return Ok(Published::Done);
+            }
+            if written == WRITES {
+                break;
             }
             let send = (!same).then_some(advertisement.entries.as_slice());
             self.expect(&key, send, &missing);
@@ -69,7 +87,7 @@ impl ServiceSync {
                 return Ok(Published::Done);
             }
         }
-        Ok(Published::Done)
+        Ok(Published::Unsettled)
     }
 
     /// Takes in the answer to a status write; answers whether it showed the cluster in another light, so that the

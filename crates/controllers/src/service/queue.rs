@@ -95,6 +95,38 @@ mod tests {
         assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);
     }
 
+    /// Six Services that flap ten times a second on four workers, and one that is to follow its nodes.
+    #[tokio::test(start_paused = true)]
+    async fn what_changes_all_the_time_starves_nobody() {
+        let queue = ServiceQueue::new();
+        let start = tokio::time::Instant::now();
+        queue.add(&key("quiet"), Cause::Nodes);
+        let mut working = std::collections::VecDeque::new();
+        loop {
+            (0..6).for_each(|number| queue.add(&key(&format!("flapping-{number}")), Cause::Changed));
+            while working.len() < 4 {
+                working.push_back(queue.0.take().await.unwrap());
+            }
+            if working.iter().any(|taken| *taken.key.name == *"quiet") {
+                break;
+            }
+            tokio::time::advance(Duration::from_millis(100)).await;
+            working.pop_front().unwrap().finish(Reschedule::DONE);
+            assert!(start.elapsed() < Duration::from_secs(15), "it is starved");
+        }
+        assert!(start.elapsed() > Duration::from_secs(9), "what is more urgent goes first for a while");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_service_does_not_wait_for_a_change_of_nodes_to_reach_all() {
+        let queue = ServiceQueue::new();
+        (0..100).for_each(|number| queue.add(&key(&format!("old-{number}")), Cause::Nodes));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        queue.add(&key("new"), Cause::Changed);
+        let order = queue.drain();
+        assert!(order.iter().take(2).any(|key| *key.name == *"new"), "{order:?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_wake_before_anybody_works_is_not_lost() {
         let queue = ServiceQueue::new();

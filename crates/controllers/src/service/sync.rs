@@ -151,6 +151,9 @@ impl ServiceSync {
         match self.publish(service, &ready, &Written::new()).await {
             Ok(Published::Done) => Reschedule::Unchanged,
             Ok(Published::Stale) => Reschedule::Wait(CATCH_UP),
+            Ok(Published::Unsettled) => {
+                self.failed(&key, &uid, Operation::Ensure, Published::unsettled(), &[])
+            }
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 self.failed(&key, &uid, Operation::Ensure, failure, &[])
@@ -222,6 +225,9 @@ impl ServiceSync {
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
             Ok(Published::Stale) => return Reschedule::Wait(CATCH_UP),
+            Ok(Published::Unsettled) => {
+                return self.failed(&key, uid(service), Operation::Ensure, Published::unsettled(), backends);
+            }
             Err(error) => {
                 let failure = error.to_failure("failed to update load balancer status");
                 return self.failed(&key, uid(service), Operation::Ensure, failure, backends);

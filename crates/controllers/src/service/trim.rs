@@ -7,16 +7,25 @@ use kube::api::ObjectMeta;
 use super::intent::Ours;
 
 /// Takes out what is never read. Of a Service that is none of ours, and was none, only what tells that stays.
-pub(super) fn trim(service: &mut k8s::Service, ours: &Ours, served: bool) {
+pub(super) fn trim(
+    service: &mut k8s::Service,
+    ours: &Ours,
+    served: bool,
+    means_something: impl Fn(&str) -> bool,
+) {
     if served || ours.wants(service) || ours.needs_cleanup(service) {
-        trim_ours(service);
+        trim_ours(service, means_something);
     } else {
         trim_others(service);
     }
 }
 
-fn trim_ours(service: &mut k8s::Service) {
+fn trim_ours(service: &mut k8s::Service, means_something: impl Fn(&str) -> bool) {
     let metadata = &mut service.metadata;
+    if let Some(annotations) = &mut metadata.annotations {
+        // Those of others may have 256 KiB for each Service.
+        annotations.retain(|key, _| means_something(key));
+    }
     metadata.labels = None;
     metadata.owner_references = None;
     metadata.creation_timestamp = None;
@@ -62,7 +71,7 @@ mod tests {
         from_value(json!({
             "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7",
                 "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"l": "1"},
-                "annotations": {"a": "1"}},
+                "annotations": {"a": "1", "example.org/notes": "long"}},
             "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"s": "1"}, "clusterIP": "10.96.0.7",
                 "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
                 "allocateLoadBalancerNodePorts": true},
@@ -75,14 +84,14 @@ mod tests {
 
     fn trimmed(kind: &str, served: bool) -> Value {
         let mut service = service(kind);
-        trim(&mut service, &Ours::WithoutClass, served);
+        trim(&mut service, &Ours::WithoutClass, served, |key| key == "a");
         to_value(service).unwrap()
     }
 
     #[test]
     fn of_our_services_everything_stays_that_a_load_balancer_depends_on() {
         for service in [trimmed("LoadBalancer", false), trimmed("ClusterIP", true)] {
-            assert_eq!(service["metadata"]["annotations"]["a"], "1");
+            assert_eq!(service["metadata"]["annotations"], json!({"a": "1"}), "those that mean something");
             assert_eq!(service["metadata"]["creationTimestamp"], Value::Null);
             assert_eq!(service["metadata"]["labels"], Value::Null);
             assert_eq!(service["spec"], json!({"type": service["spec"]["type"], "ports": [{"port": 80}]}));
