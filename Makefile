@@ -123,7 +123,7 @@ release-image: setup ## Build the image of a release, for amd64 and arm64
 release-check: ## Check that everything states the same version, and that the changelog has it (RELEASE_TAG=v0.1.0)
 	release/release.py check $(if $(RELEASE_TAG),--tag "$(RELEASE_TAG)")
 
-# login, push, sign, verify and notes, into RELEASE_REGISTRY, which has no default. See docs/guides/release.md.
+# login, push, sign, verify and notes, into RELEASE_REGISTRY, which has no default. See release/README.md.
 release-login release-push release-sign release-verify release-notes: release-%:
 	release/release.py $*
 .PHONY: release-login release-push release-sign release-verify release-notes

@@ -6,7 +6,7 @@ SOURCE = "https://github.com/openstack-ccm/openstack-ccm"
 # The page that says what the parameters mean.
 BUILD_TYPE = f"{SOURCE}/blob/main/docs/guides/release.md#provenance"
 # Whoever runs the targets on a machine of their own.
-BY_HAND = f"{SOURCE}/blob/main/docs/guides/release.md#by-hand"
+BY_HAND = f"{SOURCE}/blob/main/release/README.md#by-hand"
 
 
 def predicate(environment: Mapping[str, str], commit: str, version: str, architectures: list[str], finished: str) -> dict:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Releases openstack-ccm: image and chart in a registry, signed, with bill of materials and provenance.
 
-Each command is a target of make (`make release-push` and so on). See docs/guides/release.md.
+Each command is a target of make (`make release-push` and so on). See release/README.md.
 """
 
 import argparse

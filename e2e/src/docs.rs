@@ -8,8 +8,10 @@ use crate::artifacts::source;
 use crate::report::{Report, say};
 use crate::truth::recorded_file;
 
-/// The page with the table.
+/// The page for users.
 const PAGE: &str = "../docs/explanation/end-to-end.md";
+/// The page with everything.
+const ALL: &str = "CASES.md";
 /// Longest cell of it.
 const CELL: usize = 160;
 const CASES: &str = "<!-- begin: written by `make e2e E2E_ARGS=--record` -->";
@@ -36,19 +38,23 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
             }
         }
     }
-    let page = source(PAGE);
-    let mut text = std::fs::read_to_string(&page)?;
     if let Some(costs) = report.costs() {
-        text = with_table(&text, COSTS, &costs)?;
+        replace(ALL, COSTS, &costs)?;
     }
     if let Some(costs) = report.costs_beside_occm() {
-        text = with_table(&text, BESIDE_OCCM, &costs)?;
+        replace(PAGE, BESIDE_OCCM, &costs)?;
     }
-    if all {
-        text = with_table(&text, CASES, &report.table(Some(CELL)))?;
-    } else {
+    if !all {
         say("the table of all cases is written only by a run of all groups");
+        return Ok(());
     }
+    replace(ALL, CASES, &report.table(Some(CELL)))
+}
+
+/// Writes another table into a page.
+fn replace(page: &str, mark: &str, table: &str) -> Result<()> {
+    let page = source(page);
+    let text = with_table(&std::fs::read_to_string(&page)?, mark, table)?;
     Ok(std::fs::write(page, text)?)
 }
 
@@ -71,8 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_its_marks() {
-        let page = std::fs::read_to_string(source(PAGE)).unwrap();
-        assert!([CASES, COSTS, BESIDE_OCCM].iter().all(|mark| with_table(&page, mark, "").is_ok()));
+    fn the_pages_have_their_marks() {
+        for (page, mark) in [(ALL, CASES), (ALL, COSTS), (PAGE, BESIDE_OCCM)] {
+            let page = std::fs::read_to_string(source(page)).unwrap();
+            assert!(with_table(&page, mark, "").is_ok(), "{mark}");
+        }
     }
 }

@@ -9,12 +9,42 @@
 {{- fail (printf "%s is null, and nothing works without it: remove it from your values to have the default" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- include "openstack-ccm.checkCloudConfig" . -}}
+{{- range $flag, $value := dict "secure-port" "securePort" "cluster-name" "cluster.name" "cloud-config" "cloudConfig, cloudConfigContents or secret.name" -}}
+{{- range regexFindAll (printf "--%s[= ][^\\s\"']*" $flag) (include "openstack-ccm.extraArguments" $) -1 -}}
+{{- if ne . (printf "--cluster-name=%s" ($.Values.cluster).name) -}}
+{{- fail (printf "%s is among extraArgs or controllerExtraArgs, but the chart sets --%s itself, for the probes and the trial as well: set %s in place of the argument" . $flag $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if include "openstack-ccm.trialClass" . -}}
 {{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
 {{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
 {{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass is set, which decides it: remove the argument for the trial" $flag) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where cloud.conf comes from: from one place, and from somewhere. */}}
+{{- define "openstack-ccm.checkCloudConfig" -}}
+{{- $config := default dict .Values.cloudConfig -}}
+{{- range $key := list "useExistingSecret" "existingSecret" "secretName" -}}
+{{- if get $config $key -}}
+{{- fail (printf "cloudConfig.%s is no value of this chart, nor of OCCM's, which passes over it: for a Secret that exists set secret.create=false and secret.name=NAME; its key is cloud.conf" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- $sections := list -}}
+{{- range $key, $values := $config -}}
+{{- if $values -}}{{- $sections = append $sections (printf "cloudConfig.%s" $key) -}}{{- end -}}
+{{- end -}}
+{{- if and .Values.cloudConfigContents $sections -}}
+{{- fail (printf "cloudConfigContents is set, and so is %s, which would be dropped without a word: keep one of them" (join ", " $sections)) -}}
+{{- end -}}
+{{- $variables := false -}}
+{{- range .Values.extraEnv -}}{{- if hasPrefix "OS_" (toString .name) -}}{{- $variables = true -}}{{- end -}}{{- end -}}
+{{- if and (.Values.secret).enabled (.Values.secret).create (not .Values.cloudConfigContents) (not $sections) (not $variables) -}}
+{{- fail "there is no cloud.conf, and an empty one would take the place of the one that is there: set cloudConfig.global and what else you need in cloudConfig (or cloudConfigContents), or for a Secret that exists secret.create=false and secret.name; after `helm upgrade` without your values, add `--reset-then-reuse-values` or `--values FILE`" -}}
 {{- end -}}
 {{- end -}}
 

@@ -108,7 +108,7 @@ spec:
     - name: http
       containerPort: {{ include "openstack-ccm.port" . }}
       {{- if .Values.hostNetwork }}
-      # Two pods that listen on it never come to one node.
+      # The scheduler never puts two such pods on one node.
       hostPort: {{ include "openstack-ccm.port" . }}
       {{- end }}
       protocol: TCP

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Command, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::args::RunArgs;
+use crate::help;
 use crate::subcommands::canary::args::CanaryArgs;
 use crate::subcommands::check_config::args::CheckConfigArgs;
 #[cfg(feature = "demo")]
@@ -14,7 +15,7 @@ use crate::subcommands::demo::args::DemoArgs;
 use crate::subcommands::doctor::args::DoctorArgs;
 use crate::subcommands::hand_back::args::HandBackArgs;
 use crate::subcommands::orphans::args::OrphansArgs;
-use crate::subcommands::output::print;
+use crate::subcommands::output::{print, print_line};
 use crate::subcommands::overlay::args::OverlayCommand;
 use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
 use crate::subcommands::status::args::StatusArgs;
@@ -32,7 +33,7 @@ use crate::subcommands::{canary, check_config, doctor, hand_back, orphans, overl
 pub struct CommandLine {
     /// What to do; without a subcommand the controllers run.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<Action>,
     /// Flags of the controllers.
     #[command(flatten)]
     pub run: RunArgs,
@@ -40,7 +41,7 @@ pub struct CommandLine {
 
 /// What to do other than to run.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum Action {
     /// Check cloud.conf; with --online also the cloud, with --services also the Services of a cluster.
     CheckConfig(CheckConfigArgs),
     /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
@@ -62,8 +63,14 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
-    /// Print the manual page in roff: `openstack-ccm man | man -l -`.
-    Man,
+    /// Print a manual page in roff: `openstack-ccm man | man -l -`, `openstack-ccm man plan | man -l -`.
+    Man {
+        /// Of this subcommand; by default of the program.
+        #[arg(value_name = "SUBCOMMAND")]
+        subcommand: Option<String>,
+    },
+    /// Print the version, as --version does.
+    Version,
     /// Set ipMode: Proxy beside another cloud's controller; also a program of its own, ip-mode-overlay.
     #[command(subcommand)]
     Overlay(OverlayCommand),
@@ -72,7 +79,7 @@ pub enum Command {
     Demo(DemoArgs),
 }
 
-impl Command {
+impl Action {
     /// Does it.
     ///
     /// # Errors
@@ -81,14 +88,17 @@ impl Command {
         let done = |()| ExitCode::SUCCESS;
         match self {
             Self::Canary(arguments) => canary::run(*arguments).await,
-            Self::CheckConfig(arguments) => check_config::run(&arguments).await.map(done),
+            Self::CheckConfig(arguments) => check_config::run(&arguments).await,
             Self::Doctor(arguments) => doctor::run(*arguments).await,
             Self::Plan(arguments) => plan::plan(&arguments).await,
             Self::Adopt(arguments) => plan::adopt(&arguments).await,
             Self::HandBack(arguments) => hand_back::run(&arguments).await,
             Self::Orphans(arguments) => orphans::run(&arguments).await,
             Self::Completion { shell } => completion(shell).map(done),
-            Self::Man => manual_page().map(done),
+            Self::Man { subcommand } => manual_page(subcommand.as_deref()).map(done),
+            Self::Version => {
+                print_line(format_args!("openstack-ccm {}", crate::version::version())).map(done)
+            }
             Self::Status(arguments) => status::run(&arguments).await.map(done),
             Self::Overlay(command) => Ok(overlay::run(command).await),
             #[cfg(feature = "demo")]
@@ -100,16 +110,26 @@ impl Command {
 /// Writes the completion for a shell to standard output.
 fn completion(shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "openstack-ccm", &mut script);
+    clap_complete::generate(shell, &mut help::command::<CommandLine>(), "openstack-ccm", &mut script);
     print(String::from_utf8_lossy(&script))
 }
 
 /// Writes the manual page to standard output.
-fn manual_page() -> anyhow::Result<()> {
+fn manual_page(subcommand: Option<&str>) -> anyhow::Result<()> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(CommandLine::command())
-        .render(&mut page)
-        .context("the manual page cannot be made")?;
+    let mut program = help::command::<CommandLine>();
+    program.build();
+    let command = match subcommand {
+        None => program,
+        Some(name) => {
+            let found = program.get_subcommands().find(|command| command.get_name() == name);
+            let names = || program.get_subcommands().map(Command::get_name).collect::<Vec<_>>().join(", ");
+            let found =
+                found.with_context(|| format!("there is no subcommand {name}; there are {}", names()))?;
+            found.clone()
+        }
+    };
+    clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
     print(String::from_utf8_lossy(&page))
 }
 
@@ -119,6 +139,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        CommandLine::command().debug_assert();
+        help::command::<CommandLine>().debug_assert();
     }
 }

@@ -3,11 +3,17 @@
 /// What the client library for Kubernetes puts before the error of a connection.
 const NOISE: &str = "ServiceError: ";
 
+/// What the library says of an answer that it cannot read.
+const NO_STATUS: &str = ": Failed to parse error data";
+const API_ERROR: &str = "ApiError: ";
+
 /// The error and its causes, each said once: some libraries repeat their cause in their own text.
 pub(crate) fn said_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
+        // An answer that is no Status of Kubernetes: only its text tells something.
+        let cause = cause.split_once(NO_STATUS).map_or(cause, |(text, _)| text.trim_start_matches(API_ERROR));
         if !text.contains(cause) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(cause);
@@ -19,6 +25,19 @@ pub(crate) fn said_once(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_the_library_cannot_read_is_shown_as_it_came() {
+        let status = kube::core::Status {
+            message: "404 page not found".to_owned(),
+            reason: "Failed to parse error data".to_owned(),
+            code: 404,
+            ..kube::core::Status::default()
+        };
+        let error =
+            anyhow::Error::new(kube::Error::Api(status.boxed())).context("the policy cannot be created");
+        assert_eq!(said_once(&error), "the policy cannot be created: 404 page not found");
+    }
 
     #[test]
     fn what_a_cause_repeats_is_said_once() {

@@ -87,10 +87,9 @@ impl Leadership {
     }
 }
 
-/// What the flags ask for, of a candidate that will run `controllers`.
-pub fn options(arguments: &LeaderElectionArgs, controllers: Vec<String>) -> ElectionOptions {
-    let identity = identity();
-    let record = LeaderRecord { identity: identity.clone(), version: version().to_owned(), controllers };
+/// What the flags ask for, of a candidate that will publish this about itself.
+pub fn options(arguments: &LeaderElectionArgs, record: &LeaderRecord) -> ElectionOptions {
+    let identity = record.identity.clone();
     ElectionOptions {
         annotations: record.annotations(),
         component: EVENT_SOURCE,
@@ -124,9 +123,21 @@ pub struct LeaderRecord {
     /// Controllers that it runs, by their canonical names.
     #[serde(default)]
     pub controllers: Vec<String>,
+    /// `--cluster-name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Where in the cloud it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
 }
 
 impl LeaderRecord {
+    /// Of this process.
+    pub fn of_this_process(controllers: Vec<String>, cluster: &str, region: Option<String>) -> Self {
+        let version = version().to_owned();
+        Self { identity: identity(), version, controllers, cluster: Some(cluster.to_owned()), region }
+    }
+
     /// As annotations of the Lease.
     pub fn annotations(&self) -> BTreeMap<String, String> {
         // Texts can always be written.
@@ -151,6 +162,8 @@ mod tests {
             identity: "cp-1_a".to_owned(),
             version: "0.1.0".to_owned(),
             controllers: vec!["service-lb-controller".to_owned()],
+            cluster: Some("c1".to_owned()),
+            region: None,
         };
         assert_eq!(LeaderRecord::of_holder(&record.annotations(), "cp-1_a"), Some(record.clone()));
         assert_eq!(LeaderRecord::of_holder(&record.annotations(), "occm_b"), None);

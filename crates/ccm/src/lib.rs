@@ -6,6 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`version`], `error_text` | how the program names itself, and errors |
+//! | [`help`] | examples and exit codes |
 //! | [`args`] | flags of the controllers, and those that subcommands share |
 //! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
 //! | [`kubernetes`] | clients of the Kubernetes API |
@@ -24,12 +25,11 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use args::RunArgs;
-use command_line::{Command, CommandLine};
+use command_line::{Action, CommandLine};
 use error_text::said_once;
 use openstack_ccm_core::cloud::Entry;
+use subcommands::output::is_closed_pipe;
 use subcommands::overlay::{self, args::OverlayCommand};
 use tokio::runtime::{Builder, Runtime};
 
@@ -40,6 +40,7 @@ pub mod cloud_metrics;
 pub mod command_line;
 mod error_text;
 pub mod health;
+pub mod help;
 pub mod kubernetes;
 pub mod leader_migration;
 pub mod leadership;
@@ -69,7 +70,7 @@ pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
             Err(error) => refused(&error, arguments),
         };
     }
-    match CommandLine::try_parse_from(arguments) {
+    match help::parse(arguments) {
         Ok(command_line) => start(command_line, providers),
         Err(error) => refused(&error, arguments),
     }
@@ -105,7 +106,7 @@ fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     // Standard output may be closed; the exit code remains.
     let _ = error.print();
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Whether a command line that cannot be read asks for records as JSON.
@@ -119,9 +120,9 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
     let is_on_each_node = match &command_line.command {
-        Some(Command::Canary(arguments)) => arguments.is_in_a_pod(),
-        Some(Command::Doctor(arguments)) => arguments.is_in_a_pod(),
-        Some(Command::Overlay(command)) => is_on_each_node(command),
+        Some(Action::Canary(arguments)) => arguments.is_in_a_pod(),
+        Some(Action::Doctor(arguments)) => arguments.is_in_a_pod(),
+        Some(Action::Overlay(command)) => is_on_each_node(command),
         _ => false,
     };
     in_runtime(is_on_each_node, |runtime| {
@@ -153,7 +154,13 @@ fn run(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Re
     runtime.block_on(run::run(arguments, providers))
 }
 
+/// As shells have it of a program that was ended by SIGPIPE.
+const NOBODY_READS: u8 = 141;
+
 fn failed(error: &anyhow::Error, as_json: bool) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::from(NOBODY_READS);
+    }
     let error = said_once(error);
     let record = if as_json { logging::json::fatal(&error) } else { format!("openstack-ccm: {error}") };
     // Standard error may be closed; the exit code remains.

@@ -19,7 +19,7 @@ use crate::cloud_metrics::CallMetrics;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{AGENT, Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
 use crate::leader_migration::{Migration, Place};
-use crate::leadership::{self, Leadership, LeadershipLost};
+use crate::leadership::{self, LeaderRecord, Leadership, LeadershipLost};
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::signals::stop_on_signals;
@@ -86,7 +86,12 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
-    let election = leadership::options(&arguments.leader_election, options.names());
+    let record = LeaderRecord::of_this_process(
+        options.names(),
+        &arguments.controller.cluster_name,
+        provider.location(),
+    );
+    let election = leadership::options(&arguments.leader_election, &record);
     let leadership = Leadership::new(election, WORK_GRACE, client, election_metrics, &health);
     lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())

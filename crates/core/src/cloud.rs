@@ -45,6 +45,11 @@ pub trait Provider: Send + Sync {
     /// The setting that leaves a part out, for the log: its controller does not run. Absent where the configuration wants it.
     fn left_out(&self, part: Part) -> Option<String>;
 
+    /// Where in the cloud it works, for people: a region. Absent where the configuration does not say.
+    fn location(&self) -> Option<String> {
+        None
+    }
+
     /// Logs in. It is called again after a failure.
     ///
     /// # Errors
@@ -91,6 +96,9 @@ pub trait Cloud: Send + Sync {
     /// The routes.
     fn routes(&self) -> Arc<dyn Routes>;
 }
+
+/// What a cluster is called where nobody says.
+pub const DEFAULT_CLUSTER_NAME: &str = "kubernetes";
 
 /// Which cluster this is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,10 +17,11 @@ use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
+use serde_json::{Value, json};
 
 use crate::cleanup::services;
 use crate::controller::OverlayOptions;
-use crate::names::PROGRAM;
+use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::nodes::Nodes;
 use crate::plan::{Plan, State, View, plan};
 use crate::service::{ingress, is_load_balancer, key};
@@ -38,17 +39,17 @@ pub struct Report {
 }
 
 /// How it stands with one Service.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The Service.
     pub service: ServiceKey,
     /// What is published.
-    pub published: String,
+    pub published: Published,
     /// What is wanted.
-    pub wanted: String,
+    pub wanted: Published,
     /// Why.
     pub why: String,
-    /// Whether nodes still short-circuit it although it was chosen.
+    /// Whether nodes still short-circuit it although it was chosen, or nobody can tell what is wanted.
     pub is_short_circuited: bool,
 }
 
@@ -56,6 +57,55 @@ impl Report {
     /// Whether every Service that was chosen, and may be touched, is reached through its load balancer.
     pub fn is_green(&self) -> bool {
         !self.services.iter().any(|row| row.is_short_circuited)
+    }
+}
+
+impl Report {
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        let server = match self.cluster.server {
+            ServerSupport::Keeps => json!(true),
+            ServerSupport::Drops => json!(false),
+            ServerSupport::Unknown => Value::Null,
+        };
+        let services: Vec<Value> = self.services.iter().map(Row::json).collect();
+        json!({
+            "version": 1,
+            "ok": self.is_green(),
+            "api_server_keeps_ip_mode": server,
+            "obstacle": self.cluster.obstacle().map(|obstacle| obstacle.to_string()),
+            "services": services,
+        })
+    }
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let ServiceKey { namespace, name } = &self.service;
+        json!({
+            "namespace": **namespace,
+            "name": **name,
+            "published": self.published.0,
+            "wanted": self.wanted.0,
+            "reason": self.why,
+            "ok": !self.is_short_circuited,
+        })
+    }
+}
+
+/// The status of an entry list as people and programs read it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published(Vec<LoadBalancerIngress>);
+
+impl fmt::Display for Published {
+    /// `203.0.113.1 Proxy, lb.example.org`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |entry: &LoadBalancerIngress| {
+            let parts = [entry.hostname.as_deref(), entry.ip.as_deref(), entry.ip_mode.as_deref()];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        };
+        let text = self.0.iter().map(one).collect::<Vec<_>>().join(", ");
+        f.write_str(if text.is_empty() { "-" } else { &text })
     }
 }
 
@@ -72,9 +122,9 @@ impl fmt::Display for Report {
             Some(obstacle) => writeln!(f, "Obstacle: {obstacle}")?,
         }
         let rows = self.services.iter().map(|Row { service, published, wanted, why, .. }| {
-            [service.to_string(), published.clone(), wanted.clone(), why.clone()]
+            [service.to_string(), published.to_string(), wanted.to_string(), why.clone()]
         });
-        let head = ["SERVICE", "PUBLISHED", "WANTED", "WHY"].map(str::to_owned);
+        let head = ["SERVICE", "PUBLISHED", "SHOULD BE", "WHY"].map(str::to_owned);
         let lines: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let [a, b, c] = [0, 1, 2].map(width);
@@ -120,28 +170,29 @@ pub async fn check(client: &Client, options: &OverlayOptions) -> Result<Report, 
 }
 
 fn row(service: &Service, plan: Plan) -> Row {
-    let published = entries(ingress(service));
-    let wanted = plan.write.as_deref().map_or_else(|| published.clone(), entries);
+    let published = Published(ingress(service).to_vec());
+    let changes = plan.write.is_some();
+    let wanted = plan.write.map_or_else(|| published.clone(), Published);
     let (why, is_short_circuited) = match plan.state {
-        State::NotChosen => ("no rule chooses it".to_owned(), false),
+        State::NotChosen => ("not selected by any rule".to_owned(), false),
         State::Vip => ("its annotation asks for vip".to_owned(), false),
-        State::Unreadable => ("its annotation is not understood".to_owned(), false),
+        State::Unreadable => (unreadable(service), true),
         State::Waiting(chosen) => (format!("{chosen}; no address is published yet"), false),
         State::Refused(chosen, refusal) => (format!("{chosen}; left alone: {refusal}"), false),
         State::ServerUnknown(chosen) => (format!("{chosen}; the API server could not be asked"), true),
         State::Decided(chosen, decided) => {
             let why = decided.warning.unwrap_or_else(|| decided.reason.to_string());
-            (format!("{chosen}: {why}"), plan.write.is_some() || decided.mode == Mode::Vip)
+            (format!("{chosen}: {why}"), changes || decided.mode == Mode::Vip)
         }
     };
     Row { service: key(service), published, wanted, why, is_short_circuited }
 }
 
-/// `203.0.113.1 Proxy, lb.example.org`
-fn entries(entries: &[LoadBalancerIngress]) -> String {
-    let one = |entry: &LoadBalancerIngress| {
-        let parts = [entry.hostname.as_deref(), entry.ip.as_deref(), entry.ip_mode.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    };
-    if entries.is_empty() { "-".to_owned() } else { entries.iter().map(one).collect::<Vec<_>>().join(", ") }
+/// What is wrong with the annotation that chooses a mode.
+fn unreadable(service: &Service) -> String {
+    let value = service.metadata.annotations.as_ref().and_then(|all| all.get(MODE_ANNOTATION));
+    format!(
+        "{MODE_ANNOTATION}: {:?} is not a valid value; use proxy or vip",
+        value.map_or("", String::as_str)
+    )
 }

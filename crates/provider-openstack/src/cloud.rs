@@ -109,6 +109,10 @@ impl Provider for OpenStackProvider {
         Some(setting.to_owned())
     }
 
+    fn location(&self) -> Option<String> {
+        self.config.global.region.clone().filter(|region| !region.is_empty())
+    }
+
     async fn log_in(&self, request: LogIn) -> Result<Arc<dyn Cloud>, Failure> {
         let LogIn { observer, user_agent } = request;
         let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };

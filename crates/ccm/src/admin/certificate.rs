@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use openstack_ccm_runtime::lock::lock;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use x509_parser::extensions::GeneralName;
 
+use crate::args::ServingArgs;
 use crate::args::path::given;
-use crate::args::{NamedCertificate, ServingArgs};
 
 /// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
 const PAIR: &str = "cloud-controller-manager";
@@ -24,15 +24,11 @@ const LOOK: Duration = Duration::from_secs(10);
 type Pem = (Vec<u8>, Vec<u8>);
 
 /// The flags that name a certificate and its key.
-type Flags = (&'static str, &'static str);
-
-const OWN: Flags = ("--tls-cert-file", "--tls-private-key-file");
-const NAMED: Flags = ("--tls-sni-cert-key", "--tls-sni-cert-key");
+const FLAGS: (&str, &str) = ("--tls-cert-file", "--tls-private-key-file");
 
 /// Where a certificate and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Files {
-    flags: Flags,
     certificate: PathBuf,
     key: PathBuf,
 }
@@ -41,8 +37,6 @@ struct Files {
 #[derive(Debug)]
 pub(super) struct Certificate {
     files: Option<Files>,
-    /// Names in place of those in it.
-    given: Vec<String>,
     current: Mutex<Current>,
 }
 
@@ -51,8 +45,6 @@ pub(super) struct Certificate {
 struct Current {
     pem: Pem,
     key: Arc<CertifiedKey>,
-    /// The names in it, in lower case.
-    names: Vec<String>,
 }
 
 impl Certificate {
@@ -65,44 +57,21 @@ impl Certificate {
             given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
         let files = match (named, given(arguments.cert_dir.as_ref())) {
             (Some((certificate, key)), _) => {
-                Some(Files { flags: OWN, certificate: certificate.to_owned(), key: key.to_owned() })
+                Some(Files { certificate: certificate.to_owned(), key: key.to_owned() })
             }
             (None, Some(folder)) => Some(Files::in_folder(folder)?),
             (None, None) => None,
         };
-        Self::load(files, Vec::new())
-    }
-
-    /// The certificate for some names.
-    ///
-    /// # Errors
-    /// Files that cannot be read or do not fit.
-    pub(super) fn named(pair: &NamedCertificate) -> anyhow::Result<Self> {
-        let files = Files { flags: NAMED, certificate: pair.certificate.clone(), key: pair.key.clone() };
-        Self::load(Some(files), pair.names.clone())
-    }
-
-    fn load(files: Option<Files>, given: Vec<String>) -> anyhow::Result<Self> {
-        let (pem, flags) = match &files {
-            Some(files) => (files.read()?, files.flags),
-            None => (self_signed()?, OWN),
+        let pem = match &files {
+            Some(files) => files.read()?,
+            None => self_signed()?,
         };
-        Ok(Self { files, given, current: Mutex::new(Current::new(pem, flags)?) })
+        Ok(Self { files, current: Mutex::new(Current::new(pem)?) })
     }
 
     /// The certificate with its key, as it is now.
     pub(super) fn key(&self) -> Arc<CertifiedKey> {
         Arc::clone(&lock(&self.current).key)
-    }
-
-    /// Whether a flag gives it this name, which may be a pattern.
-    pub(super) fn is_given(&self, name: &str) -> bool {
-        self.given.iter().any(|given| given == name)
-    }
-
-    /// Whether it is for this name, which may be a pattern, because that is in it.
-    pub(super) fn has_name(&self, name: &str) -> bool {
-        self.given.is_empty() && lock(&self.current).names.iter().any(|own| own == name)
     }
 
     /// Looks at the files for ever.
@@ -129,17 +98,22 @@ impl Certificate {
         if lock(&self.current).pem == pem {
             return Ok(false);
         }
-        let current = Current::new(pem, files.flags)?;
+        let current = Current::new(pem)?;
         *lock(&self.current) = current;
         Ok(true)
     }
 }
 
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.key())
+    }
+}
+
 impl Current {
-    fn new(pem: Pem, flags: Flags) -> anyhow::Result<Self> {
-        let key = certified(&pem, flags)?;
-        let names = key.cert.first().map(names).unwrap_or_default();
-        Ok(Self { pem, key, names })
+    fn new(pem: Pem) -> anyhow::Result<Self> {
+        let key = certified(&pem)?;
+        Ok(Self { pem, key })
     }
 }
 
@@ -148,13 +122,13 @@ impl Files {
         let read = |flag: &str, path: &Path| {
             std::fs::read(path).with_context(|| format!("{flag}={}: the file cannot be read", path.display()))
         };
-        Ok((read(self.flags.0, &self.certificate)?, read(self.flags.1, &self.key)?))
+        Ok((read(FLAGS.0, &self.certificate)?, read(FLAGS.1, &self.key)?))
     }
 
     /// The pair in a folder, which is made where it is missing.
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let [certificate, key] = ["crt", "key"].map(|end| folder.join(format!("{PAIR}.{end}")));
-        let files = Self { flags: OWN, certificate, key };
+        let files = Self { certificate, key };
         if !files.certificate.exists() || !files.key.exists() {
             let (certificate, key) = self_signed()?;
             let problem = || format!("--cert-dir={}: a certificate cannot be kept there", folder.display());
@@ -174,31 +148,16 @@ fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(content)
 }
 
-fn certified(pem: &Pem, flags: Flags) -> anyhow::Result<Arc<CertifiedKey>> {
+fn certified(pem: &Pem) -> anyhow::Result<Arc<CertifiedKey>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem.0)
         .collect::<Result<_, _>>()
-        .with_context(|| format!("{}: the certificate cannot be read as PEM", flags.0))?;
-    anyhow::ensure!(!certificates.is_empty(), "{}: there is no certificate in the file", flags.0);
+        .with_context(|| format!("{}: the certificate cannot be read as PEM", FLAGS.0))?;
+    anyhow::ensure!(!certificates.is_empty(), "{}: there is no certificate in the file", FLAGS.0);
     let key = PrivateKeyDer::from_pem_slice(&pem.1)
-        .with_context(|| format!("{}: the key cannot be read as PEM", flags.1))?;
+        .with_context(|| format!("{}: the key cannot be read as PEM", FLAGS.1))?;
     let key = CertifiedKey::from_der(certificates, key, &rustls::crypto::ring::default_provider())
         .context("the certificate and the key of the endpoints do not match")?;
     Ok(Arc::new(key))
-}
-
-/// The names that a certificate is for: its common name, where that is a DNS name, and its alternative names.
-fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
-    let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return Vec::new() };
-    let common = parsed.subject().iter_common_name().filter_map(|name| name.as_str().ok());
-    let common = common.filter(|name| name.contains('.') && !name.contains(char::is_whitespace));
-    let extension = parsed.subject_alternative_name().ok().flatten();
-    let alternative = extension.iter().flat_map(|extension| &extension.value.general_names);
-    let alternative = alternative.filter_map(|name| match name {
-        GeneralName::DNSName(name) => Some(*name),
-        // A client names no address when it asks for a certificate.
-        _ => None,
-    });
-    common.chain(alternative).map(str::to_ascii_lowercase).collect()
 }
 
 fn self_signed() -> anyhow::Result<Pem> {

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::Client;
 use moka::future::Cache;
 use serde_json::json;
 
 use super::authentication::Authentication;
-use super::client_certificate::PeerCertificates;
 use super::review::{self, ReviewError, Verdict};
 
 /// Answers about permissions that are remembered at most, of each kind.
@@ -78,19 +77,13 @@ impl Authorization {
 }
 
 /// The layer over all pages.
-pub(super) async fn pass(
-    State(gate): State<Arc<Gate>>,
-    peer: Option<Extension<PeerCertificates>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     // Probes must be answered also while nobody can be asked about callers.
     if gate.authorization.is_open(path) {
         return next.run(request).await;
     }
-    let peer = peer.map(|Extension(peer)| peer).unwrap_or_default();
-    let user = match gate.authentication.identify(request.headers(), &peer).await {
+    let user = match gate.authentication.identify(request.headers()).await {
         Ok(user) => user,
         Err(error) => {
             let error = anyhow::Error::new(error);

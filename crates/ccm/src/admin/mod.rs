@@ -1,36 +1,31 @@
 //! The endpoints for probes, scrapers and operators, over HTTPS as upstream serves them: `/healthz`, `/livez`,
 //! `/readyz`, each also for one check, `/metrics` and `/configz`.
 //!
-//! Who calls and what callers may do is asked of the API server, apart from the paths that are open to all.
+//! Who the bearer of a token is and what callers may do is asked of the API server, apart from the paths that are open to all.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `server`, `certificates`, `certificate` | sockets and TLS |
+//! | `server`, `certificate` | sockets and TLS |
 //! | `gate` | the way of a request to a page, and what callers may do |
-//! | `authentication` | who calls: `request_header`, `client_certificate`, bearer tokens |
-//! | `trust` | who is trusted about that |
+//! | `authentication` | who calls |
 //! | `review` | callers, and the questions to the API server about them |
 //! | `configz` | the settings in effect |
-//! | `exposition` | the formats of the metrics |
+//! | `exposition` | the page of metrics |
 
 mod authentication;
 mod certificate;
-mod certificates;
-mod client_certificate;
 mod configz;
 pub(crate) mod exposition;
 mod gate;
-mod request_header;
 mod review;
 mod server;
 #[cfg(test)]
 mod tests;
-mod trust;
 
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router, middleware};
@@ -45,9 +40,8 @@ use crate::args::path::given;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
-use certificates::Certificates;
+use certificate::Certificate;
 use gate::{Authorization, Gate};
-use trust::Trust;
 
 /// Questions about callers: many may come at once, and answers are remembered.
 const REVIEW_RATE: (f64, u32) = (200.0, 400);
@@ -66,8 +60,7 @@ pub struct Pages {
 /// Serves the endpoints, if there is a port for them, until `stop` is cancelled.
 ///
 /// # Errors
-/// An address that is taken, a certificate, kubeconfig or authority that cannot be used, and, where
-/// `--authentication-tolerate-lookup-failure=false` asks for it, an API server that does not tell its authorities.
+/// An address that is taken, a certificate or kubeconfig that cannot be used.
 pub async fn start(
     arguments: &RunArgs,
     connection: &Connection,
@@ -77,27 +70,16 @@ pub async fn start(
     if arguments.serving.secure_port == 0 {
         return Ok(());
     }
-    let certificates = Certificates::new(&arguments.serving)?;
-    let tls = server::tls(&arguments.serving, Arc::clone(&certificates))?;
+    let certificate = Arc::new(Certificate::new(&arguments.serving)?);
+    let tls = server::tls(&arguments.serving, Arc::clone(&certificate))?;
     let listener = server::bind(&arguments.serving)?;
-    let (gate, trust) = gate(arguments, connection).await?;
-    let router = pages.router(Arc::new(gate));
-    if arguments.authentication.authentication_tolerate_lookup_failure {
-        // Probes are answered while the API server is asked.
-        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
-            trust.first_look().await;
-            trust.follow().await;
-        }));
-    } else {
-        trust.look().await?;
-        tokio::spawn(stop.clone().run_until_cancelled_owned(async move { trust.follow().await }));
-    }
-    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { certificates.follow_files().await }));
+    let router = pages.router(Arc::new(gate(arguments, connection).await?));
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { certificate.follow_files().await }));
     tokio::spawn(server::serve(listener, tls, router, stop.clone()));
     Ok(())
 }
 
-async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<(Gate, Arc<Trust>)> {
+async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<Gate> {
     let (authentication, authorization) = (&arguments.authentication, &arguments.authorization);
     let limit = RequestLimit::new(REVIEW_RATE.0, REVIEW_RATE.1);
     let kubeconfig = given(authentication.authentication_kubeconfig.as_ref());
@@ -106,28 +88,20 @@ async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<(G
     let kubeconfig = given(authorization.authorization_kubeconfig.as_ref());
     let access = connection.to("--authorization-kubeconfig", kubeconfig).await?;
     let access = access.client("authorization", limit)?;
-    let trust = Arc::new(Trust::new(authentication, tokens.clone()));
-    let gate = Gate {
-        authentication: Authentication::new(
-            Arc::clone(&trust),
-            tokens,
-            authentication.authentication_token_webhook_cache_ttl,
-        ),
+    Ok(Gate {
+        authentication: Authentication::new(tokens, authentication.authentication_token_webhook_cache_ttl),
         authorization: Authorization::new(
             access,
             authorization.authorization_always_allow_paths.clone(),
             authorization.authorization_webhook_cache_authorized_ttl,
             authorization.authorization_webhook_cache_unauthorized_ttl,
         ),
-    };
-    Ok((gate, trust))
+    })
 }
 
 impl Pages {
     fn router(self, gate: Arc<Gate>) -> Router {
-        let metrics = get(async |State(pages): State<Self>, headers: HeaderMap| {
-            exposition::page(&pages.metrics, &headers)
-        });
+        let metrics = get(async |State(pages): State<Self>| exposition::page(&pages.metrics));
         let configuration =
             get(async |State(pages): State<Self>| Json(&*pages.configuration).into_response());
         Router::new()

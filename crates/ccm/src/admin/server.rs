@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::{Extension, Router};
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -17,8 +17,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::certificates::Certificates;
-use super::client_certificate::{AnyCertificate, PeerCertificates};
+use super::certificate::Certificate;
 use crate::args::{ServingArgs, TlsVersion, tls};
 
 /// A client that does not finish the TLS handshake must not hold a connection for ever.
@@ -30,7 +29,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 const BACKLOG: u32 = 1024;
 
 /// How TLS is spoken.
-pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> anyhow::Result<ServerConfig> {
+pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
     let cipher_suites = tls::cipher_suites(&arguments.tls_cipher_suites)?;
     let kx_groups = tls::key_exchanges(&arguments.tls_curve_preferences)?;
     let provider = CryptoProvider { cipher_suites, kx_groups, ..rustls::crypto::ring::default_provider() };
@@ -39,12 +38,11 @@ pub(super) fn tls(arguments: &ServingArgs, certificates: Arc<Certificates>) -> a
     let only_newest = arguments.tls_min_version == TlsVersion::Tls13
         || provider.cipher_suites.iter().all(|suite| suite.tls13().is_some());
     let versions: &[&SupportedProtocolVersion] = if only_newest { &[&TLS13] } else { &[&TLS13, &TLS12] };
-    let algorithms = provider.signature_verification_algorithms;
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .context("--tls-min-version and --tls-cipher-suites leave no cipher suite to use")?
-        .with_client_cert_verifier(Arc::new(AnyCertificate { algorithms }))
-        .with_cert_resolver(certificates);
+        .with_no_client_auth()
+        .with_cert_resolver(certificate);
     Ok(config)
 }
 
@@ -85,9 +83,7 @@ async fn connection(acceptor: TlsAcceptor, stream: TcpStream, router: Router) {
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else {
         return;
     };
-    let peer = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    let peer = PeerCertificates(peer.iter().map(|one| one.clone().into_owned()).collect());
-    answer(stream, router.layer(Extension(peer))).await;
+    answer(stream, router).await;
 }
 
 /// Answers the requests of one connection until it ends.

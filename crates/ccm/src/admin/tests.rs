@@ -4,42 +4,13 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use kube::Client;
 use openstack_ccm_kube_sim::{Fault, Sim, User as SimUser};
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use rstest::rstest;
 use serde_json::json;
 use tower::ServiceExt as _;
 
-use super::client_certificate::PeerCertificates;
 use super::*;
 use crate::args::RunArgs;
 
 const SCRAPER: &str = "system:serviceaccount:monitoring:prometheus";
-
-/// An authority, and what it has signed.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    fn certificate(&self, name: &str, group: &str) -> PeerCertificates {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.distinguished_name.push(DnType::OrganizationName, group);
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        PeerCertificates([certificate.der().clone()].into())
-    }
-}
 
 /// The endpoints over a simulated API server, whose role lets the scraper read `/metrics`.
 struct Stage {
@@ -66,12 +37,10 @@ impl Stage {
         all.extend(flags);
         let arguments = RunArgs::try_parse(all).unwrap();
         let client = Client::new(sim.service(), "default");
-        let trust = Arc::new(Trust::new(&arguments.authentication, client.clone()));
-        trust.look().await.unwrap();
         let ttl = arguments.authentication.authentication_token_webhook_cache_ttl;
         let open = arguments.authorization.authorization_always_allow_paths.clone();
         let gate = Gate {
-            authentication: Authentication::new(trust, client.clone(), ttl),
+            authentication: Authentication::new(client.clone(), ttl),
             authorization: Authorization::new(client, open, ttl, ttl),
         };
         let pages = Pages {
@@ -98,16 +67,6 @@ impl Stage {
         self.answer(request.body(Body::empty()).unwrap()).await
     }
 
-    async fn with_certificate(
-        &self,
-        peer: PeerCertificates,
-        headers: &[(&str, &str)],
-    ) -> (StatusCode, String) {
-        let request = Request::get("/metrics").extension(peer);
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        self.answer(request.body(Body::empty()).unwrap()).await
-    }
-
     fn reviews(&self, resource: &str) -> usize {
         self.sim.count_requests("POST", resource)
     }
@@ -125,7 +84,7 @@ async fn probes_are_open_and_tell_live_from_ready() {
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert!(body.contains("[-]openstack failed: no answer\n"), "{body}");
     assert_eq!(stage.get("/readyz?exclude=openstack").await.0, StatusCode::OK);
-    assert_eq!(stage.sim.requests().len(), 1, "nobody was asked about a probe");
+    assert_eq!(stage.sim.requests().len(), 0, "nobody was asked about a probe");
 }
 
 #[tokio::test]
@@ -181,85 +140,13 @@ async fn while_the_api_server_cannot_be_asked_nobody_is_let_in_and_probes_are_an
     assert_eq!(stage.with_token("/metrics", "scraper-token").await.0, StatusCode::OK);
 }
 
-/// A ConfigMap as the API server publishes it.
-fn published(clients: &Authority, proxies: &Authority) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
-        "data": {
-            "client-ca-file": clients.pem,
-            "requestheader-client-ca-file": proxies.pem,
-            "requestheader-allowed-names": "[\"front-proxy-client\"]",
-            "requestheader-username-headers": "[\"X-Remote-User\"]",
-            "requestheader-group-headers": "[\"X-Remote-Group\"]",
-            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
-        },
-    })
-}
-
-#[derive(Clone, Copy, Debug)]
-enum From {
-    ConfigMap,
-    Files,
-}
-
-#[rstest]
-#[case::config_map(From::ConfigMap)]
-#[case::files(From::Files)]
+/// Whoever sends such headers, or a certificate, is nobody: only tokens count.
 #[tokio::test]
-async fn client_certificates_and_proxies_are_believed_when_the_right_authority_signed_them(
-    #[case] from: From,
-) {
-    let (clients, proxies, others) = (Authority::new(), Authority::new(), Authority::new());
-    let sim = Sim::default();
-    sim.set_authorizer(|user, _| user.name == "jane");
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, authority: &Authority| {
-        std::fs::write(folder.path().join(name), &authority.pem).unwrap();
-        folder.path().join(name).display().to_string()
-    };
-    let flags = match from {
-        From::ConfigMap => {
-            sim.create(&published(&clients, &proxies)).unwrap();
-            Vec::new()
-        }
-        From::Files => vec![
-            format!("--client-ca-file={}", file("clients.pem", &clients)),
-            format!("--requestheader-client-ca-file={}", file("proxies.pem", &proxies)),
-            "--requestheader-allowed-names=front-proxy-client".to_owned(),
-        ],
-    };
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let stage = Stage::over(sim, &flags).await;
-    let jane = clients.certificate("jane", "dev");
-    assert_eq!(stage.with_certificate(jane.clone(), &[]).await.0, StatusCode::OK);
-    let master = clients.certificate("root", "system:masters");
-    assert_eq!(stage.with_certificate(master, &[]).await.0, StatusCode::OK, "nobody is asked about masters");
-    let bob = clients.certificate("bob", "dev");
-    assert_eq!(stage.with_certificate(bob.clone(), &[]).await.0, StatusCode::FORBIDDEN);
-    let forged = others.certificate("jane", "dev");
-    assert_eq!(stage.with_certificate(forged, &[]).await.0, StatusCode::UNAUTHORIZED);
-    // Headers count only from the proxies.
-    let says_jane = [("x-remote-user", "jane")];
-    let proxy = proxies.certificate("front-proxy-client", "");
-    assert_eq!(stage.with_certificate(proxy.clone(), &says_jane).await.0, StatusCode::OK);
-    assert_eq!(stage.with_certificate(proxy, &[]).await.0, StatusCode::UNAUTHORIZED);
-    assert_eq!(stage.with_certificate(bob, &says_jane).await.0, StatusCode::FORBIDDEN);
-    let other_proxy = proxies.certificate("somebody", "");
-    assert_eq!(stage.with_certificate(other_proxy, &says_jane).await.0, StatusCode::UNAUTHORIZED);
-    let no_proxy = PeerCertificates::default();
-    assert_eq!(stage.with_certificate(no_proxy, &says_jane).await.0, StatusCode::FORBIDDEN);
-}
-
-#[tokio::test]
-async fn authorities_that_cannot_be_read_are_told_with_the_way_out() {
-    let sim = Sim::default();
-    sim.inject(Fault::on("GET", "configmaps").fail(403, "Forbidden", "no"));
-    let client = Client::new(sim.service(), "default");
-    let arguments = |flags: &[&str]| RunArgs::try_parse(flags).unwrap().authentication;
-    let trust = Trust::new(&arguments(&["openstack-ccm"]), client.clone());
-    let error = format!("{:#}", trust.look().await.unwrap_err());
-    assert!(error.contains("extension-apiserver-authentication-reader"), "{error}");
-    let skipping = Trust::new(&arguments(&["openstack-ccm", "--authentication-skip-lookup"]), client);
-    assert!(skipping.look().await.is_ok());
+async fn headers_of_a_proxy_name_nobody() {
+    let stage = Stage::new(&[]).await;
+    let request =
+        Request::get("/metrics").header("x-remote-user", "jane").header("x-remote-group", "system:masters");
+    let (status, body) = stage.answer(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(body.contains("system:anonymous"), "{body}");
 }

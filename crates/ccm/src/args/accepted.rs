@@ -41,13 +41,19 @@ const NO_WEBHOOKS: &str = "this program has no webhooks";
 const NO_BUFFER: &str = "records are written to standard error at once";
 const NO_IPAM: &str = "ranges of pod addresses are given to nodes by kube-controller-manager";
 const HTTP_1: &str = "the endpoints speak HTTP/1.1 only";
+const TOKENS_ONLY: &str =
+    "callers of the endpoints are known by bearer tokens only, which the API server checks";
+const ONE_CERTIFICATE: &str = "the endpoints have one certificate, that of --tls-cert-file";
 const NO_PROFILER: &str = "this program has no profiler";
 
 /// Names and forms, as in k8s.io/cloud-provider 0.36.
 pub const FLAGS: &[AcceptedFlag] = &[
     flag("allocate-node-cidrs", Switch, Some("false"), NO_IPAM),
     flag("allow-untagged-cloud", Switch, None, "every cloud object names its cluster"),
+    flag("authentication-skip-lookup", Switch, Some("true"), TOKENS_ONLY),
+    flag("authentication-tolerate-lookup-failure", Switch, Some("true"), TOKENS_ONLY),
     flag("cidr-allocator-type", Value, None, NO_IPAM),
+    flag("client-ca-file", Value, Some(""), TOKENS_ONLY),
     flag("contention-profiling", Switch, Some("false"), NO_PROFILER),
     flag(
         "controller-start-interval",
@@ -78,6 +84,13 @@ pub const FLAGS: &[AcceptedFlag] = &[
     flag("node-sync-period", Value, None, "upstream does not use it either"),
     flag("permit-address-sharing", Switch, None, "the port can always be bound again after a restart"),
     flag("profiling", Switch, Some("false"), NO_PROFILER),
+    flag("requestheader-allowed-names", Value, Some(""), TOKENS_ONLY),
+    flag("requestheader-client-ca-file", Value, Some(""), TOKENS_ONLY),
+    flag("requestheader-extra-headers-prefix", Value, Some(""), TOKENS_ONLY),
+    flag("requestheader-group-headers", Value, Some(""), TOKENS_ONLY),
+    flag("requestheader-uid-headers", Value, Some(""), TOKENS_ONLY),
+    flag("requestheader-username-headers", Value, Some(""), TOKENS_ONLY),
+    flag("tls-sni-cert-key", Value, Some(""), ONE_CERTIFICATE),
     flag(
         "vmodule",
         Value,

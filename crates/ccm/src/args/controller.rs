@@ -7,8 +7,10 @@ use ipnet::IpNet;
 use openstack_ccm_advertise::canary::CanaryOptions;
 use openstack_ccm_canary::addresses::Addresses;
 
+use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
+
 use super::feature_gates::FeatureGates;
-use super::{ConfigArgs, boolean, duration};
+use super::{ConfigArgs, boolean, duration, number};
 
 /// The flags that a plan has to be made with too.
 #[derive(Clone, Debug, Args)]
@@ -17,7 +19,7 @@ pub struct ControllerArgs {
     #[command(flatten)]
     pub config: ConfigArgs,
     /// Name of the cluster; part of the name of every cloud object.
-    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = "kubernetes")]
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = DEFAULT_CLUSTER_NAME)]
     pub cluster_name: String,
     /// Controllers to run: `*`, `name`, `-name`; aliases such as `service` are understood.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
@@ -25,7 +27,7 @@ pub struct ControllerArgs {
     /// Serve only Services of this `loadBalancerClass`; by default those that name no class.
     #[arg(long, value_name = "CLASS")]
     pub load_balancer_class: Option<String>,
-    /// Feature gates as name=true|false; `LoadBalancerIPMode` replaces the detection of the cluster's support.
+    /// Feature gates as name=true|false; `LoadBalancerIPMode` overrides the detection of the cluster's support.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
     /// Flags of the route controller.
@@ -45,7 +47,7 @@ pub struct ServiceProxyArgs {
     pub canary: CanaryPlaceArgs,
     /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249; the metrics show whether
     /// kube-proxy honours ipMode. 0 switches this off.
-    #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = number::port)]
     pub kube_proxy_metrics_port: u16,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | module | flags, or forms of their values |
 //! | --- | --- |
-//! | `boolean`, [`duration`], [`path`] | forms |
+//! | `boolean`, `number`, [`duration`], [`path`] | forms |
 //! | [`tls`] | the names that Go has for parts of TLS |
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
@@ -33,6 +33,7 @@ mod error;
 pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
+mod number;
 pub mod path;
 mod serving;
 pub mod tls;
@@ -47,7 +48,7 @@ pub use controller::{
 pub use error::{ArgumentError, ArgumentErrors};
 pub use kubernetes::{KubernetesArgs, PersonArgs};
 pub use leader_election::{LeaderElectionArgs, LeaseArgs};
-pub use serving::{NamedCertificate, NamedCertificateError, ServingArgs, TlsVersion};
+pub use serving::{ServingArgs, TlsVersion};
 
 /// Where the provider's configuration is.
 #[derive(Clone, Debug, Args)]
@@ -62,7 +63,7 @@ pub struct ConfigArgs {
 #[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
     /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0, value_parser = number::verbosity)]
     pub verbosity: u8,
     /// `text` or `json`.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn empty_paths_are_as_good_as_none() {
-        let arguments = parse(&["--kubeconfig=", "--cert-dir=", "--client-ca-file="]);
+        let arguments = parse(&["--kubeconfig=", "--cert-dir=", "--authentication-kubeconfig="]);
         assert_eq!(path::given(arguments.kubernetes.kubeconfig.as_ref()), None);
     }
 

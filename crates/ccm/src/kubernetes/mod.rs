@@ -126,6 +126,14 @@ impl Connection {
     }
 }
 
+/// The files in `$KUBECONFIG`. Like kubectl, one of several may be absent.
+fn named_in_environment() -> Vec<PathBuf> {
+    let files = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let files: Vec<PathBuf> =
+        std::env::split_paths(&files).filter(|file| !file.as_os_str().is_empty()).collect();
+    if files.iter().any(|file| file.exists()) { Vec::new() } else { files }
+}
+
 impl PersonArgs {
     /// A client for the cluster.
     ///
@@ -156,9 +164,15 @@ impl PersonArgs {
             (None, Some(name)) => Config::from_kubeconfig(&options)
                 .await
                 .with_context(|| format!("--context={name}: no kubeconfig has a context that can be used")),
-            (None, None) => Config::infer()
-                .await
-                .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG"),
+            (None, None) => {
+                for file in named_in_environment() {
+                    let problem = || format!("KUBECONFIG names {}, which cannot be read", file.display());
+                    std::fs::metadata(&file).with_context(problem)?;
+                }
+                Config::infer()
+                    .await
+                    .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")
+            }
         }
     }
 }

@@ -8,15 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
-use tracing_subscriber::registry::{LookupSpan, Scope};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
-/// The key of a record's text among the fields of `tracing`.
-const MESSAGE: &str = "message";
-/// The key of an error among them, and the one that Kubernetes gives it.
+use super::fields;
+
+/// The key of an error among the fields of `tracing`, and the one that Kubernetes gives it.
 const ERROR: (&str, &str) = ("error", "err");
 
 /// One record.
@@ -62,21 +61,14 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut fields = Map::new();
-        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
-            let extensions = span.extensions();
-            let text = extensions.get::<FormattedFields<N>>().map(|formatted| formatted.fields.as_str());
-            if let Some(Ok(Value::Object(known))) = text.map(serde_json::from_str) {
-                fields.extend(known);
-            }
+        let (message, mut fields) = fields::of(context, event);
+        if let Some(error) = fields.remove(ERROR.0) {
+            fields.insert(ERROR.1.to_owned(), error);
         }
-        event.record(&mut Fields(&mut fields));
-        let message = fields.remove(MESSAGE).unwrap_or_default();
         let metadata = event.metadata();
         let caller = metadata.file().zip(metadata.line()).map(|(file, line)| format!("{file}:{line}"));
         let (level, v) = level(*metadata.level());
-        let record =
-            Record { ts: now(), level, caller, msg: message.as_str().unwrap_or_default(), v, fields };
+        let record = Record { ts: now(), level, caller, msg: &message, v, fields };
         writer.write_str(&serde_json::to_string(&record).map_err(|_| fmt::Error)?)?;
         writer.write_char('\n')
     }
@@ -90,42 +82,6 @@ fn level(level: Level) -> (&'static str, Option<u8>) {
         Level::INFO => ("info", Some(0)),
         Level::DEBUG => ("debug", Some(4)),
         Level::TRACE => ("trace", Some(6)),
-    }
-}
-
-/// Collects what a record says.
-struct Fields<'a>(&'a mut Map<String, Value>);
-
-impl Fields<'_> {
-    fn insert(&mut self, field: &Field, value: Value) {
-        let name = if field.name() == ERROR.0 { ERROR.1 } else { field.name() };
-        self.0.insert(name.to_owned(), value);
-    }
-}
-
-impl Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.insert(field, format!("{value:?}").into());
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.insert(field, value.into());
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.insert(field, value.into());
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.insert(field, value.into());
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.insert(field, value.into());
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.insert(field, value.into());
     }
 }
 

@@ -1,6 +1,8 @@
 //! Log output: text or JSON, with klog's verbosity levels. One record is one line, whatever it speaks of.
 
+mod fields;
 pub(crate) mod json;
+mod text;
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -46,11 +48,11 @@ fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool)
     let quiet = "hyper=info,kube_client=info,kube_client::client::builder=off,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
-    let text = fmt::layer().with_ansi(io::stderr().is_terminal()).with_target(names_modules);
-    let text = text.with_writer(|| OneLine(io::stderr()));
+    let lines = fmt::layer().with_ansi(io::stderr().is_terminal()).fmt_fields(JsonFields::new());
+    let lines = lines.with_writer(|| OneLine(io::stderr()));
     let log = match arguments.logging_format.as_str() {
-        "json" => text.event_format(json::Json).fmt_fields(JsonFields::new()).with_filter(filter).boxed(),
-        _ => text.with_filter(filter).boxed(),
+        "json" => lines.event_format(json::Json).with_filter(filter).boxed(),
+        _ => lines.event_format(text::Text { names_modules }).with_filter(filter).boxed(),
     };
     if let Err(error) = tracing_subscriber::registry().with(further).with(log).try_init() {
         tracing::warn!(%error, "logging was started before");

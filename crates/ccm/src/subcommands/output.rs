@@ -1,19 +1,78 @@
-//! What the subcommands write to standard output.
+//! What the subcommands write: results to standard output, and how far they are to standard error.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::time::Instant;
+
+/// How long something is silent before it says what it waits for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two lines about the same where nothing can be overwritten.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Writes a text as it is.
 ///
 /// # Errors
 /// Standard output is closed.
 pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
-    write!(std::io::stdout().lock(), "{text}").context("standard output is closed")
+    let mut stdout = io::stdout().lock();
+    write!(stdout, "{text}").and_then(|()| stdout.flush()).context("standard output cannot be written")
 }
 
 /// Writes a text and ends the line.
 pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
     print(format_args!("{text}\n"))
+}
+
+/// Whether a failure is only that nobody reads on, as with `| head -1`.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// `1 Service`, `2 Services`.
+pub(crate) fn plural(count: usize, one: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{ending}")
+}
+
+/// Tells a person who waits how far it is: on a terminal in one line that is overwritten, otherwise a line now and then.
+pub(crate) struct Progress {
+    begun: Instant,
+    written: Option<Instant>,
+    on_terminal: bool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        Self { begun: Instant::now(), written: None, on_terminal: io::stderr().is_terminal() }
+    }
+
+    /// Says how far it is, where that takes longer than a second.
+    pub(crate) fn tell(&mut self, text: impl Display) {
+        let now = Instant::now();
+        let pause = if self.on_terminal { Duration::ZERO } else { AGAIN };
+        let is_due = now.duration_since(self.begun) >= PATIENCE
+            && self.written.is_none_or(|written| now.duration_since(written) >= pause);
+        if !is_due {
+            return;
+        }
+        self.written = Some(now);
+        // Nobody misses it where it cannot be shown.
+        let _ = if self.on_terminal {
+            write!(io::stderr(), "\r\u{1b}[K{text}")
+        } else {
+            writeln!(io::stderr(), "{text}")
+        };
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.on_terminal && self.written.is_some() {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
 }

@@ -21,7 +21,7 @@ fn release() -> Release {
 fn of_program() -> Canary {
     Canary {
         namespace: NAMESPACE.into(),
-        image: "registry.example.org/openstack-ccm:0.1.0".into(),
+        image: "registry.example.org/openstack-ccm:0.2.0".into(),
         addresses: Addresses::permanent(),
     }
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use openstack_ccm_provider_openstack::config::{self, Loaded, ProcessEnvironment};
+use rstest::rstest;
 
 use crate::helm::{Objects, Release};
 
@@ -60,4 +61,30 @@ fn an_existing_secret_is_mounted_and_not_written() {
     };
     assert_eq!(objects.all("Secret").count(), 0);
     assert_eq!(objects.pod()["spec"]["volumes"][0]["secret"]["secretName"], "mine");
+}
+
+/// Each of these would install something that cannot work, or drop something without a word.
+#[rstest]
+#[case::no_cloud_conf(&[], "there is no cloud.conf")]
+#[case::two_of_them(&["cloudConfig.global.region=one", "cloudConfigContents=x"], "cloudConfig.global, which would be dropped")]
+#[case::the_port_of_the_probes(&["cloudConfig.global.region=one", "extraArgs={--secure-port=1234}"], "set securePort")]
+#[case::another_cluster_name(&["cloudConfig.global.region=one", "extraArgs={--cluster-name=abc}"], "set cluster.name")]
+#[case::another_charts_secret(&["cloudConfig.existingSecret=cloud-config"], "secret.create=false and secret.name")]
+#[case::and_its_other_name(&["cloudConfig.secretName=cloud-config"], "secret.create=false and secret.name")]
+fn what_cannot_work_is_refused_with_the_way_out(#[case] settings: &[&str], #[case] expected: &str) {
+    let release = settings.iter().fold(Release::new().without_cloud_conf(), |release, one| release.set(one));
+    let Some(error) = release.error() else { return };
+    assert!(error.contains(expected), "{error}");
+}
+
+/// What OCCM's chart passes over does no harm here either.
+#[rstest]
+#[case::a_section_of_another_program(&["cloudConfig.global.region=one", "cloudConfig.block_storage.ignore-volume-az=true"])]
+#[case::credentials_in_variables(&["extraEnv[0].name=OS_CLOUD", "extraEnv[0].value=lab"])]
+#[case::the_same_cluster_name_twice(&["cloudConfig.global.region=one", "cluster.name=abc", "extraArgs={--cluster-name=abc}"])]
+#[case::a_secret_that_exists(&["secret.create=false"])]
+fn what_works_with_occms_chart_works(#[case] settings: &[&str]) {
+    let release = settings.iter().fold(Release::new().without_cloud_conf(), |release, one| release.set(one));
+    let Some(text) = release.text() else { return };
+    assert!(!text.contains("ignore-volume-az"), "{text}");
 }

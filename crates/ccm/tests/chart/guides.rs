@@ -238,7 +238,7 @@ async fn an_operator_of_occm_tries_switches_and_goes_back_by_the_pages() {
 
     reader.follows("docs/guides/migrate-from-occm.md");
     let history = text(&reader.cluster.helm(&["history", "occm", "--output", "json"]).stdout);
-    assert!(history.contains("\"openstack-ccm-0.1.0\""), "{history}");
+    assert!(history.contains("\"openstack-ccm-0.2.0\""), "{history}");
     let back = workloads.get(WORKLOAD).await.unwrap();
     assert_eq!(
         (back.metadata.uid.clone(), image_of(&back)),

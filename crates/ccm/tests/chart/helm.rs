@@ -67,7 +67,13 @@ pub(crate) struct Release {
     chart: Option<PathBuf>,
     values: Vec<PathBuf>,
     settings: Vec<String>,
+    version: Option<String>,
+    /// Whether it is to have no cloud.conf.
+    empty: bool,
 }
+
+/// The least that is a cloud.conf.
+const CLOUD_CONF: &str = "{cloudConfig: {global: {auth-url: \"https://keystone.example.org/v3\"}}}";
 
 impl Release {
     /// The chart's own values and an image.
@@ -103,14 +109,56 @@ impl Release {
         self
     }
 
+    /// `--kube-version`.
+    pub(crate) fn kubernetes(mut self, version: &str) -> Self {
+        self.version = Some(version.to_owned());
+        self
+    }
+
+    /// Leaves out the cloud.conf that a release is given where nothing else says what is in it.
+    pub(crate) fn without_cloud_conf(mut self) -> Self {
+        self.empty = true;
+        self
+    }
+
+    fn lacks_cloud_conf(&self) -> bool {
+        let is_overlay = self.chart.as_ref().is_some_and(|chart| !chart.join("alerts.yaml").exists());
+        let says = |text: &str| {
+            [
+                "auth-url",
+                "password",
+                "cloudConfig.global.",
+                "cloudConfigContents=",
+                "cloudConfigContents: |",
+                "secret.create=false",
+                "secret.enabled=false",
+                "OS_",
+            ]
+            .iter()
+            .any(|part| text.contains(part))
+        };
+        let read = |file: &PathBuf| std::fs::read_to_string(file).unwrap_or_default();
+        !is_overlay
+            && !self.empty
+            && !self.settings.iter().any(|setting| says(setting))
+            && !self.values.iter().any(|file| says(&read(file)))
+    }
+
     /// The rendered text, or what Helm says against it. Nothing where there is no Helm.
     pub(crate) fn try_text(&self) -> Option<Result<String, String>> {
         let mut command = Command::new(helm()?);
         let chart = self.chart.clone().unwrap_or_else(|| repository("charts/openstack-ccm"));
         command.args(["template", "occm"]).arg(chart);
-        command.args(["--namespace", "kube-system", "--kube-version", "1.36.0"]);
+        let version = self.version.as_deref().unwrap_or("1.36.0");
+        command.args(["--namespace", "kube-system", "--kube-version", version]);
         for file in &self.values {
             command.arg("--values").arg(file);
+        }
+        // After the others: in theirs the section may be null.
+        let cloud_conf = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(cloud_conf.path(), CLOUD_CONF).unwrap();
+        if self.lacks_cloud_conf() {
+            command.arg("--values").arg(cloud_conf.path());
         }
         for setting in &self.settings {
             command.args(["--set", setting]);

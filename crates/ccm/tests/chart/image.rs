@@ -11,7 +11,7 @@ use crate::helm::Release;
     "the image of another program"
 )]
 #[case::of_nobody(&["image.repository=openstack-ccm"], "names no registry")]
-#[case::with_a_tag(&["image.repository=registry.example.org/openstack-ccm:0.1.0"], "image/repository")]
+#[case::with_a_tag(&["image.repository=registry.example.org/openstack-ccm:0.2.0"], "image/repository")]
 #[case::digest_without_algorithm(
     &["image.repository=registry.example.org/openstack-ccm", "image.digest=0123"],
     "image/digest"

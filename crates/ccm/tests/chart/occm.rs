@@ -20,7 +20,7 @@ fn x11_default_values_of_occm_make_the_same_objects() {
     same_pod(&objects);
     assert_eq!(
         cloud_conf(&objects),
-        "[Global]\n\n[Networking]\n\n[LoadBalancer]\n\n[BlockStorage]\n\n[Metadata]\n\n[Route]"
+        "[Global]\nauth-url = \"https://keystone.example.org/v3\"\n\n[Networking]\n\n[LoadBalancer]\n\n[BlockStorage]\n\n[Metadata]\n\n[Route]"
     );
 }
 
@@ -103,7 +103,7 @@ fn every_documented_value_of_occm_has_its_effect() {
     assert_eq!(pod["volumes"][0]["secret"]["secretName"], "occm-config");
     assert_eq!(pod["volumes"][1]["hostPath"]["path"], "/etc/ssl/certs");
     let container = objects.container();
-    assert_eq!(container["image"], "registry.example.org/openstack-ccm:0.1.0");
+    assert_eq!(container["image"], "registry.example.org/openstack-ccm:0.2.0");
     assert_eq!(container["env"][2]["name"], "OS_CCM_REGIONAL");
     assert_eq!(container["resources"]["requests"]["cpu"], "200m");
     assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/healthz");

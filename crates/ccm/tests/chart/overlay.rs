@@ -88,7 +88,7 @@ fn the_canary_is_the_one_that_the_image_knows() {
     };
     let ours = Canary {
         namespace: CANARY_NAMESPACE.into(),
-        image: "registry.example.org/openstack-ccm:0.1.0".into(),
+        image: "registry.example.org/openstack-ccm:0.2.0".into(),
         addresses: Addresses::permanent(),
     };
     let template = &objects.named("DaemonSet", CANARY_NAMESPACE)["spec"]["template"];
@@ -151,4 +151,19 @@ fn values_that_cannot_work_are_refused(#[case] values: &[&str], #[case] told: &s
     let release = values.iter().fold(release(), |release, value| release.set(value));
     let Some(error) = release.error() else { return };
     assert!(error.contains(told), "{error}");
+}
+
+/// An overlay for a version of Kubernetes that lacks what it needs would be rejected by the API server, or do nothing.
+#[rstest]
+#[case::the_final_api("1.35.0", &["controller.enabled=false", "policy.enabled=true"], "policy.api=v1beta1")]
+#[case::no_such_api("1.33.0", &["controller.enabled=false", "policy.enabled=true", "policy.api=v1beta1"], "1.34 and newer")]
+#[case::no_ip_mode("1.29.0", &["image.repository=registry.example.org/lb"], "set hostnameSuffix")]
+fn what_the_cluster_lacks_is_refused(
+    #[case] version: &str,
+    #[case] settings: &[&str],
+    #[case] expected: &str,
+) {
+    let release = settings.iter().fold(release().kubernetes(version), |release, one| release.set(one));
+    let Some(error) = release.error() else { return };
+    assert!(error.contains(expected), "{error}");
 }

@@ -57,14 +57,14 @@ async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {
     let workloads: Api<DaemonSet> = Api::namespaced(cluster.client().await, "kube-system");
     let before = workloads.get("openstack-cloud-controller-manager").await.unwrap();
 
-    let image = "image.repository=registry.example.org/openstack-ccm,image.tag=0.1.0,cluster.name=prod";
+    let image = "image.repository=registry.example.org/openstack-ccm,image.tag=0.2.0,cluster.name=prod";
     succeeds(&cluster.helm(&["upgrade", "occm", &chart, "--reset-then-reuse-values", "--set", image]));
     let upgraded = workloads.get("openstack-cloud-controller-manager").await.unwrap();
     assert_eq!(
         upgraded.metadata.uid, before.metadata.uid,
         "the same object: its pods are replaced one by one"
     );
-    assert_eq!(image_of(&upgraded), "registry.example.org/openstack-ccm:0.1.0");
+    assert_eq!(image_of(&upgraded), "registry.example.org/openstack-ccm:0.2.0");
 
     succeeds(&cluster.helm(&["rollback", "occm"]));
     let back = workloads.get("openstack-cloud-controller-manager").await.unwrap();

@@ -61,17 +61,19 @@ fn a_test_that_claims_a_scenario_says_what_it_shows() {
 }
 
 #[test]
-fn the_compatibility_page_is_what_the_tests_show() {
-    let path = crates().join("../docs/reference/compatibility.md");
-    let page = page::markdown(&scenarios(), &planned::kept());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, &page).unwrap();
+fn the_compatibility_pages_are_what_the_tests_show() {
+    let scenarios = scenarios();
+    for (path, page) in [
+        ("ccm/tests/compatibility/SCENARIOS.md", page::markdown(&scenarios, &planned::kept())),
+        ("../docs/reference/compatibility.md", page::differences(&scenarios)),
+    ] {
+        let file = crates().join(path);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&file, &page).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(kept == page, "{path} differs from the tests; `make docs` regenerates it");
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == page,
-        "docs/reference/compatibility.md differs from the tests; `make docs` regenerates it"
-    );
 }
 
 /// That a test which runs the whole program stands in the list, and what the list says of it, the test itself checks.

@@ -7,15 +7,67 @@ use crate::proof::{self, Outcomes};
 use crate::scan::{Scenario, of};
 
 const HEAD: &str = "\
-# Compatibility
+# All scenarios of compatibility
 
 <!-- Generated from the doc comments of the tests. Change them there, then run:
      UPDATE_DOCS=1 cargo test -p openstack-ccm --test compatibility -->
 
 What the Go openstack-cloud-controller-manager (OCCM) does and what `openstack-ccm` does instead, one line for each test
-that shows it. *same*: the outcome is OCCM's. *better*: OCCM's outcome hurts its users, ours does not; where somebody may
+that shows it. [What differs](../../../../docs/reference/compatibility.md) is the page for users. *same*: the outcome is OCCM's. *better*: OCCM's outcome hurts its users, ours does not; where somebody may
 want the former behaviour back, the line names the switch.
 ";
+
+const USERS: &str = "\
+# What differs from OCCM
+
+<!-- Generated from the doc comments of the tests. Change them there, then run:
+     UPDATE_DOCS=1 cargo test -p openstack-ccm --test compatibility -->
+
+Everything else is as the Go openstack-cloud-controller-manager (OCCM) does it. Where somebody may want the former behaviour
+back, the line names the switch. See also [values that are read differently](values-read-differently.md). Each line, and each
+behaviour that is the same, is shown by a test: [all scenarios](../../crates/ccm/tests/compatibility/SCENARIOS.md).
+";
+
+/// The page for users: what is not the same, in as few words as there are.
+pub(crate) fn differences(scenarios: &[Scenario]) -> String {
+    let mut page = USERS.to_owned();
+    for section in SECTIONS {
+        let mut rows: Vec<String> = Vec::new();
+        for id in section.ids() {
+            for scenario in of(scenarios, section, &id) {
+                let Some(difference) = difference(scenario) else { continue };
+                if !rows.iter().any(|row| row.contains(&difference)) {
+                    rows.push(format!("- {difference}\n"));
+                }
+            }
+        }
+        if !rows.is_empty() {
+            let _ = write!(page, "\n## {}\n\n{}", section.title, rows.concat());
+        }
+    }
+    page
+}
+
+/// `Two long names never become one. Switch: …`
+fn difference(scenario: &Scenario) -> Option<String> {
+    let verdict = scenario.verdict.trim_end_matches('.');
+    let what = verdict.strip_prefix("better").map(|rest| rest.trim_start_matches([':', ' ']));
+    let mut text = match (what, &scenario.switch) {
+        (None, None) => return None,
+        (Some(what), _) if !what.is_empty() => capital(what),
+        (Some(_) | None, _) => scenario.what.trim_end_matches('.').to_owned(),
+    };
+    if let Some(switch) = &scenario.switch {
+        let _ = write!(text, ". Switch: {}", switch.trim_end_matches('.'));
+    }
+    text.push('.');
+    Some(text)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
 
 /// The whole page.
 pub(crate) fn markdown(scenarios: &[Scenario], outcomes: &Outcomes) -> String {

@@ -75,7 +75,7 @@ pub(crate) fn markdown(scenarios: &[Scenario], outcomes: &Outcomes) -> String {
         }
     }
     let mut text = format!(
-        "\nBefore whatever the whole program does in a test, a [plan](../guides/plan-changes.md) of it is made. In {compared} of {all} \
+        "\nBefore whatever the whole program does in a test, a [plan](../../../../docs/guides/plan-changes.md) of it is made. In {compared} of {all} \
          scenarios all calls that change anything were those of the plan, none missing and none beside, in order. Why not in \
          the others, by the first cause:\n\n| Scenarios | Why not all is compared with a plan |\n| ---: | --- |\n"
     );

@@ -104,7 +104,14 @@ pub(crate) fn written_pages() -> Vec<Page> {
 pub(crate) fn pages() -> Vec<Page> {
     let at_the_root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"];
     let mut paths: Vec<String> = at_the_root.map(str::to_owned).to_vec();
-    paths.push("e2e/README.md".to_owned());
+    let beside = [
+        "e2e/README.md",
+        "e2e/CASES.md",
+        "e2e/MEASURING.md",
+        "release/README.md",
+        "crates/ccm/tests/compatibility/SCENARIOS.md",
+    ];
+    paths.extend(beside.map(str::to_owned));
     collect("docs", &mut paths);
     paths.sort();
     paths.into_iter().map(|path| Page::parse(path.clone(), &read(&path))).collect()

@@ -47,12 +47,12 @@ async fn play(stage: &Stage, process: &mut Process, second: Option<(bool, bool)>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfit_node_is_named_and_the_exit_code_is_1() {
+async fn an_unfit_node_is_named_and_the_exit_code_is_2() {
     let stage = Stage::without_cloud().await;
     let mut process = start(&stage, &[]);
     let (code, output) = play(&stage, &mut process, Some((true, false))).await;
-    assert_eq!(code, 1, "{output}");
-    assert!(output.starts_with("NODE "), "{output}");
+    assert_eq!(code, 2, "{output}");
+    assert!(output.contains("NODE "), "{output}");
     assert!(
         output.contains("   unfit     its service proxy short-circuits addresses with ipMode Proxy"),
         "{output}"
@@ -73,11 +73,11 @@ async fn where_all_nodes_are_fit_the_exit_code_is_0_and_machines_can_read_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_says_nothing_is_not_known_and_the_exit_code_is_2() {
+async fn a_node_that_says_nothing_is_not_known_and_the_exit_code_is_1() {
     let stage = Stage::without_cloud().await;
     let mut process = start(&stage, &["--timeout=2s"]);
     let (code, output) = play(&stage, &mut process, None).await;
-    assert_eq!(code, 2, "{output}");
+    assert_eq!(code, 1, "{output}");
     assert!(output.contains("unknown   its pod does not run"), "{output}");
 }
 
@@ -89,9 +89,9 @@ async fn an_interrupted_look_cleans_up_and_a_second_one_beside_it_is_refused() {
     until("there are two pods", || pods(&stage).len() == 2).await;
     let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
     let (status, output) = Process::run(&stage, &["canary", "--once", "--image=a/b", &kubeconfig]);
-    assert!(status.code() == Some(2) && output.contains("kubectl delete namespace"), "{output}");
+    assert!(status.code() == Some(1) && output.contains("kubectl delete namespace"), "{output}");
     assert_eq!(pods(&stage).len(), 2);
     process.terminate();
-    assert_eq!(process.end().await.code(), Some(2));
+    assert_eq!(process.end().await.code(), Some(1));
     assert!(stage.kube.get("namespaces", "", NAMESPACE).is_err(), "nothing is left");
 }

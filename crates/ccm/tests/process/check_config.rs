@@ -64,7 +64,12 @@ const ABSENT: &str = "6a61a5c8-0a57-4f5b-9c3e-0d6f1f9d2a11";
 async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
     let stage = Stage::new().await;
     let (success, output) = check(&stage, &["--online"]);
-    assert!(success && output.contains("what the cloud has: valid"), "{output}");
+    assert!(success && output.contains("cloud.conf is valid\n"), "{output}");
+    for checked in
+        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 9 checks passed"]
+    {
+        assert!(output.contains(checked), "{checked} in {output}");
+    }
     let tenant_network = stage.cloud.seed().network_id.clone();
     append(
         &stage,
@@ -92,7 +97,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
         format!("router-id in [Route] of cloud.conf: there is no router {ABSENT:?}"),
         "the user may not list load balancers".to_owned(),
         "load-balancer_member".to_owned(),
-        "what the cloud has: not valid, 7 error(s)".to_owned(),
+        "OpenStack: 7 errors, ".to_owned(),
     ] {
         assert!(output.contains(&named), "{named} in {output}");
     }
@@ -117,7 +122,7 @@ async fn online_asks_for_what_the_chosen_controllers_need() {
     let (success, output) = check(&stage, &["--online"]);
     assert!(!success && output.contains("cloud-node-controller cannot start"), "{output}");
     let (success, output) = check(&stage, &["--online", "--controllers=service"]);
-    assert!(success && output.contains("what the cloud has: valid, 0 error(s)"), "{output}");
+    assert!(success && output.contains("OpenStack: ") && !output.contains("error"), "{output}");
     let (success, output) = check(&stage, &["--online", "--controllers=servce"]);
     assert!(!success && output.contains("\"servce\" is not a controller"), "{output}");
 }
@@ -167,7 +172,7 @@ async fn all_services_of_a_cluster_are_checked_before_the_switch() {
         "default/wrong: error: annotation loadbalancer.openstack.org/timeout-client-data: \"50s\"",
         "default/wrong: error: annotation loadbalancer.openstack.org/floating-network-id: \"public\" is not a UUID",
         "default/odd: warning: UnknownAnnotation",
-        "3 Service(s) of type LoadBalancer: not valid, 2 error(s), 1 warning(s)",
+        "3 Services of type LoadBalancer: 2 errors, 1 warning\n",
     ] {
         assert!(output.contains(named), "{named} in {output}");
     }
@@ -190,5 +195,5 @@ async fn a_cluster_of_many_services_is_checked_to_its_last_one() {
     stage.kube.create(&service("wrong", &wrong, None)).unwrap();
     let (success, output) = check(&stage, &["--services"]);
     assert!(!success && output.contains("default/wrong: error: "), "{output}");
-    assert!(output.contains("251 Service(s) of type LoadBalancer: not valid, 1 error(s)"), "{output}");
+    assert!(output.contains("251 Services of type LoadBalancer: 1 error\n"), "{output}");
 }

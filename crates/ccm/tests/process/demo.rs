@@ -62,11 +62,40 @@ fn kubectl(kubeconfig: &str, arguments: &[&str]) -> Option<String> {
     Some(text)
 }
 
+/// Runs the commands of this program that the demo prints, with the variables that it prints.
+fn every_subcommand_that_is_printed_works(stage: &Stage, output: &str) {
+    let exports = output.lines().filter_map(|line| line.trim().strip_prefix("export "));
+    let variables: Vec<(&str, &str)> =
+        exports.flat_map(str::split_whitespace).filter_map(|pair| pair.split_once('=')).collect();
+    assert_eq!(variables.len(), 3, "{output}");
+    let commands = output.lines().filter_map(|line| line.trim().strip_prefix("openstack-ccm "));
+    let mut count = 0;
+    for command in commands {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let ended = Process::run_with(stage, &variables, &words);
+        let code = ended.0.code().unwrap();
+        assert!(code == 0 || code == 2, "{command}: {code}: {}", ended.1);
+        count += 1;
+    }
+    assert_eq!(count, 6, "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_ends_a_demo_that_has_not_come_to_its_end() {
+    let stage = Stage::new().await;
+    let mut process = Process::command(&stage, "demo", &["demo"]);
+    process.until_says("Break").await;
+    let start = Instant::now();
+    process.terminate();
+    assert_eq!(process.end().await.code(), Some(1), "{}", process.output());
+    assert!(start.elapsed() < Duration::from_secs(10), "{}", process.output());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_kept_answers_to_kubectl_and_an_interruption_says_what_is_true() {
     let stage = Stage::new().await;
     let mut process = Process::command(&stage, "demo", &["demo", "--keep"]);
-    process.until_says("Ctrl-C ends it.").await;
+    process.until_says("Ctrl-C or SIGTERM ends it.").await;
     let output = process.output();
     let kubeconfig =
         output.split("KUBECONFIG=").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
@@ -82,12 +111,13 @@ async fn what_is_kept_answers_to_kubectl_and_an_interruption_says_what_is_true()
     } else {
         eprintln!("not tried with kubectl: there is none on this machine");
     }
-    process.interrupt();
+    every_subcommand_that_is_printed_works(&stage, &output);
+    process.terminate();
     let code = process.end().await.code();
     let output = process.output();
     assert_eq!(code, Some(0), "{output}");
-    let (_, after) = output.split_once("Ctrl-C ends it.").unwrap();
-    assert_eq!(after.trim(), "The cluster that was kept has ended, and its files are removed.");
+    let (_, after) = output.split_once("Ctrl-C or SIGTERM ends it.").unwrap();
+    assert_eq!(after.trim(), "The simulated cluster has ended, and its files are removed.");
     assert!(!std::path::Path::new(&kubeconfig).exists());
 }
 

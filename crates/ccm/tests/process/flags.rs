@@ -39,11 +39,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("bind-address", "0.0.0.0"),
     ("secure-port", "10258"),
     ("permit-port-sharing", "false"),
-    ("authentication-skip-lookup", "false"),
     ("authentication-token-webhook-cache-ttl", "10s"),
-    ("requestheader-username-headers", "x-remote-user"),
-    ("requestheader-group-headers", "x-remote-group"),
-    ("requestheader-extra-headers-prefix", "x-remote-extra-"),
     ("authorization-always-allow-paths", "/healthz,/readyz,/livez"),
     ("authorization-webhook-cache-authorized-ttl", "10s"),
     ("authorization-webhook-cache-unauthorized-ttl", "10s"),
@@ -54,10 +50,8 @@ const DEFAULTS: &[(&str, &str)] = &[
 /// Flags of the framework that have no default, or another one here for a reason that the reference gives.
 const OTHERS: &[&str] = &[
     "authentication-kubeconfig",
-    "authentication-tolerate-lookup-failure",
     "authorization-kubeconfig",
     "cert-dir",
-    "client-ca-file",
     "cloud-config",
     "cloud-provider",
     "concurrent-service-syncs",
@@ -65,9 +59,6 @@ const OTHERS: &[&str] = &[
     "kubeconfig",
     "leader-migration-config",
     "master",
-    "requestheader-allowed-names",
-    "requestheader-client-ca-file",
-    "requestheader-uid-headers",
     "tls-cert-file",
     "tls-cipher-suites",
     "tls-min-version",
@@ -76,9 +67,9 @@ const OTHERS: &[&str] = &[
 
 /// Without flags the framework's defaults hold, and every flag of the framework is accepted.
 ///
-/// Framework: M1, better: 16 Services are worked on at once, because a load balancer takes a minute; and the endpoints
-/// start although the API server does not tell its authorities yet.
-/// Switch: `--concurrent-service-syncs=1 --authentication-tolerate-lookup-failure=false`
+/// Framework: M1, better: 16 Services are worked on at once, because a load balancer takes a minute. Callers of the endpoints are
+/// known by bearer tokens only.
+/// Switch: `--concurrent-service-syncs=1`
 #[test]
 fn framework_m1_defaults_are_those_of_the_framework() {
     let command = CommandLine::command();

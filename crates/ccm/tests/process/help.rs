@@ -1,9 +1,28 @@
 //! Help for people at a terminal.
 
+use clap::CommandFactory as _;
+use openstack_ccm::command_line::CommandLine;
+use openstack_ccm::help::{TABLE, parse};
 use rstest::rstest;
 
 use crate::process::Process;
 use crate::stage::Stage;
+
+#[test]
+fn every_entry_is_of_a_subcommand_that_exists_and_every_example_can_be_read() {
+    let command = CommandLine::command();
+    for help in TABLE {
+        let mut names = help.name.split(' ');
+        let found = names.try_fold(&command, |command, name| command.find_subcommand(name));
+        assert!(found.is_some(), "{}", help.name);
+        for example in help.examples {
+            let words = example.split(['>', '|']).next().unwrap_or_default().split_whitespace();
+            let words = std::iter::once("openstack-ccm").chain(words);
+            let error = parse::<CommandLine>(words).err();
+            assert!(error.is_none(), "{example}: {error:?}");
+        }
+    }
+}
 
 async fn output(arguments: &[&str]) -> String {
     let stage = Stage::new().await;
@@ -23,7 +42,7 @@ async fn flags_are_grouped_by_what_they_are_about() {
         ("Kubernetes API:", "--kube-api-qps"),
         ("Leader election:", "--leader-elect-lease-duration"),
         ("Secure serving:", "--tls-cert-file"),
-        ("Authentication:", "--client-ca-file"),
+        ("Authentication:", "--authentication-kubeconfig"),
         ("Authorization:", "--authorization-always-allow-paths"),
         ("Logging:", "--logging-format"),
     ] {
@@ -51,8 +70,53 @@ async fn shells_complete_commands_and_flags(#[case] shell: &str, #[case] form: &
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_manual_page_has_all_flags() {
+    let page = output(&["man", "plan"]).await;
+    for part in [".TH openstack-ccm-plan 1", "as\\-if", "Exit codes:", "Examples:"] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
     let page = output(&["man"]).await;
     for part in [".TH openstack-ccm 1", "leader\\-elect\\-lease\\-duration", "check\\-config"] {
         assert!(page.contains(part), "{part} in {page}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exit_code_2_never_means_an_error() {
+    let stage = Stage::new().await;
+    for arguments in
+        [&["plan", "--no-such-flag"][..], &["plan", "-o", "nonsense"], &["orphans", "--delete"], &["--bad"]]
+    {
+        let (status, output) = Process::run(&stage, arguments);
+        assert_eq!(status.code(), Some(1), "{arguments:?}: {output}");
+    }
+    for help in [&["--help"][..], &["plan", "--help"], &["--version"], &["version"]] {
+        let (status, output) = Process::run(&stage, help);
+        assert_eq!(status.code(), Some(0), "{help:?}: {output}");
+    }
+    let (_, output) = Process::run(&stage, &["plan", "--help"]);
+    assert!(
+        output.contains("Examples:\n  openstack-ccm plan ") && output.contains("\nExit codes:\n  0  "),
+        "{output}"
+    );
+}
+
+/// As kubectl: whoever pipes into `head` has seen enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_who_reads_on_is_no_error_to_speak_of() {
+    let stage = Stage::new().await;
+    let program = env!("CARGO_BIN_EXE_openstack-ccm");
+    let script =
+        format!("{program} man | true; {program} --help | true; {program} completion bash | head -1");
+    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    drop(stage);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_is_not_there_is_named() {
+    let stage = Stage::new().await;
+    let (status, output) = Process::run_with(&stage, &[("KUBECONFIG", "/nope")], &["status"]);
+    assert_eq!(status.code(), Some(1));
+    assert!(output.contains("KUBECONFIG names /nope, which cannot be read"), "{output}");
+    assert_eq!(output.lines().count(), 1, "{output}");
 }

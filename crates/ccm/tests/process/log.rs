@@ -20,7 +20,7 @@ async fn an_api_server_out_of_reach_is_named_with_the_cause_once_and_without_adv
     let stage = Stage::new().await;
     let server = without_kubernetes(&stage);
     let process = Process::start(&stage, "ccm", &[]);
-    let tries = || process.output().matches("check=\"kubernetes\"").count();
+    let tries = || process.output().matches("check=kubernetes").count();
     until("it has tried twice", || tries() >= 2).await;
     let (tries, output) = (tries(), process.output());
     let message = format!("the API server {server} cannot be reached: ");

@@ -20,6 +20,7 @@ mod help;
 mod log;
 mod metrics;
 mod overlay;
+mod planning;
 mod process;
 mod secrets;
 mod stage;

@@ -70,8 +70,17 @@ impl Process {
 
     /// Runs to the end with these arguments only.
     pub(crate) fn run(stage: &Stage, arguments: &[&str]) -> (ExitStatus, String) {
+        Self::run_with(stage, &[], arguments)
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn run_with(
+        stage: &Stage,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> (ExitStatus, String) {
         let log = stage.file("run.log");
-        let status = command(stage, &log).args(arguments).status().unwrap();
+        let status = command(stage, &log).args(arguments).envs(variables.iter().copied()).status().unwrap();
         (status, std::fs::read_to_string(&log).unwrap())
     }
 

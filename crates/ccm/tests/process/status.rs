@@ -33,6 +33,8 @@ async fn it_names_the_leader_its_version_its_controllers_and_the_state_of_servic
         line(&output, "Controllers").ends_with("cloud-node-controller, service-lb-controller"),
         "{output}"
     );
+    assert!(line(&output, "Cluster name").ends_with(" c1"), "{output}");
+    assert!(line(&output, "Region").ends_with(" RegionOne"), "{output}");
     assert!(line(&output, "Nodes").ends_with("2: 2 v1.36.0"), "{output}");
     assert!(line(&output, "ipMode Proxy").ends_with("honoured by 2 of 2 nodes: 2 by version"), "{output}");
     assert!(line(&output, "API server").contains("v1.36."), "{output}");

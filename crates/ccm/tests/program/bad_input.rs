@@ -368,3 +368,16 @@ async fn a_cluster_without_nodes_is_told_and_heals_when_one_joins(#[case] delete
     world.until("it is a member", |world| world.cloud_state().contains("member node-3")).await;
     world.until_published("web").await;
 }
+
+/// Octavia would only say that the request is bad.
+#[tokio::test(start_paused = true)]
+async fn an_internal_address_outside_of_the_subnet_is_refused_with_the_subnet() {
+    let world = World::started().await;
+    let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+    let wish =
+        json!({"metadata": {"annotations": {internal: "true"}}, "spec": {"loadBalancerIP": "198.51.100.7"}});
+    world.create(&service("web", wish));
+    world.until_warned("web", "198.51.100.7 is not in ").await;
+    world.quiet().await;
+    assert!(world.cloud.load_balancers().is_empty());
+}

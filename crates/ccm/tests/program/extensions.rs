@@ -341,7 +341,7 @@ async fn options_of_tls_that_octavia_does_not_have_are_named() {
 async fn a_reclaim_policy_that_is_not_known_is_named_while_it_can_be_mended_and_keeps_in_the_end() {
     let world = World::serving(&service("web", json!({}))).await;
     set(&world, "reclaim-policy", Some("Recycle"));
-    world.until_warned("web", "\"Recycle\" is not known; write one of \"delete\", \"retain\"").await;
+    world.until_warned("web", "\"Recycle\" is not a valid value; use \"delete\", \"retain\"").await;
     world.delete("web");
     world.until_gone("web").await;
     assert!(world.cloud.load_balancer(&lb_name("web")).is_some());

@@ -24,8 +24,7 @@ use crate::support::{World, service};
 
 const INTRODUCTION: &str = "# Metrics
 
-The metrics are served at `https://<pod>:10258/metrics` in the text format of Prometheus (`text/plain; version=0.0.4`), or in
-that of OpenMetrics if the request's `Accept` header prefers it, as Prometheus does. Readers need the right to `get` the
+The metrics are served at `https://<pod>:10258/metrics` in the format of OpenMetrics, which Prometheus reads. Readers need the right to `get` the
 non-resource URL `/metrics`, which the API server checks. `--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics`
 opens the page to everybody who can reach the port.
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{Arg, CommandFactory as _};
 use openstack_ccm::args::accepted::{FLAGS, Form};
 use openstack_ccm::command_line::CommandLine;
+use openstack_ccm::help::TABLE;
 
 use crate::page::{GENERATED, cell};
 
@@ -24,7 +25,8 @@ const INTRODUCTION: &str = "# Flags
 | `hand-back` | says what OCCM will do to each Service after a rollback |
 | `orphans` | lists what deleted Services left behind in the cloud, and deletes it by id |
 | `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
-| `man` | prints the manual page |
+| `man [SUBCOMMAND]` | prints a manual page |
+| `version` | prints the version, as `--version` does |
 
 Names, forms and defaults are those of upstream cloud-controller-managers, so that the arguments of an existing
 Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations
@@ -38,7 +40,6 @@ const DIFFERENCES: &str = "## Where defaults differ from upstream
 | --- | --- | --- | --- |
 | `--cloud-provider` | required | `openstack` | there is no other |
 | `--concurrent-service-syncs` | `1` | `16` | creating a load balancer takes a minute; with one worker the last of many would wait for hours |
-| `--authentication-tolerate-lookup-failure` | `false` | `true` | probes and controllers work without client certificates |
 | `--authentication-kubeconfig`, `--authorization-kubeconfig` | the pod's own account | that of `--kubeconfig`, else the pod's own account | one file is enough outside of a cluster |
 | `--profiling` | `true` | not offered | a profiling endpoint does not belong in production |
 
@@ -75,6 +76,12 @@ pub(crate) fn markdown() -> String {
         let _ = writeln!(page, "| `--{}{form}` | {fulfilled} | {} |", flag.name, cell(flag.reason));
     }
     let _ = write!(page, "\n{DIFFERENCES}");
+    page.push_str("\n## Exit codes\n\n0 is well, 1 is an error (a wrong command line, too), and 2 is something that was found; no code means two things.\n\n");
+    page.push_str("| Subcommand | 0 | 1 | 2 | 3 |\n| --- | --- | --- | --- | --- |\n");
+    for help in TABLE.iter().filter(|help| help.codes.iter().any(|code| !code.is_empty())) {
+        let [well, error, found, person] = help.codes;
+        let _ = writeln!(page, "| `{}` | {well} | {error} | {found} | {person} |", help.name);
+    }
     page
 }
 

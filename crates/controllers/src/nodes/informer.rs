@@ -121,6 +121,11 @@ impl NodeInformer {
         Self { client, store: NodeStore::default(), listeners: Vec::new() }
     }
 
+    /// How many nodes are known.
+    pub fn count(&self) -> usize {
+        self.store.all().len()
+    }
+
     /// The nodes as they are known.
     pub(crate) fn store(&self) -> NodeStore {
         self.store.clone()

@@ -235,7 +235,7 @@ async fn keep_working(
 
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.0.take().await {
-        let span = tracing::debug_span!("reconcile", service = %taken.key, otel.status_code = Empty);
+        let span = tracing::info_span!("reconcile", service = %taken.key, otel.status_code = Empty);
         let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
         if taken.reason.has(Cause::Nodes) {
             for elapsed in sync.rollouts.reached(&taken.key) {

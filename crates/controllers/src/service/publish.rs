@@ -213,7 +213,7 @@ impl ServiceSync {
                 mode = now.0,
                 reason = now.1,
                 because = %advertisement.reason,
-                "publication of the load balancer decided"
+                "publishing the address"
             );
         }
         for notice in notices {

@@ -67,7 +67,7 @@ impl ServiceSync {
         match finalizer::remove(&self.writer, &self.ours, service, rest).await {
             Ok(Edited::Done(_) | Edited::Gone) => {
                 self.forget(key);
-                tracing::info!(service = %key, "load balancer removed");
+                tracing::info!(service = %key, "the Service has no load balancer any more");
                 self.tell(key, &uid, event_texts::deleted());
                 Reschedule::DONE
             }

@@ -139,7 +139,9 @@ impl Assembly {
             if let (Some(section), Some(key)) = (known, key) {
                 self.failed.insert((section, key.to_ascii_lowercase()));
             }
-            let suggestion = known.zip(key).and_then(|(section, key)| nearest(key, key_names(section)));
+            let suggestion = known.zip(key).and_then(|(section, key)| {
+                suggestion::other_word(section, key).or_else(|| nearest(key, key_names(section)))
+            });
             let fix = match suggestion.filter(|name| Some(*name) != key) {
                 Some(name) => format!("{}; did you mean `{name}`?", error.problem.fix()),
                 None => error.problem.fix().to_owned(),
@@ -235,7 +237,16 @@ impl Assembly {
             self.note_repetition(place, applied.key);
         }
         if place.entry.cut_by_comment {
-            let text = "a comment sign inside the word ends the value; put the value into quotes if it belongs to it";
+            let text = "a comment sign (# or ;) starts a comment, so the value ends there; if it belongs to the value, put the value in double quotes";
+            self.warnings.push(place.warning(text));
+        }
+        if let EntryValue::Text(text) = &place.entry.value
+            && text.len() >= 2
+            && text.starts_with('\'')
+            && text.ends_with('\'')
+        {
+            let text =
+                "single quotes belong to the value; if they do not, leave them out or use double quotes";
             self.warnings.push(place.warning(text));
         }
         match applied.result {

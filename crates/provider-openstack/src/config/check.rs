@@ -151,7 +151,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     }
 }
 
-/// More than one kind of log-in, or a log-in for nothing said.
+/// More than one kind of login, or a login for nothing said.
 fn kinds_of_login(assembly: &mut Assembly) {
     let global = &assembly.config.global;
     let kinds = login::kinds(global);
@@ -163,7 +163,7 @@ fn kinds_of_login(assembly: &mut Assembly) {
     if let (Some(taken), Some(other), None, None) =
         (kinds.first(), kinds.get(1), global.login_kind, &global.trust_id)
     {
-        let text = format!("there is also `{}`; the log-in uses `{}`", name(taken), name(taken));
+        let text = format!("there is also `{}`; the login uses `{}`", name(taken), name(taken));
         let key = name(other);
         assembly.warn(SectionName::Global, key, text);
         return;
@@ -173,7 +173,7 @@ fn kinds_of_login(assembly: &mut Assembly) {
     let unscoped = no_scope.iter().all(|part| part.is_none()) && !global.system_scope;
     if unscoped && kinds.first() == Some(&LoginKind::Password) && global.login_kind != Some(LoginKind::Token)
     {
-        let text = "no project is named: the log-in is for the user's default project, if Keystone knows one";
+        let text = "no project is named: the login is for the user's default project, if Keystone knows one";
         assembly.warn(SectionName::Global, "tenant-id", text);
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::Config;
 use super::gcfg::Position;
 
 /// A value longer than this is cut in messages.
@@ -100,12 +101,14 @@ pub(crate) fn shown(value: &str) -> String {
 }
 
 /// Everything that is wrong with a configuration, in the order of the files.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub struct ConfigErrors {
     /// The errors; at least one.
     pub errors: Vec<Finding>,
     /// What was found beside them.
     pub warnings: Vec<Finding>,
+    /// What could be read, for whoever wants to find everything that is wrong with it at once. It must not be used.
+    pub config: Box<Config>,
 }
 
 impl fmt::Display for ConfigErrors {

@@ -1,7 +1,7 @@
 //! Who logs in and what for, from the keys of `[Global]`.
 //!
-//! The credentials decide the kind of log-in, unless clouds.yaml names it: a trust, else a password, else a token, else
-//! an application credential. What is missing is reported per key, for the kind of log-in that was begun.
+//! The credentials decide the kind of login, unless clouds.yaml names it: a trust, else a password, else a token, else
+//! an application credential. What is missing is reported per key, for the kind of login that was begun.
 
 use openstack_ccm_openstack_api::identity::{
     ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
@@ -55,7 +55,7 @@ impl MissingKeys {
     }
 }
 
-/// The kinds of log-in for which there are credentials, in the order in which they are taken.
+/// The kinds of login for which there are credentials, in the order in which they are taken.
 pub(super) fn kinds(global: &Global) -> Vec<LoginKind> {
     let application_credential = global.application_credential_id.is_some()
         || global.application_credential_name.is_some()
@@ -70,7 +70,7 @@ pub(super) fn kinds(global: &Global) -> Vec<LoginKind> {
     .collect()
 }
 
-/// The kind of log-in to use, without regard to a trust.
+/// The kind of login to use, without regard to a trust.
 fn kind(global: &Global) -> Option<LoginKind> {
     let begun = global.username.is_some() || global.user_id.is_some();
     global.login_kind.or_else(|| kinds(global).first().copied()).or(begun.then_some(LoginKind::Password))
@@ -83,7 +83,7 @@ fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Sco
     let kind = missing.need(
         kind(global),
         "password",
-        "no log-in is configured",
+        "no login is configured",
         "set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, \
          `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`",
     )?;
@@ -91,7 +91,7 @@ fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Sco
         LoginKind::Password => password(global, missing),
         LoginKind::Token => {
             let token = global.token.clone();
-            let token = missing.need(token, "token", "a token log-in needs a token", "add `token`");
+            let token = missing.need(token, "token", "a token login needs a token", "add `token`");
             token.map(|token| Credentials::Token { token })
         }
         LoginKind::ApplicationCredential => {
@@ -110,17 +110,17 @@ fn trust(global: &Global, trust_id: &str, missing: &mut MissingKeys) -> Option<(
     }
     let trustee = match &global.trustee_id {
         Some(id) => Some(InDomain::Id(id.clone())),
-        None => user(global, "a trust log-in", "trustee-id", missing),
+        None => user(global, "a trust login", "trustee-id", missing),
     };
-    let (problem, fix) = ("a trust log-in needs the trustee's password", "add `trustee-password`");
+    let (problem, fix) = ("a trust login needs the trustee's password", "add `trustee-password`");
     let password = missing.need(password.cloned(), "trustee-password", problem, fix);
     Some((Credentials::Password { user: trustee?, password: password? }, scope))
 }
 
 fn password(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
-    let user = user(global, "a password log-in", "username", missing);
+    let user = user(global, "a password login", "username", missing);
     let (problem, fix) =
-        ("a log-in with a user needs a password", "add `password`, or use an application credential");
+        ("a login with a user needs a password", "add `password`, or use an application credential");
     let password = missing.need(global.password.clone(), "password", problem, fix);
     Some(Credentials::Password { user: user?, password: password? })
 }

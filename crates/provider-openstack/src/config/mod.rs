@@ -11,7 +11,7 @@
 //! | `assembly` | puts the entries of several files into the sections |
 //! | `clouds` | fills `[Global]` from clouds.yaml |
 //! | `check` | what only the whole shows |
-//! | `login` | the kind of log-in, as [`AuthOptions`] |
+//! | `login` | the kind of login, as [`AuthOptions`] |
 //! | [`reference`](reference_markdown) | the reference page, from the table of keys |
 //!
 //! [`load`] does it all. Secrets are [`secrecy::SecretString`]s from the moment that their key is known; neither
@@ -91,6 +91,11 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     for path in paths {
         let file = path.display().to_string();
         match environment.read(path) {
+            Ok(bytes) if is_clouds_yaml(&bytes) => assembly.file_error(
+                ConfigOrigin::file(file),
+                "this is a clouds.yaml and no cloud.conf".to_owned(),
+                "write a cloud.conf with `use-clouds = true`, `clouds-file = FILE` and `cloud = NAME` in [Global]",
+            ),
             Ok(bytes) => assembly.add(&file, &gcfg::scan(&bytes)),
             Err(error) => assembly.file_error(
                 ConfigOrigin::file(file),
@@ -102,6 +107,14 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     clouds::apply(&mut assembly, environment);
     check::check(&mut assembly, environment);
     finish(assembly)
+}
+
+/// Whether a file has `clouds:` as its first line that says something.
+fn is_clouds_yaml(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines().map(str::trim_end);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
+    first == Some("clouds:")
 }
 
 fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
@@ -120,6 +133,6 @@ fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
     let Assembly { config, errors, warnings, .. } = assembly;
     match auth_options {
         Ok(auth_options) if errors.is_empty() => Ok(Loaded { config, auth_options, warnings }),
-        Ok(_) | Err(_) => Err(ConfigErrors { errors, warnings }),
+        Ok(_) | Err(_) => Err(ConfigErrors { errors, warnings, config: Box::new(config) }),
     }
 }

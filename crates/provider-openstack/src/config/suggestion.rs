@@ -12,10 +12,35 @@ const LEGACY_KEYS: [(SectionName, &str); 3] = [
     (SectionName::LoadBalancer, "use-octavia"),
 ];
 
+/// What people write in `[Global]` who know clouds.yaml or the variables of OpenStack's tools, and the key that it is here.
+const OTHER_WORDS: [(&[&str], &str); 8] = [
+    (&["project-name", "project", "os-project-name"], "tenant-name"),
+    (&["project-id", "os-project-id"], "tenant-id"),
+    (&["project-domain-name"], "tenant-domain-name"),
+    (&["project-domain-id"], "tenant-domain-id"),
+    (&["insecure", "verify"], "tls-insecure"),
+    (&["cacert", "os-cacert"], "ca-file"),
+    (&["region-name", "os-region-name"], "region"),
+    (&["interface", "endpoint-type"], "os-endpoint-type"),
+];
+
+/// The key that is meant by a word of other tools.
+pub(super) fn other_word(section: SectionName, key: &str) -> Option<&'static str> {
+    let plain = key.to_ascii_lowercase().replace('_', "-");
+    let of_others = OTHER_WORDS.iter().find(|(words, _)| words.contains(&plain.as_str()));
+    of_others.filter(|_| section == SectionName::Global).map(|(_, meant)| *meant)
+}
+
 /// What to say about a key that its section does not know.
 pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
     if LEGACY_KEYS.iter().any(|(of, legacy)| *of == section && legacy.eq_ignore_ascii_case(key)) {
         return "this key of former versions has no effect any more; remove it".to_owned();
+    }
+    if let Some(meant) = other_word(section, key) {
+        return format!("this key is not known and is ignored; in cloud.conf it is called `{meant}`");
+    }
+    if section == SectionName::LoadBalancer && key.eq_ignore_ascii_case("enable-health-monitor") {
+        return "this key is not known and is ignored; that is the annotation, in cloud.conf it is called `create-monitor`".to_owned();
     }
     let holds = |other: &SectionName| key_names(*other).iter().any(|known| known.eq_ignore_ascii_case(key));
     let hint = match (SectionName::ALL.into_iter().find(holds), nearest(key, key_names(section))) {

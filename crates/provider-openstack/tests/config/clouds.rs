@@ -189,12 +189,13 @@ fn auth_type_and_system_scope_decide_the_log_in() {
     assert_eq!(options.scope, Scope::System);
     insta::assert_snapshot!(load("v3oidcpassword").unwrap_err(), @r#"
     the cloud configuration has an error:
-      /etc/openstack/clouds.yaml (entry `c`): [Global] auth_type = "v3oidcpassword": this kind of log-in is not supported; use `v3password`, `v3applicationcredential` or `v3token`
+      /etc/openstack/clouds.yaml (entry `c`): [Global] auth_type = "v3oidcpassword": this kind of login is not supported; use `v3password`, `v3applicationcredential` or `v3token`
     "#);
 }
 
 #[rstest]
-#[case("interface: publicURL", false)]
+#[case("interface: publicURL", true)]
+#[case("interface: publicUrl", false)]
 #[case("endpoint_type: admin\n    interface: publicURL", true)]
 #[case("interface: ''", true)]
 fn endpoint_types_are_exact_words(#[case] line: &str, #[case] accepted: bool) {
@@ -208,4 +209,18 @@ fn empty_values_of_the_entry_fill_nothing() {
     let yaml = entry("c", "''");
     let loaded = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load().unwrap();
     assert_eq!(loaded.config.global.region, None);
+}
+
+#[test]
+fn former_names_of_projects_are_read_and_what_leads_elsewhere_is_told() {
+    let yaml = "clouds:\n  c:\n    load_balancer_endpoint_override: https://o.example.org\n    auth:\n      auth_url: https://k\n      \
+                username: u\n      user_domain_name: d\n      password: p\n      tenant_name: t\n      project_domain_name: d\n";
+    let loaded = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load();
+    let loaded = loaded.unwrap();
+    assert_eq!(loaded.config.global.tenant_name.as_deref(), Some("t"));
+    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        warnings.iter().any(|text| text.contains("load_balancer_endpoint_override: has no effect")),
+        "{warnings:?}"
+    );
 }

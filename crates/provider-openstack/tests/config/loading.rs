@@ -154,12 +154,12 @@ fn later_files_win_per_key_and_lists_grow() {
 #[test]
 fn errors_name_their_own_file() {
     let environment = Memory::with_cloud_conf(format!("{LOGIN}use-clouds=maybe\n"))
-        .file("extra.conf", "[LoadBalancer]\nmax-shared-lb=0\n");
+        .file("extra.conf", "[LoadBalancer]\nmax-shared-lb=-1\n");
     let message = environment.load_files(&["cloud.conf", "extra.conf", "none.conf"]).unwrap_err().to_string();
     insta::assert_snapshot!(message, @r#"
     the cloud configuration has 3 errors:
       cloud.conf:5:1: [Global] use-clouds = "maybe": it is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
-      extra.conf:2:1: [LoadBalancer] max-shared-lb = "0": the number is out of range; use a number from 1 to 4294967295
+      extra.conf:2:1: [LoadBalancer] max-shared-lb = "-1": the number is out of range; use a number from 0 to 4294967295
       none.conf: the file cannot be read: entity not found; correct the path, or make the file readable for this program
     "#);
 }
@@ -177,7 +177,7 @@ fn an_empty_file_is_valid_and_the_log_in_is_missing() {
     insta::assert_snapshot!(Memory::with_cloud_conf("").load().unwrap_err(), @"
     the cloud configuration has 2 errors:
       cloud.conf: [Global] auth-url: the address of Keystone is missing; add `auth-url = https://host:5000/v3`
-      cloud.conf: [Global] password: no log-in is configured; set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`
+      cloud.conf: [Global] password: no login is configured; set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`
     ");
 }
 
@@ -186,7 +186,7 @@ fn an_empty_file_is_valid_and_the_log_in_is_missing() {
 fn what_cannot_work_is_refused() {
     let cases = [
         "[LoadBalancer]\nlb-version=v1\n",
-        "[LoadBalancer]\nmax-shared-lb=0\n",
+        "[LoadBalancer]\nmax-shared-lb=-1\n",
         "[LoadBalancer]\ningress-hostname-suffix=Bad_Name\n",
         "[LoadBalancer]\nip-mode=both\n",
         "[LoadBalancer]\nlb-method=\n",

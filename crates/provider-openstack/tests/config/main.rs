@@ -1,4 +1,4 @@
-//! The configuration, from files to typed sections and a log-in.
+//! The configuration, from files to typed sections and a login.
 
 // Helpers of tests say what they expect by panicking, as the tests do.
 #![allow(clippy::unwrap_used)]

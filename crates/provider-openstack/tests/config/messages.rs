@@ -1,5 +1,7 @@
 //! How the whole of many errors looks.
 
+use rstest::rstest;
+
 use crate::environment::Memory;
 
 #[test]
@@ -49,4 +51,42 @@ fn an_address_with_a_password_is_not_shown() {
     let environment = Memory::with_cloud_conf("[Global]\nauth-url=ftp://user:hunter2@host/\ntoken=t\n");
     let message = environment.load().unwrap_err().to_string();
     assert!(message.contains("auth-url") && !message.contains("hunter2"), "{message}");
+}
+
+/// The words of clouds.yaml and of OpenStack's variables lead to the keys of cloud.conf.
+#[rstest]
+#[case::project("project-name = a", "called `tenant-name`")]
+#[case::with_an_underscore("project_id = a", "did you mean `tenant-id`?")]
+#[case::insecure("insecure = true", "called `tls-insecure`")]
+#[case::the_annotation_of_the_monitor(
+    "[LoadBalancer]\nenable-health-monitor = true",
+    "called `create-monitor`"
+)]
+#[case::single_quotes("password = 'lab'", "single quotes belong to the value")]
+fn words_of_other_tools_are_recognised(#[case] line: &str, #[case] expected: &str) {
+    let conf = format!(
+        "[Global]\nauth-url=https://k.example.org/v3\nusername=u\nuser-domain-name=d\npassword=p\n{line}\n"
+    );
+    let (errors, warnings) = match Memory::with_cloud_conf(conf).load() {
+        Ok(loaded) => (Vec::new(), loaded.warnings),
+        Err(errors) => (errors.errors, errors.warnings),
+    };
+    let all: Vec<String> = errors.iter().chain(&warnings).map(ToString::to_string).collect();
+    assert!(all.iter().any(|text| text.contains(expected)), "{all:#?}");
+    assert!(!all.iter().any(|text| text.contains("'lab'")), "{all:#?}");
+}
+
+#[test]
+fn a_clouds_yaml_in_place_of_cloud_conf_is_one_error() {
+    let yaml = "# mine\nclouds:\n  lab:\n    auth:\n      auth_url: https://k.example.org\n";
+    let errors = Memory::with_cloud_conf(yaml).load().unwrap_err();
+    let all: Vec<String> = errors.errors.iter().map(ToString::to_string).collect();
+    assert!(all.len() == 1 && all[0].contains("use-clouds = true"), "{all:?}");
+}
+
+/// Sharing was switched off so with OCCM.
+#[test]
+fn no_load_balancer_is_shared_with_a_limit_of_none() {
+    let conf = "[Global]\nauth-url=https://k.example.org/v3\ntoken=t\n[LoadBalancer]\nmax-shared-lb = 0\n";
+    assert_eq!(Memory::with_cloud_conf(conf).load().unwrap().config.load_balancer.max_shared_lb, 0);
 }

@@ -11,7 +11,7 @@ fn several_errors_are_one_failure_that_only_the_user_can_mend() {
     let case = Case::new().annotate("connection-limit", "-2").annotate("ip-mode", "both");
     let failure = case.read().0.unwrap_err().failure().unwrap();
     assert_eq!(failure.class, FailureClass::UserInput);
-    insta::assert_snapshot!(failure, @r#"2 settings are wrong: (1) annotation loadbalancer.openstack.org/connection-limit: "-2" is out of range; write a number from -1 to 2147483647, without a unit. (2) annotation loadbalancer.openstack.org/ip-mode: "both" is not known; write one of "auto", "proxy", "vip""#);
+    insta::assert_snapshot!(failure, @r#"2 settings are wrong: (1) annotation loadbalancer.openstack.org/connection-limit: "-2" is out of range; write a number from -1 to 2147483647, without a unit. (2) annotation loadbalancer.openstack.org/ip-mode: "both" is not a valid value; use "auto", "proxy", "vip""#);
 }
 
 #[test]
@@ -41,6 +41,23 @@ fn a_value_is_shown_without_its_control_characters() {
     "service.beta.kubernetes.io/openstack-internal-loadbalancer",
     Some("did you mean service.beta.kubernetes.io/openstack-internal-load-balancer?")
 )]
+#[case::internal(
+    "loadbalancer.openstack.org/internal",
+    Some(
+        "for an internal load balancer set service.beta.kubernetes.io/openstack-internal-load-balancer: \"true\""
+    )
+)]
+#[case::floating_ip("loadbalancer.openstack.org/floating-ip", Some("set spec.loadBalancerIP to the address"))]
+#[case::the_field(
+    "loadbalancer.openstack.org/loadBalancerIP",
+    Some("set spec.loadBalancerIP to the address")
+)]
+#[case::provider(
+    "loadbalancer.openstack.org/load-balancer-provider",
+    Some(
+        "the operator chooses the provider for the whole cluster: lb-provider in [LoadBalancer] of cloud.conf"
+    )
+)]
 #[case::foreign("service.beta.kubernetes.io/aws-load-balancer-type", None)]
 #[case::output("loadbalancer.openstack.org/load-balancer-address", None)]
 fn an_unknown_annotation_is_a_warning_with_the_key_that_may_be_meant(
@@ -62,4 +79,46 @@ fn an_unknown_annotation_is_a_warning_with_the_key_that_may_be_meant(
 fn an_unknown_annotation_is_told_beside_errors_too() {
     let case = Case::new().annotate("ip-modes", "x").annotate("ip-mode", "x");
     assert_eq!((case.errors().len(), case.notices().len()), (1, 1));
+}
+
+/// Not asked of any controller, and yet meant: a database would be on the internet by the spelling of one word.
+#[test]
+fn a_wish_to_be_internal_in_unknown_words_makes_no_public_load_balancer() {
+    let errors = Case::new().annotate("internal", "true").errors();
+    assert!(errors.len() == 1 && errors[0].contains("would be public"), "{errors:?}");
+    assert!(Case::new().annotate("internal", "false").read().0.is_ok());
+}
+
+/// What is not used refuses nothing; what is used stays an error.
+#[rstest]
+#[case::monitor("health-monitor-delay", "5s", "enable-health-monitor", "write \"5\"")]
+#[case::retries("health-monitor-max-retries", "many", "enable-health-monitor", "is not a whole number")]
+#[case::path("health-monitor-path", "healthz", "enable-health-monitor", "is not a path")]
+fn a_wrong_value_of_something_that_is_not_used_is_a_warning(
+    #[case] key: &str,
+    #[case] value: &str,
+    #[case] switch: &str,
+    #[case] said: &str,
+) {
+    let case = Case::new().annotate(key, value);
+    assert!(case.read().0.is_ok());
+    let warnings: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
+    assert!(
+        warnings.iter().any(|text| text.contains(said) && text.contains("no effect now")),
+        "{warnings:?}"
+    );
+    let errors = case.annotate(switch, "true").errors();
+    assert!(errors.iter().any(|text| text.contains(said)), "{errors:?}");
+}
+
+#[test]
+fn a_wrong_option_of_tls_without_tls_is_a_warning() {
+    let case = Case::new().annotate("tls-versions", "TLSv9");
+    assert!(case.read().0.is_ok());
+    assert!(case.notices().iter().any(|notice| notice.message.contains("does not terminate TLS")));
+}
+
+#[test]
+fn the_words_of_persistent_volumes_are_read() {
+    assert!(Case::new().annotate("reclaim-policy", "Retain").read().0.is_ok());
 }

@@ -123,11 +123,26 @@ fn every_annotation_takes_its_right_value() {
     }
 }
 
+/// A Service that uses what an annotation is about.
+fn used(key: &str) -> Case {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    match name {
+        "sni-container-refs" | "tls-versions" | "tls-ciphers" | "alpn-protocols" | "tls-revision" => {
+            Case::new().annotate(
+                "default-tls-container-ref",
+                right("loadbalancer.openstack.org/default-tls-container-ref"),
+            )
+        }
+        _ if name.starts_with("health-monitor-") => Case::new().annotate("enable-health-monitor", "true"),
+        _ => Case::new(),
+    }
+}
+
 #[test]
 fn every_wrong_value_is_an_error_that_names_key_value_and_fix() {
     for annotation in ALL {
         for value in wrong(annotation.key, annotation.form) {
-            let errors = Case::new().annotate(annotation.key, value.clone()).errors();
+            let errors = used(annotation.key).annotate(annotation.key, value.clone()).errors();
             assert_eq!(errors.len(), 1, "{errors:?}");
             let message = &errors[0];
             let shown: String = value.chars().take(80).collect();
@@ -156,6 +171,7 @@ fn all_wrong_values_are_reported_together() {
         .iter()
         .filter_map(|annotation| Some((annotation.key, wrong(annotation.key, annotation.form).pop()?)))
         .fold(Case::new(), |case, (key, value)| case.annotate(key, value));
+    let case = case.annotate("enable-health-monitor", "true");
     // One is hidden: the id of the floating subnet hides pattern and tags.
     let readable =
         ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_) | Form::Bool)).count();
@@ -184,8 +200,8 @@ fn words_that_occm_takes_for_off_do_not_turn_proxy_protocol_on(#[case] value: &s
     assert_eq!(
         errors,
         [format!(
-            "annotation loadbalancer.openstack.org/proxy-protocol: {value:?} is not known; \
-             write one of \"true\", \"v1\", \"v2\", \"false\""
+            "annotation loadbalancer.openstack.org/proxy-protocol: {value:?} is not a valid value; \
+             use \"true\", \"v1\", \"v2\", \"false\""
         )]
     );
 }

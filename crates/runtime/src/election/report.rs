@@ -31,7 +31,7 @@ impl ElectionMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let leading =
             metric(registry, "leader_election_master_status", "Whether this process holds the Lease");
-        let help = "Attempts to take or renew the Lease that began by reading it; all of them do";
+        let help = "Slow-path attempts to take or renew the Lease (here: all of them)";
         Self { leading, slow_path: metric(registry, "leader_election_slowpath", help) }
     }
 }

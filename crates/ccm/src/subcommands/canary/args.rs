@@ -17,7 +17,6 @@ pub struct CanaryArgs {
     #[command(subcommand)]
     pub(super) role: Option<Role>,
     /// Measure once, from here: create a canary in a namespace of its own, print what it finds on each node, and remove it.
-    /// Exit code 0: all nodes are fit; 1: some are not; 2: some could not be measured.
     #[arg(long, required = true)]
     pub(super) once: bool,
     /// Flags of `--once`.

@@ -26,7 +26,7 @@ use super::FINDING;
 use super::args::{CanaryOutput, OnceArgs};
 use super::rows::{Report, Row};
 use crate::signals;
-use crate::subcommands::output::print;
+use crate::subcommands::output::{Progress, print};
 
 /// Calls to the API server at once.
 const AT_ONCE: usize = 10;
@@ -36,18 +36,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 const CLEAN_UP: Duration = Duration::from_secs(60);
 /// Pods that are service proxies, by the labels that their manifests have.
 const SERVICE_PROXIES: &str = "k8s-app in (kube-proxy,cilium,calico-node,kube-router)";
-/// Exit code of what could not be told.
-const NOT_KNOWN: u8 = 2;
 
 /// Looks, prints, and says by the exit code what the nodes come to.
 pub(super) async fn look(arguments: &OnceArgs) -> anyhow::Result<ExitCode> {
-    let report = match report(arguments).await {
-        Ok(report) => report,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "openstack-ccm: {}", crate::error_text::said_once(&error));
-            return Ok(ExitCode::from(NOT_KNOWN));
-        }
-    };
+    let report = report(arguments).await?;
     let text = match arguments.output {
         CanaryOutput::Table => report.table(),
         CanaryOutput::Json => serde_json::to_string_pretty(&report)? + "\n",
@@ -159,7 +151,9 @@ impl Once {
         let policies = Api::<NetworkPolicy>::namespaced(self.client.clone(), &self.canary.namespace);
         let Ok(policy) = typed(self.canary.network_policy()) else { return };
         if let Err(error) = policies.create(&PostParams::default(), &policy).await {
-            let _ = writeln!(std::io::stderr(), "the NetworkPolicy of the canary cannot be created: {error}");
+            let error =
+                anyhow::Error::new(error).context("the NetworkPolicy of the canary cannot be created");
+            let _ = writeln!(std::io::stderr(), "{}", crate::error_text::said_once(&error));
         }
     }
 
@@ -188,11 +182,19 @@ impl Once {
     ) -> anyhow::Result<BTreeMap<String, (Verdict, String)>> {
         let api = Api::<ObservedPod>::namespaced(self.client.clone(), &self.canary.namespace);
         let mut before = BTreeMap::new();
+        let mut progress = Progress::new();
         loop {
             let pods = api.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
             let carried: BTreeMap<String, Option<Carried>> =
                 pods.iter().map(|pod| (pod.node().to_owned(), Carried::of_pod(pod))).collect();
-            let all = nodes.iter().all(|node| carried.get(node).is_some_and(Option::is_some));
+            let is_told = |node: &&String| carried.get(*node).is_some_and(Option::is_some);
+            let told = nodes.iter().filter(is_told).count();
+            let all = told == nodes.len();
+            progress.tell(format_args!(
+                "{told} of {} nodes measured, at most {} s more",
+                nodes.len(),
+                deadline.saturating_duration_since(Instant::now()).as_secs()
+            ));
             // The readiness of two containers does not change at the same moment: what counts is what stays.
             if (all && carried == before) || Instant::now() >= deadline {
                 return Ok(self.told(&pods).await);

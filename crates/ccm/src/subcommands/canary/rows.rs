@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use openstack_ccm_canary::look::Verdict;
 use serde::Serialize;
 
+use crate::help::FOUND;
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,12 +47,12 @@ impl Report {
         Self { verdict, nodes }
     }
 
-    /// 0 all fit, 1 some unfit, 2 not known of some.
+    /// See [`crate::help`].
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.verdict {
             Verdict::Fit => 0,
-            Verdict::Unfit => 1,
-            Verdict::Unknown => 2,
+            Verdict::Unfit => FOUND,
+            Verdict::Unknown => 1,
         })
     }
 
@@ -105,9 +107,9 @@ mod tests {
 
     #[rstest]
     #[case::all_fit(&[Verdict::Fit, Verdict::Fit], 0)]
-    #[case::some_unfit(&[Verdict::Fit, Verdict::Unknown, Verdict::Unfit], 1)]
-    #[case::not_known_of_some(&[Verdict::Fit, Verdict::Unknown], 2)]
-    #[case::no_nodes(&[], 2)]
+    #[case::some_unfit(&[Verdict::Fit, Verdict::Unknown, Verdict::Unfit], 2)]
+    #[case::not_known_of_some(&[Verdict::Fit, Verdict::Unknown], 1)]
+    #[case::no_nodes(&[], 1)]
     fn the_exit_code_says_what_the_nodes_come_to(#[case] verdicts: &[Verdict], #[case] code: u8) {
         let report = Report::new(verdicts.iter().map(|verdict| row("a", *verdict)).collect());
         assert_eq!(report.exit_code(), ExitCode::from(code));

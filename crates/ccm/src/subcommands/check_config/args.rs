@@ -1,10 +1,24 @@
 //! Flags of `check-config`.
 
+use clap::ValueEnum;
+
 use crate::args::{ConfigArgs, PersonArgs};
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckOutput {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
 
 /// Flags of the subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckConfigArgs {
+    /// Output format.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = CheckOutput::Text)]
+    pub output: CheckOutput,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,

@@ -13,99 +13,201 @@ mod services;
 mod values;
 
 use std::fmt::Display;
+use std::process::ExitCode;
 
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::controllers::ControllerSelection;
-use crate::subcommands::output::print_line;
-use args::CheckConfigArgs;
+use crate::error_text::said_once;
+use crate::subcommands::output::{plural, print_line};
+use args::{CheckConfigArgs, CheckOutput};
 
 /// Checks what the flags ask for and writes what it found to standard output.
 ///
 /// # Errors
 /// Something is wrong, or could not be looked at.
-pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<()> {
+pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
+    let as_json = arguments.output == CheckOutput::Json;
+    let mut sections = vec![Section::new("cloud.conf", as_json)];
+    let result = check(arguments, &mut sections).await;
+    if as_json {
+        print_line(json_text(&sections, result.as_ref().err())?)?;
+    }
+    match result {
+        Err(error) if !as_json => Err(error),
+        Err(_) => Ok(ExitCode::FAILURE),
+        Ok(()) if sections.iter().any(|section| section.count(CheckSeverity::Error) > 0) => {
+            Ok(ExitCode::FAILURE)
+        }
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn check(arguments: &CheckConfigArgs, sections: &mut Vec<Section>) -> anyhow::Result<()> {
+    let as_json = arguments.output == CheckOutput::Json;
     let loaded = config::load(&arguments.config.cloud_config, &ProcessEnvironment);
-    let mut findings = Findings::default();
+    let configuration = &mut sections[0];
     let warnings = match &loaded {
         Ok(loaded) => &loaded.warnings,
         Err(errors) => &errors.warnings,
     };
     for warning in warnings {
-        findings.warning("", warning)?;
+        configuration.warning("", warning)?;
     }
-    let provider = OpenStackProvider::from(loaded?);
-    values::check(provider.config(), &mut findings)?;
-    findings.conclude("the cloud configuration")?;
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(errors) => {
+            for error in &errors.errors {
+                configuration.error("", error)?;
+            }
+            values::check(&errors.config, configuration)?;
+            return configuration.conclude();
+        }
+    };
+    let provider = OpenStackProvider::from(loaded);
+    values::check(provider.config(), configuration)?;
+    configuration.conclude()?;
     if arguments.online {
-        let mut online = Findings::default();
-        let selection = ControllerSelection::parse(&arguments.controllers);
-        let selection = selection.map_err(|unknown| {
-            let all: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!(all.join("; "))
-        })?;
-        online::check(&provider, &selection, &mut online).await?;
-        online.conclude("what the cloud has")?;
-        findings.add(&online);
+        let mut online = Section::new("OpenStack", as_json);
+        let result = match selection(&arguments.controllers) {
+            Ok(selection) => online::check(&provider, &selection, &mut online).await,
+            Err(error) => Err(error),
+        };
+        if result.is_ok() {
+            online.conclude()?;
+        }
+        sections.push(online);
+        result?;
     }
     if arguments.services {
-        let mut services = Findings::default();
+        let mut services = Section::new("Services", as_json);
         let client = arguments.person.client().await?;
         let class = arguments.load_balancer_class.as_deref();
         let count = services::check(client, class, provider.config(), &mut services).await?;
-        services.conclude(&format!("{count} Service(s) of type LoadBalancer"))?;
-        findings.add(&services);
+        services.name = format!("{} of type LoadBalancer", plural(count, "Service"));
+        services.conclude()?;
+        sections.push(services);
     }
-    findings.result()
+    Ok(())
 }
 
-/// What a check found, written line by line as it is found, and counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Findings {
-    errors: usize,
-    warnings: usize,
+fn selection(controllers: &[String]) -> anyhow::Result<ControllerSelection> {
+    ControllerSelection::parse(controllers).map_err(|unknown| {
+        let all: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!(all.join("; "))
+    })
 }
 
-impl Findings {
+/// How serious something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum CheckSeverity {
+    /// Checked, and right.
+    Ok,
+    /// It works, and is most likely not what was meant.
+    Warning,
+    /// It does not work.
+    Error,
+}
+
+/// What was found about one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct CheckFinding {
+    severity: CheckSeverity,
+    /// The Service that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<String>,
+    message: String,
+}
+
+/// What a check found, written line by line as it is found unless it is to be JSON.
+#[derive(Clone, Debug)]
+struct Section {
+    name: String,
+    as_json: bool,
+    findings: Vec<CheckFinding>,
+}
+
+impl Section {
+    fn new(name: &str, as_json: bool) -> Self {
+        Self { name: name.to_owned(), as_json, findings: Vec::new() }
+    }
+
+    /// Something that was checked and is right.
+    fn ok(&mut self, text: impl Display) -> anyhow::Result<()> {
+        self.say("", CheckSeverity::Ok, text)
+    }
+
     /// Something that does not work; `subject` says whose it is, and is empty for the configuration itself.
     fn error(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
-        self.errors += 1;
-        say(subject, "error", text)
+        self.say(subject, CheckSeverity::Error, text)
     }
 
     /// Something that works and is most likely not what was meant.
     fn warning(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
-        self.warnings += 1;
-        say(subject, "warning", text)
+        self.say(subject, CheckSeverity::Warning, text)
     }
 
-    /// Counts what another check found.
-    fn add(&mut self, other: &Self) {
-        self.errors += other.errors;
-        self.warnings += other.warnings;
-    }
-
-    /// Says in one line how a check went.
-    fn conclude(&self, what: &str) -> anyhow::Result<()> {
-        let Self { errors, warnings } = self;
-        let verdict = if *errors == 0 { "valid" } else { "not valid" };
-        print_line(format_args!("{what}: {verdict}, {errors} error(s), {warnings} warning(s)"))
-    }
-
-    /// The result of the whole.
-    fn result(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(self.errors == 0, "{} error(s) found, listed above", self.errors);
+    fn say(&mut self, subject: &str, severity: CheckSeverity, text: impl Display) -> anyhow::Result<()> {
+        // What a Service says may hold line breaks; a finding is one line.
+        let message = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let kind = match severity {
+            CheckSeverity::Ok => "ok",
+            CheckSeverity::Warning => "warning",
+            CheckSeverity::Error => "error",
+        };
+        match (self.as_json, subject) {
+            (true, _) => {}
+            (false, "") => print_line(format_args!("{kind}: {message}"))?,
+            (false, _) => print_line(format_args!("{subject}: {kind}: {message}"))?,
+        }
+        let service = (!subject.is_empty()).then(|| subject.to_owned());
+        self.findings.push(CheckFinding { severity, service, message });
         Ok(())
+    }
+
+    fn count(&self, severity: CheckSeverity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+
+    fn conclude(&self) -> anyhow::Result<()> {
+        if self.as_json { Ok(()) } else { print_line(self.summary()) }
+    }
+
+    /// `cloud.conf is valid`, `OpenStack: 1 error, 2 warnings`
+    fn summary(&self) -> String {
+        let (errors, warnings) = (self.count(CheckSeverity::Error), self.count(CheckSeverity::Warning));
+        let checked = self.count(CheckSeverity::Ok);
+        let mut counts = Vec::new();
+        counts.extend((errors > 0).then(|| plural(errors, "error")));
+        counts.extend((warnings > 0).then(|| plural(warnings, "warning")));
+        counts.extend((checked > 0).then(|| format!("{} passed", plural(checked, "check"))));
+        match (errors, warnings, checked) {
+            (0, 0, 0) if self.name == "cloud.conf" => "cloud.conf is valid".to_owned(),
+            (0, _, 0) if self.name == "cloud.conf" => {
+                format!("cloud.conf is valid, with {}", counts.join(", "))
+            }
+            (0, 0, 0) => format!("{}: no errors", self.name),
+            _ => format!("{}: {}", self.name, counts.join(", ")),
+        }
     }
 }
 
-fn say(subject: &str, kind: &str, text: impl Display) -> anyhow::Result<()> {
-    // What a Service says may hold line breaks; a finding is one line.
-    let text = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    if subject.is_empty() {
-        print_line(format_args!("{kind}: {text}"))
-    } else {
-        print_line(format_args!("{subject}: {kind}: {text}"))
-    }
+/// The same for programs; `failure` is what ended the check before its end.
+fn json_text(sections: &[Section], failure: Option<&anyhow::Error>) -> anyhow::Result<String> {
+    let total = |severity| sections.iter().map(|section| section.count(severity)).sum::<usize>();
+    let all: Vec<_> =
+        sections.iter().map(|section| json!({"name": section.name, "findings": section.findings})).collect();
+    let object = json!({
+        "version": 1,
+        "valid": failure.is_none() && total(CheckSeverity::Error) == 0,
+        "errors": total(CheckSeverity::Error),
+        "warnings": total(CheckSeverity::Warning),
+        "sections": all,
+        "failure": failure.map(said_once),
+    });
+    Ok(serde_json::to_string_pretty(&object)?)
 }

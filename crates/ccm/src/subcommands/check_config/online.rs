@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
-use super::Findings;
+use super::Section;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::wiring::lacks::{Lacks, part_of};
 
@@ -48,12 +48,14 @@ type NamedResource = (String, ResourceKind, String);
 pub(super) async fn check(
     provider: &OpenStackProvider,
     selection: &ControllerSelection,
-    findings: &mut Findings,
+    findings: &mut Section,
 ) -> anyhow::Result<()> {
     let openstack = provider.log_in_through(|transport, _| transport).await?;
+    findings.ok("login to Keystone")?;
     let runs = |controller| selection.runs(controller) && provider.left_out(part_of(controller)).is_none();
-    if let Err(lacks) = Lacks::check(&provider.cloud(openstack.clone()), runs) {
-        findings.error("", lacks)?;
+    match Lacks::check(&provider.cloud(openstack.clone()), runs) {
+        Err(lacks) => findings.error("", lacks)?,
+        Ok(()) => findings.ok("the catalog has the services that the controllers need")?,
     }
     for (place, kind, name) in named(provider.config(), runs) {
         if !has_service(&openstack, kind) {
@@ -61,7 +63,10 @@ pub(super) async fn check(
         }
         let what = kind.name();
         let problem = match look_up(&openstack, kind, &name).await {
-            Ok(Found::Yes) => continue,
+            Ok(Found::Yes) => {
+                findings.ok(format_args!("{place}: {what} {name}"))?;
+                continue;
+            }
             Ok(Found::NotExternal) => {
                 format!("the network {name:?} is not external, so it has no floating IPs")
             }
@@ -179,7 +184,7 @@ async fn rights(
     openstack: &OpenStack,
     config: &Config,
     runs: impl Fn(ControllerName) -> bool,
-    findings: &mut Findings,
+    findings: &mut Section,
 ) -> anyhow::Result<()> {
     let balances = runs(ControllerName::ServiceLb);
     let reads_servers = runs(ControllerName::CloudNode) || runs(ControllerName::CloudNodeLifecycle);
@@ -206,10 +211,12 @@ async fn rights(
         results.push(("list servers", nova.list_servers_named(NOTHING).await.err()));
     }
     for (what, error) in results {
-        if let Some(error) = error {
-            let problem = if error.kind() == ErrorKind::Policy { "may not" } else { "could not" };
-            findings.error("", explained(&format!("the user {problem} {what}"), &error))?;
-        }
+        let Some(error) = error else {
+            findings.ok(format_args!("the user may {what}"))?;
+            continue;
+        };
+        let problem = if error.kind() == ErrorKind::Policy { "may not" } else { "could not" };
+        findings.error("", explained(&format!("the user {problem} {what}"), &error))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
 use openstack_ccm_runtime::watch::list_all;
 
-use super::Findings;
+use super::Section;
 
 /// Reports every fault and warning of the Services of type LoadBalancer that have `class`, or none where there is none;
 /// answers how many there are.
@@ -17,7 +17,7 @@ pub(super) async fn check(
     client: Client,
     class: Option<&str>,
     config: &Config,
-    findings: &mut Findings,
+    findings: &mut Section,
 ) -> anyhow::Result<usize> {
     let services = list_all::<k8s::Service>(Api::all(client)).await;
     let mut services = services.context("the Services of the cluster cannot be listed")?;
@@ -34,7 +34,7 @@ fn is_ours(service: &k8s::Service, class: Option<&str>) -> bool {
         && spec.and_then(|spec| spec.load_balancer_class.as_deref()) == class
 }
 
-fn one(service: &k8s::Service, config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
+fn one(service: &k8s::Service, config: &Config, findings: &mut Section) -> anyhow::Result<()> {
     let metadata = &service.metadata;
     let part = |part: &Option<String>| part.clone().unwrap_or_default();
     let subject = format!("{}/{}", part(&metadata.namespace), part(&metadata.name));

@@ -8,10 +8,10 @@ use openstack_ccm_provider_openstack::load_balancer::annotations;
 use openstack_ccm_provider_openstack::load_balancer::settings::Settings;
 use uuid::Uuid;
 
-use super::Findings;
+use super::Section;
 
 /// Reports each value once.
-pub(super) fn check(config: &Config, findings: &mut Findings) -> anyhow::Result<()> {
+pub(super) fn check(config: &Config, findings: &mut Section) -> anyhow::Result<()> {
     for fault in faults(config) {
         findings.error("", fault)?;
     }

@@ -3,7 +3,7 @@
 /// Flags of the demonstration.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Leave a world running at the end, and print how to reach it with kubectl and the OpenStack client.
+    /// Keep the simulated cluster running, and print how to reach it with kubectl and the OpenStack client.
     #[arg(long)]
     pub(super) keep: bool,
     /// Show every connection that was measured, as tables.

@@ -7,7 +7,6 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use anyhow::Context as _;
 use openstack_ccm_advertise::node::Version;
 use openstack_ccm_doctor::code::Code;
 use openstack_ccm_kube_sim::ApiVersion;
@@ -38,8 +37,9 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
         crate::logging::start(&arguments, None);
     }
     let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
-    // One listener from the beginning to the end: of two, either might hear of Ctrl-C first.
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    // From the beginning to the end: the controllers inside hear of the same signals, and must not be the only ones.
+    let stop = crate::signals::stop_on_signals()?;
+    let mut interrupted = std::pin::pin!(stop.cancelled());
     let told = tokio::select! {
         biased;
         told = story(&arguments, &files) => told,
@@ -47,11 +47,9 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     };
     let result = match told {
         Ok(Some(kept)) => {
-            let ended = interrupted.await.context("Ctrl-C cannot be handled");
+            interrupted.await;
             drop(kept);
-            ended.and_then(|()| {
-                print_line("\nThe cluster that was kept has ended, and its files are removed.")
-            })
+            print_line("\nThe simulated cluster has ended, and its files are removed.")
         }
         Ok(None) => Ok(()),
         Err(error) => Err(error),
@@ -271,12 +269,20 @@ async fn keep(files: &Path) -> anyhow::Result<World> {
     world.wait_for_entry("ipMode is Proxy", is_proxy).await?;
     let folder = world.files().display();
     print_line(format_args!(
-        "\nA cluster with Kubernetes 1.36 is left running. In another terminal:\n\
+        "\nA simulated cluster with Kubernetes 1.36 and OpenStack is running. In another terminal:\n\
          \n  export KUBECONFIG={folder}/kubeconfig\
          \n  kubectl get services,nodes; kubectl get events --sort-by=.lastTimestamp\
          \n  kubectl create service loadbalancer web --tcp=80:8080\
          \n  OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml openstack --os-cloud lab loadbalancer list\n\
-         \nCtrl-C ends it."
+         \nThe other subcommands work on it; the cluster is called demo:\n\
+         \n  export CLOUD_CONFIG={folder}/cloud.conf CLUSTER_NAME=demo\
+         \n  openstack-ccm status\
+         \n  openstack-ccm check-config --online --services\
+         \n  openstack-ccm plan default/ingress --as-if loadbalancer.openstack.org/proxy-protocol-\
+         \n  openstack-ccm adopt\
+         \n  openstack-ccm orphans\
+         \n  openstack-ccm hand-back\n\
+         \nNothing runs in pods here, so `canary --once` measures nothing. Ctrl-C or SIGTERM ends it."
     ))?;
     Ok(world)
 }

@@ -224,7 +224,7 @@ impl World {
         };
         tokio::time::timeout(LIMIT, waiting)
             .await
-            .with_context(|| format!("it did not happen in {} s that {what}", LIMIT.as_secs()))
+            .with_context(|| format!("timed out after {} s waiting for: {what}", LIMIT.as_secs()))
     }
 
     /// Replaces the API server by one of another version over the same objects; as in life it is away for a moment.
@@ -329,6 +329,7 @@ fn node_object(server: &openstack_ccm_openstack_sim::Node, kubelet: &str) -> Val
         "status": {
             "addresses": [{"type": "InternalIP", "address": server.addresses[0]}],
             "nodeInfo": {"kubeletVersion": kubelet, "operatingSystem": "linux"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         },
     })
 }

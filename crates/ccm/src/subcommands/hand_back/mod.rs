@@ -18,6 +18,7 @@ use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
 
 use crate::args::LeaseArgs;
+use crate::help::{FOUND, NEEDS_A_PERSON};
 use crate::subcommands::output::print;
 use crate::subcommands::status::is_at_work;
 use args::{HandBackArgs, HandBackOutput};
@@ -46,7 +47,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
         HandBackOutput::Text => text(&returns, breaks),
         HandBackOutput::Json => {
             let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
-            format!("{}\n", serde_json::to_string_pretty(&json!({"services": changes}))?)
+            format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "services": changes}))?)
         }
     };
     print(text)?;
@@ -57,16 +58,20 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     }
     Ok(match (breaks, returns.len()) {
         (0, 0) => ExitCode::SUCCESS,
-        (0, _) => ExitCode::from(2),
-        _ => ExitCode::from(3),
+        (0, _) => ExitCode::from(FOUND),
+        _ => ExitCode::from(NEEDS_A_PERSON),
     })
 }
 
 fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
     let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
     text.push_str(&format!(
-        "{} Service(s) change with the rollback, {breaks} of them will fail.\n",
-        returns.len()
+        "{} with the rollback, {breaks} of them will fail.\n",
+        if returns.len() == 1 {
+            "1 Service changes".to_owned()
+        } else {
+            format!("{} Services change", returns.len())
+        }
     ));
     text
 }

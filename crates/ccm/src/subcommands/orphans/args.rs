@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
+
 use crate::args::{ConfigArgs, PersonArgs, duration};
 
 /// How orphans are written.
@@ -23,7 +25,7 @@ pub struct OrphansArgs {
     /// Also list objects with the names that OCCM gives them for this cluster; such names are not unique.
     #[arg(long)]
     pub occm_names: bool,
-    /// Leave out objects younger than this.
+    /// List only objects at least this old.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
     pub older_than: Duration,
     /// Output format.
@@ -40,7 +42,7 @@ pub struct OrphansArgs {
     #[arg(long, value_name = "UID")]
     pub cluster_uid: Option<String>,
     /// Name of the cluster, for --occm-names.
-    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = "kubernetes")]
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = DEFAULT_CLUSTER_NAME)]
     pub cluster_name: String,
     /// The provider's configuration.
     #[command(flatten)]

@@ -24,8 +24,9 @@ use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
+use crate::help::FOUND;
 use crate::kubernetes::cluster_uid;
-use crate::subcommands::output::{print, print_line};
+use crate::subcommands::output::{plural, print, print_line};
 use args::{OrphansArgs, OrphansOutput};
 use inventory::{Inventory, Owners};
 use judge::{Orphan, Question, orphans};
@@ -42,21 +43,31 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
         if deletes { transport } else { Arc::new(ReadOnly::new(transport)) }
     };
     let openstack = provider.log_in_through(between).await?;
-    let (found, has_tags) = find(&openstack, arguments).await?;
+    let Survey { orphans: found, has_tags, absent } = find(&openstack, arguments).await?;
     if deletes {
         return delete_all(&openstack, &found, &arguments.delete).await;
     }
     let text = match arguments.output {
-        OrphansOutput::Text => text(&found, has_tags),
-        OrphansOutput::Json => format!("{}\n", serde_json::to_string_pretty(&json!({"orphans": found}))?),
+        OrphansOutput::Text => text(&found, has_tags, absent.as_deref(), &again(arguments)),
+        OrphansOutput::Json => {
+            format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "orphans": found}))?)
+        }
         OrphansOutput::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
     };
     print(text)?;
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+}
+
+/// What was found in the cloud.
+struct Survey {
+    orphans: Vec<Orphan>,
+    has_tags: bool,
+    /// What no object of the project carries, although it was asked for.
+    absent: Option<String>,
 }
 
 /// The cloud first: what is made afterwards is not listed, and the Service of what is listed is among the Services.
-async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<(Vec<Orphan>, bool)> {
+async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<Survey> {
     let inventory = Inventory::read(openstack).await.context("the cloud cannot be asked")?;
     let (owners, uid) = match &arguments.cluster_uid {
         None => {
@@ -74,7 +85,62 @@ async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<
         older_than: arguments.older_than,
         now: Timestamp::now(),
     };
-    Ok((orphans(&inventory, &owners, &question), inventory.has_tags))
+    Ok(Survey {
+        orphans: orphans(&inventory, &owners, &question),
+        absent: absent(arguments, &inventory),
+        has_tags: inventory.has_tags,
+    })
+}
+
+/// A uid or a name that was mistyped finds nothing, which is no good news.
+fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
+    let tags = || {
+        let Inventory { load_balancers, floating_ips, security_groups, .. } = inventory;
+        let of_load_balancers = load_balancers.iter().flat_map(|one| &one.tags);
+        let of_addresses = floating_ips.iter().flat_map(|one| &one.tags);
+        of_load_balancers.chain(of_addresses).chain(security_groups.iter().flat_map(|one| &one.tags))
+    };
+    if let Some(uid) = &arguments.cluster_uid
+        && !tags().any(|tag| tag.contains(uid.as_str()))
+    {
+        return Some(format!("No object carries the uid {uid}."));
+    }
+    let begin = format!("kube_service_{}_", arguments.cluster_name);
+    let is_named = inventory.load_balancers.iter().any(|one| one.name.starts_with(&begin))
+        || tags().any(|tag| tag.starts_with(&begin));
+    (arguments.occm_names && !is_named)
+        .then(|| format!("No object is named {begin}*: is --cluster-name={} right?", arguments.cluster_name))
+}
+
+/// The command line that finds the same again.
+fn again(arguments: &OrphansArgs) -> String {
+    let OrphansArgs { occm_names, cluster_uid, cluster_name, config, person, .. } = arguments;
+    let mut words = vec!["openstack-ccm orphans".to_owned()];
+    words.extend(
+        config
+            .cloud_config
+            .iter()
+            .map(|file| format!("--cloud-config={}", quoted(&file.display().to_string()))),
+    );
+    if *occm_names {
+        words.push(format!("--occm-names --cluster-name={}", quoted(cluster_name)));
+    }
+    words.extend(cluster_uid.iter().map(|uid| format!("--cluster-uid={}", quoted(uid))));
+    let kubeconfig =
+        person.kubeconfig.iter().map(|file| format!("--kubeconfig={}", quoted(&file.display().to_string())));
+    words.extend(kubeconfig);
+    words.extend(person.context.iter().map(|name| format!("--context={}", quoted(name))));
+    words.join(" ")
+}
+
+/// As a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@,+=".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// A cluster that answers is not gone.
@@ -102,7 +168,7 @@ fn deletable(found: &[Orphan]) -> impl Iterator<Item = &Orphan> {
     found.iter().filter(|one| one.refused.is_none())
 }
 
-fn text(found: &[Orphan], has_tags: bool) -> String {
+fn text(found: &[Orphan], has_tags: bool, absent: Option<&str>, again: &str) -> String {
     let mut text = String::new();
     if !has_tags {
         text.push_str(
@@ -115,15 +181,49 @@ fn text(found: &[Orphan], has_tags: bool) -> String {
         let (kind, id, name, why) = (one.kind.as_str(), &one.id, &one.name, &one.why);
         text.push_str(&format!("{kind:<15} {id}  {name}{service}{created}\n  why     {why}\n"));
         match &one.refused {
-            None => text.push_str(&format!("  delete  openstack-ccm orphans --delete {id} --yes\n")),
+            None => text.push_str(&format!("  delete  {again} --delete {id} --yes\n")),
             Some(cause) => text.push_str(&format!("  stays   {cause}\n")),
         }
     }
     let (all, free) = (found.len(), deletable(found).count());
-    let addresses = found.iter().filter(|one| one.kind == judge::OrphanKind::FloatingIp).count();
+    let is_held = |one: &&Orphan| one.kind == judge::OrphanKind::FloatingIp && one.refused.is_some();
+    let held = found.iter().filter(is_held).count();
     text.push_str(&match all {
-        0 => "Nothing is orphaned.\n".to_owned(),
-        _ => format!("{all} orphaned, {free} of them can be deleted; {addresses} floating IP(s) are held.\n"),
+        0 => format!("{}\n", absent.unwrap_or("Nothing is orphaned.")),
+        _ => format!(
+            "{}, {free} can be deleted{}.\n",
+            plural(all, "orphan"),
+            match held {
+                0 => String::new(),
+                1 => "; 1 floating IP is still in use".to_owned(),
+                _ => format!("; {held} floating IPs are still in use"),
+            }
+        ),
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: OrphansArgs,
+    }
+
+    fn arguments(words: &[&str]) -> OrphansArgs {
+        let words = ["orphans"].iter().chain(words);
+        <Line as clap::Parser>::try_parse_from(words).unwrap().arguments
+    }
+
+    #[test]
+    fn the_hint_how_to_delete_finds_the_same_objects_again() {
+        let given = ["--cloud-config=my cloud.conf", "--occm-names", "--cluster-name=demo", "--context=it's"];
+        assert_eq!(
+            again(&arguments(&given)),
+            r"openstack-ccm orphans --cloud-config='my cloud.conf' --occm-names --cluster-name=demo --context='it'\''s'"
+        );
+    }
 }

@@ -33,8 +33,7 @@ pub enum OverlayCommand {
     Policy(PolicyArgs),
     /// Run the controller that sets ipMode: Proxy after the fact, on any version that knows the field.
     Run(Box<OverlayRunArgs>),
-    /// Show for each Service what is published, what should be published and why. Exit code 0: pods reach all selected
-    /// Services through their load balancer; 1: not all; 2: the cluster cannot be read.
+    /// Show for each Service what is published, what should be published and why.
     Check(CheckArgs),
     /// Undo what the controller set: ipMode becomes VIP again.
     Cleanup(CleanupArgs),
@@ -74,7 +73,7 @@ pub struct RuleArgs {
     /// resolve to the addresses.
     #[arg(long, value_name = "SUFFIX", value_parser = suffix)]
     pub hostname_suffix: Option<String>,
-    /// LoadBalancerIPMode=true|false, in place of asking the cluster whether it honours ipMode.
+    /// LoadBalancerIPMode=true|false overrides what the cluster says about its support for ipMode.
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<FeatureGates>,
     /// Where the canary is.
@@ -179,9 +178,21 @@ pub struct OverlayRunArgs {
     pub logging: LoggingArgs,
 }
 
+/// How `check` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportOutput {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
 /// Flags of `check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
+    /// Output format.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = ReportOutput::Text)]
+    pub output: ReportOutput,
     /// Which Services; as the controller has it.
     #[command(flatten)]
     pub rules: RuleArgs,

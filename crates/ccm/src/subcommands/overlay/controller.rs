@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get};
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
@@ -107,7 +107,7 @@ async fn serve(
     let router = Router::new()
         .route("/livez", probe(&health, Probe::Liveness))
         .route("/readyz", probe(&health, Probe::Readiness))
-        .route("/metrics", get(async move |headers: HeaderMap| exposition::page(&metrics, &headers)));
+        .route("/metrics", get(async move || exposition::page(&metrics)));
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
         {

@@ -16,7 +16,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
 use openstack_ccm_overlay::check::check;
 use openstack_ccm_overlay::cleanup::cleanup;
 use openstack_ccm_overlay::names::PROGRAM;
@@ -24,15 +23,14 @@ use openstack_ccm_overlay::policy;
 use tokio::time::Instant;
 
 use crate::error_text::said_once;
-use crate::subcommands::output::{print, print_line};
-use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
+use crate::help::{self, FOUND};
+use crate::subcommands::output::{is_closed_pipe, plural, print, print_line};
+use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs, ReportOutput};
 
 /// How the overlay begins its User-Agent.
 const AGENT: &str = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"));
 /// Between two looks for what is left to give back.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
-/// Could not look, as `check` says it.
-const COULD_NOT_LOOK: u8 = 2;
 
 /// Whether the file is called by the name of the overlay.
 pub(crate) fn is_called(arguments: &[OsString]) -> bool {
@@ -45,7 +43,7 @@ pub(crate) fn is_called(arguments: &[OsString]) -> bool {
 /// # Errors
 /// What is wrong with it, or the help or version that it asks for.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<OverlayCommand, clap::Error> {
-    OverlayCommandLine::try_parse_from(arguments).map(|line| line.command)
+    help::parse::<OverlayCommandLine>(arguments).map(|line| line.command)
 }
 
 /// Does what the command line says.
@@ -53,7 +51,7 @@ pub(crate) async fn run(command: OverlayCommand) -> ExitCode {
     let result = match command {
         OverlayCommand::Policy(arguments) => print_policy(&arguments),
         OverlayCommand::Run(arguments) => controller::run(arguments).await.map(|()| ExitCode::SUCCESS),
-        OverlayCommand::Check(arguments) => return looked(report(&arguments).await),
+        OverlayCommand::Check(arguments) => report(&arguments).await,
         OverlayCommand::Cleanup(arguments) => give_back(&arguments).await,
         OverlayCommand::Canary { role } => role.play().await.map(|()| ExitCode::SUCCESS),
     };
@@ -61,13 +59,12 @@ pub(crate) async fn run(command: OverlayCommand) -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    if is_closed_pipe(error) {
+        return code;
+    }
     // Standard error may be closed; the exit code remains.
     let _ = writeln!(std::io::stderr(), "{PROGRAM}: {}", said_once(error));
     code
-}
-
-fn looked(result: anyhow::Result<ExitCode>) -> ExitCode {
-    result.unwrap_or_else(|error| failed(&error, ExitCode::from(COULD_NOT_LOOK)))
 }
 
 fn print_policy(arguments: &PolicyArgs) -> anyhow::Result<ExitCode> {
@@ -81,13 +78,17 @@ async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
     let report = check(&client, &arguments.rules.options()?).await;
     let report =
         report.map_err(|error| anyhow::anyhow!("the cluster cannot be read: {}", error.message()))?;
-    print(&report)?;
-    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    match arguments.output {
+        ReportOutput::Text => print(&report)?,
+        ReportOutput::Json => print_line(serde_json::to_string_pretty(&report.json())?)?,
+    }
+    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
     let client = arguments.person.client_of(AGENT).await?;
     let mut quiet_since = Instant::now();
+    let mut given_back = 0;
     loop {
         let done = cleanup(&client, arguments.hostname_suffix.as_deref()).await;
         let done =
@@ -95,6 +96,7 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
         for service in &done.given_back {
             print_line(format_args!("{service}: ipMode VIP again"))?;
         }
+        given_back += done.given_back.len();
         if !done.given_back.is_empty() {
             quiet_since = Instant::now();
         }
@@ -102,6 +104,11 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
             for (service, cause) in &done.failed {
                 let _ = failed(&anyhow::anyhow!("{service}: {cause}"), ExitCode::FAILURE);
             }
+            print_line(format_args!(
+                "{} given back, {} failed",
+                plural(given_back, "Service"),
+                done.failed.len()
+            ))?;
             return Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         tokio::time::sleep(LOOK_AGAIN.min(arguments.settle)).await;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::line::Changes;
 use super::outlook::{Outlook, State};
 use super::rehearsal::{Item, Subject};
-use crate::args::duration;
+use crate::subcommands::output::plural;
 
 /// The sums of an adoption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +22,8 @@ pub struct Adoption {
     pub statuses_new: usize,
     /// Services that have a value which is wrong or means something else here; the cause is among the lines of each.
     pub values: usize,
+    /// Services that are refused: what is said of the others is not true of them.
+    pub refused: usize,
     /// Services whose load balancer and floating IP get the tags that tell whose they are.
     pub identity_tags: usize,
     /// How many of them get them in a minute; 0 where none does.
@@ -55,7 +57,8 @@ impl Adoption {
             statuses_stay: count(&|one| is_published(one) && !changes(one)),
             statuses_change: count(&|one| is_published(one) && changes(one)),
             statuses_new: count(&|one| !is_published(one) && changes(one)),
-            values: count(&|one| matches!(one.state, State::Refused(_)) || !one.warnings.is_empty()),
+            values: count(&|one| matches!(one.state, State::Keeps(_)) || one.odd_values > 0),
+            refused: count(&|one| matches!(one.state, State::Refused(_))),
             identity_tags: services().filter(|(item, _)| item.awaits_identity_tags).count(),
             identity_tags_per_minute: section.identity_tags_per_minute,
             nodes: nodes.iter().any(has).then(|| about(&nodes, &["node"])),
@@ -74,27 +77,40 @@ impl Adoption {
     }
 }
 
+/// `1 minute`, `16 minutes`
+fn minutes(time: Duration) -> String {
+    let minutes = usize::try_from(time.as_secs().div_ceil(60)).unwrap_or(usize::MAX);
+    plural(minutes, "minute")
+}
+
 impl fmt::Display for Adoption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses_stay, statuses_change, statuses_new, values, identity_tags, .. } = self;
+        let Self { statuses_stay, statuses_change, statuses_new, values, refused, identity_tags, .. } = self;
         write!(f, "Statuses: {statuses_stay} stay, {statuses_change} change, {statuses_new} are new.")?;
+        if *refused > 0 {
+            write!(f, "\nRefused: {}; see the lines with !.", plural(*refused, "Service"))?;
+        }
         match values {
-            0 => f.write_str("\nValues: none is wrong or has a different meaning here.")?,
+            0 => f.write_str("\nValues: none is invalid or means something else here.")?,
+            1 => f.write_str("\nValues: 1 Service has values that are invalid or mean something else here; see the lines with !.")?,
             _ => write!(
                 f,
-                "\nValues: {values} Service(s) have some that are wrong or have a different meaning here; see the lines with !."
+                "\nValues: {values} Services have values that are invalid or mean something else here; see the lines with !."
             )?,
         }
         f.write_str("\nIdentity tags: ")?;
         match (identity_tags, self.tagging()) {
             (_, None) => f.write_str("none, because identity-tags-per-minute in [LoadBalancer] is 0.")?,
+            (0, Some(_)) if *refused > 0 => {
+                f.write_str("not known for what is refused; all others have them.")?;
+            }
             (0, Some(_)) => f.write_str("all are there.")?,
             (_, Some(time)) => write!(
                 f,
-                "the load balancers and floating IPs of {identity_tags} Service(s) get them later, one after the other: the \
-                 first a minute after the start, then {} a minute, the last after {}.",
+                "the load balancers and floating IPs of {} are tagged after the switch, {} a minute; all done after about {}.",
+                plural(*identity_tags, "Service"),
                 self.identity_tags_per_minute,
-                duration::format(time),
+                minutes(time),
             )?,
         }
         let rest = [
@@ -120,6 +136,7 @@ mod tests {
             statuses_change: 3,
             statuses_new: 0,
             values: 2,
+            refused: 0,
             identity_tags: 181,
             identity_tags_per_minute: 12,
             nodes: Some(Changes::default()),
@@ -131,8 +148,11 @@ mod tests {
     #[test]
     fn who_takes_over_reads_how_much_stays_and_when_the_last_tag_is_written() {
         let text = adoption().to_string();
-        assert!(text.starts_with("Statuses: 180 stay, 3 change, 0 are new.\nValues: 2 Service(s)"), "{text}");
-        assert!(text.contains("then 12 a minute, the last after 16m"), "{text}");
+        assert!(
+            text.starts_with("Statuses: 180 stay, 3 change, 0 are new.\nValues: 2 Services have values"),
+            "{text}"
+        );
+        assert!(text.contains("after the switch, 12 a minute; all done after about 16 minutes."), "{text}");
         assert!(
             text.contains("\nNodes: nothing changes.\nRoutes: 0 to add, 1 to change, 0 to destroy.\n"),
             "{text}"

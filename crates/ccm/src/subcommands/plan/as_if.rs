@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 pub struct AsIf {
     /// The Services; all of them where none is named.
     pub services: Vec<ServiceKey>,
+    /// The only namespace that is meant, if there is one.
+    pub namespace: Option<String>,
     /// Keys with values; one without a value is taken to be removed.
     pub annotations: Vec<(String, Option<String>)>,
 }
@@ -34,7 +36,8 @@ impl AsIf {
     pub(super) fn apply(&self, object: &mut Value) {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
         let key = ServiceKey::new(text("namespace"), text("name"));
-        let meant = self.services.is_empty() || self.services.contains(&key);
+        let meant = (self.services.is_empty() || self.services.contains(&key))
+            && self.namespace.as_ref().is_none_or(|namespace| **namespace == *key.namespace);
         if !meant || object["spec"]["ports"].is_null() {
             return;
         }
@@ -53,7 +56,7 @@ mod tests {
         let annotations = ["a=1=2", "b-"].map(|text| AsIf::parse(text).unwrap()).to_vec();
         assert_eq!(annotations[0], ("a".to_owned(), Some("1=2".to_owned())));
         assert!(AsIf::parse("a").is_err() && AsIf::parse("=x").is_err());
-        let as_if = AsIf { services: vec![ServiceKey::new("shop", "web")], annotations };
+        let as_if = AsIf { services: vec![ServiceKey::new("shop", "web")], annotations, namespace: None };
         let service = |name: &str| {
             let mut service = json!({"metadata": {"namespace": "shop", "name": name, "annotations": {"b": "x"}},
                 "spec": {"ports": [{"port": 80}]}});

@@ -40,7 +40,13 @@ fn of(path: &str, before: &Value, after: &Value) -> Vec<Line> {
         return vec![line(Mark::Change, "node", node_fields(before, after))];
     }
     let published = |service: &Value| Some(entries(service).join(", ")).filter(|text| !text.is_empty());
-    let status = Field::value("", published(before), published(after));
+    let ingress = |service: &Value| {
+        let ingress = &service["status"]["loadBalancer"]["ingress"];
+        ingress.as_array().filter(|entries| !entries.is_empty()).map(|_| ingress.clone())
+    };
+    let words =
+        Field::value("", published(before).map(Value::from), published(after).map(Value::from)).to_string();
+    let status = Field { words: Some(words), ..Field::value("", ingress(before), ingress(after)) };
     let mut annotations = maps(&before["metadata"]["annotations"], &after["metadata"]["annotations"]);
     annotations.retain(|field| field.name != CONVERGED_DIGEST.key);
     let finalizers =
@@ -74,13 +80,13 @@ pub(super) fn entries(service: &Value) -> Vec<String> {
 fn maps(before: &Value, after: &Value) -> Vec<Field> {
     let old = before.as_object().into_iter().flat_map(Map::keys);
     let new = after.as_object().into_iter().flat_map(Map::keys).filter(|key| before[*key].is_null());
-    let text = |value: &Value| value.as_str().map(known);
+    let text = |value: &Value| value.is_string().then(|| value.clone());
     old.chain(new).map(|key| Field::value(key, text(&before[key]), text(&after[key]))).collect()
 }
 
 fn node_fields(before: &Value, after: &Value) -> Vec<Field> {
     let mut fields = maps(&before["metadata"]["labels"], &after["metadata"]["labels"]);
-    let provider_id = |node: &Value| node["spec"]["providerID"].as_str().map(str::to_owned);
+    let provider_id = |node: &Value| Some(node["spec"]["providerID"].clone()).filter(Value::is_string);
     fields.push(Field::value("providerID", provider_id(before), provider_id(after)));
     let mut list = |name: &str, of: fn(&Value) -> &Value, shown: fn(&Value) -> String| {
         fields.push(Field::list(name, &texts(of(before), shown), &texts(of(after), shown)));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use openstack_ccm_openstack_api::dry_run::{Kind, is_placeholder, is_placeholder_address};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// Attributes that the cloud keeps for itself, or that follow from other objects.
@@ -36,11 +36,17 @@ const NOT_SHOWN: [&str; 21] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Field {
     /// Name of the attribute; empty where the line itself is about it.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// As it is; absent where there is nothing.
-    pub before: Option<String>,
-    /// As it would be; absent where there would be nothing.
-    pub after: Option<String>,
+    /// The value as it is.
+    #[serde(serialize_with = "without_placeholders")]
+    pub before: Option<Value>,
+    /// The value as it would be; null also where only the cloud will know it.
+    #[serde(serialize_with = "without_placeholders")]
+    pub after: Option<Value>,
+    /// What people read in place of the values.
+    #[serde(skip)]
+    pub words: Option<String>,
     /// What a list would lose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
@@ -51,7 +57,7 @@ pub struct Field {
 
 impl Field {
     /// A single value.
-    pub fn value(name: &str, before: Option<String>, after: Option<String>) -> Self {
+    pub fn value(name: &str, before: Option<Value>, after: Option<Value>) -> Self {
         Self { name: name.to_owned(), before, after, ..Self::default() }
     }
 
@@ -83,11 +89,15 @@ impl fmt::Display for Field {
         }
         parts.extend(self.removed.iter().map(|one| format!("- {one}")));
         parts.extend(self.added.iter().map(|one| format!("+ {one}")));
-        match (&self.before, &self.after) {
-            (Some(before), Some(after)) if before != after => parts.push(format!("{before} -> {after}")),
-            (Some(before), None) => parts.push(format!("{before} -> (nothing)")),
-            (None, Some(after)) => parts.push(after.clone()),
-            (Some(_), Some(_)) | (None, None) => {}
+        let text = |value: &Option<Value>| value.as_ref().and_then(shown);
+        match (&self.words, text(&self.before), text(&self.after)) {
+            (Some(words), ..) => parts.push(words.clone()),
+            (None, Some(before), Some(after)) if before != after => {
+                parts.push(format!("{before} -> {after}"));
+            }
+            (None, Some(before), None) => parts.push(format!("{before} -> (nothing)")),
+            (None, None, Some(after)) => parts.push(after),
+            (None, Some(_), Some(_)) | (None, None, None) => {}
         }
         f.write_str(&parts.join(" "))
     }
@@ -126,7 +136,9 @@ pub(super) fn essential(kind: Kind, object: &Value) -> Vec<Field> {
         Kind::FloatingIp => &["floating_network_id"],
         Kind::Member | Kind::SecurityGroup | Kind::SecurityGroupRule | Kind::Port | Kind::Router => &[],
     };
-    keys.iter().filter_map(|key| Some(Field::value(key, None, Some(shown(&object[*key])?)))).collect()
+    keys.iter()
+        .filter_map(|key| shown(&object[*key]).map(|_| Field::value(key, None, Some(object[*key].clone()))))
+        .collect()
 }
 
 /// The attributes that would be other.
@@ -141,12 +153,13 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
         }
         // Which pool a listener uses is told by the line of the pool.
         if kind == Kind::Listener && key == "default_pool_id" {
-            fields.push(Field::value("default_pool", None, Some("another".to_owned())));
+            let words = Some("another".to_owned());
+            fields.push(Field { words, ..Field::value("default_pool", given(before), given(after)) });
             continue;
         }
         fields.push(match (list(before), list(after)) {
             (Some(before), Some(after)) => Field::list(key, &before, &after),
-            _ => Field::value(key, shown(before), shown(after)),
+            _ => Field::value(key, given(before), given(after)),
         });
     }
     fields.retain(|field| !field.is_empty());
@@ -154,6 +167,23 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
 }
 
 /// Octavia and Neutron write nothing in several ways.
+fn given(value: &Value) -> Option<Value> {
+    (!is_nothing(value)).then(|| value.clone())
+}
+
+/// What only the cloud will know is null.
+fn without_placeholders<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    fn cleaned(value: &Value) -> Value {
+        match value {
+            Value::String(text) if known(text) != *text => Value::Null,
+            Value::Array(all) => all.iter().map(cleaned).collect(),
+            Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), cleaned(value))).collect(),
+            other => other.clone(),
+        }
+    }
+    value.as_ref().map(cleaned).serialize(serializer)
+}
+
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -42,6 +42,7 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// What tells it from others of its kind: `443/TCP`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// What would be other.
     pub fields: Vec<Field>,

@@ -29,7 +29,7 @@ pub mod outlook;
 pub mod rehearsal;
 pub mod summary;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -42,15 +42,15 @@ use serde_json::json;
 use crate::args::{ControllerArgs, PersonArgs, RunArgs};
 use crate::kubernetes::{ControllerClients, cluster_uid};
 use crate::program::ProgramOptions;
-use crate::subcommands::output::print;
+use crate::subcommands::output::{Progress, plural, print};
 use crate::wiring;
 use adoption::Adoption;
-use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs};
+use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
 use as_if::AsIf;
 use journal::{Call, Journal};
-use outlook::Outlook;
-use rehearsal::{Chosen, Item, Stage, Subject, rehearse};
-use summary::Summary;
+use outlook::{Outlook, State};
+use rehearsal::{Chosen, Item, Rehearsed, Stage, Subject, rehearse};
+use summary::{LookedAt, Summary};
 
 /// More Services than this are planned from whole lists.
 const FEW: usize = 10;
@@ -60,11 +60,9 @@ const FEW: usize = 10;
 /// # Errors
 /// Flags or configuration that cannot work; cloud or cluster cannot be asked; standard output is closed.
 pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
-    let PlanArgs { services, all, as_if, rehearsal } = arguments;
-    let chosen = if *all { Chosen::All } else { Chosen::Named(services.clone()) };
-    let as_if = AsIf { services: services.clone(), annotations: as_if.clone() };
-    let (stage, _) = connect(rehearsal, &chosen, as_if).await?;
-    report(&Plan::make(stage, &chosen).await?, None, rehearsal.output)
+    let PlanArgs { target, as_if, rehearsal } = arguments;
+    let prepared = prepare(target, as_if, rehearsal).await?;
+    report(&Plan::make(prepared, rehearsal).await?, None, rehearsal.output)
 }
 
 /// Makes the plan for a cluster that another program serves, and writes it to standard output.
@@ -72,27 +70,41 @@ pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// As for [`plan`].
 pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
-    let AdoptArgs { services, all: _, rehearsal } = arguments;
-    let chosen = if services.is_empty() { Chosen::All } else { Chosen::Named(services.clone()) };
-    let (stage, config) = connect(rehearsal, &chosen, AsIf::default()).await?;
-    let plan = Plan::make(stage, &chosen).await?;
+    let AdoptArgs { target, rehearsal } = arguments;
+    let prepared = prepare(target, &[], rehearsal).await?;
+    let config = Arc::clone(&prepared.config);
+    let plan = Plan::make(prepared, rehearsal).await?;
     let adoption = Adoption::of(&plan.items, &plan.outlooks, &config.load_balancer);
     report(&plan, Some(&adoption), rehearsal.output)
+}
+
+/// Everything that a plan needs.
+struct Prepared {
+    chosen: Chosen,
+    stage: Stage,
+    config: Arc<Config>,
 }
 
 /// Logs in and puts everything together; beside it the configuration.
 ///
 /// # Errors
 /// Flags or configuration that cannot work; cloud or cluster cannot be asked.
-async fn connect(
+async fn prepare(
+    target: &TargetArgs,
+    as_if: &[(String, Option<String>)],
     rehearsal: &RehearsalArgs,
-    chosen: &Chosen,
-    as_if: AsIf,
-) -> anyhow::Result<(Stage, Arc<Config>)> {
+) -> anyhow::Result<Prepared> {
     let RehearsalArgs { controller, person, output: _ } = rehearsal;
     let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
-    let stage = stage(controller, person, &provider, chosen, as_if).await?;
-    Ok((stage, Arc::clone(provider.config())))
+    let chosen = target.chosen(person.client().await?.default_namespace())?;
+    let (services, namespace) = match &chosen {
+        Chosen::All => (Vec::new(), None),
+        Chosen::Named(services) => (services.clone(), None),
+        Chosen::In(namespace) => (Vec::new(), Some(namespace.clone())),
+    };
+    let as_if = AsIf { services, namespace, annotations: as_if.to_vec() };
+    let stage = stage(controller, person, &provider, &chosen, as_if).await?;
+    Ok(Prepared { chosen, stage, config: Arc::clone(provider.config()) })
 }
 
 /// What a dry run is made of, in the cloud of a configuration and in the cluster of whoever asks.
@@ -110,8 +122,9 @@ pub(crate) async fn stage(
     let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
     let (_, selection) = run_args.validate(&[ENTRY])?;
     let journal = Arc::new(Journal::default());
+    let real = person.client().await?;
     let ahead = match chosen {
-        Chosen::All => true,
+        Chosen::All | Chosen::In(_) => true,
         Chosen::Named(services) => services.len() > FEW,
     };
     // The cloud of the configuration, which is then only read.
@@ -126,14 +139,13 @@ pub(crate) async fn stage(
     // Routes belong to no Service.
     let route = match chosen {
         Chosen::All => wiring::options::route(&controller.route, &selection, provider)?,
-        Chosen::Named(_) => None,
+        Chosen::Named(_) | Chosen::In(_) => None,
     };
     let options = wiring::options::choose(&run_args, &selection, provider, &cloud, route)?;
     let options = match chosen {
         Chosen::All => options,
-        Chosen::Named(_) => ProgramOptions { node: None, node_lifecycle: None, ..options },
+        Chosen::Named(_) | Chosen::In(_) => ProgramOptions { node: None, node_lifecycle: None, ..options },
     };
-    let real = person.client().await?;
     let cluster_uid = cluster_uid(real.clone()).await?;
     let clients = ControllerClients::same(cluster::client(real, Arc::clone(&journal), as_if));
     Ok(Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal })
@@ -147,11 +159,22 @@ struct Plan {
 }
 
 impl Plan {
-    async fn make(stage: Stage, chosen: &Chosen) -> anyhow::Result<Self> {
+    async fn make(prepared: Prepared, rehearsal: &RehearsalArgs) -> anyhow::Result<Self> {
+        let Prepared { chosen, stage, config } = prepared;
         let time = Timestamp::now();
-        let items = rehearse(stage, chosen, progress).await?;
-        let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
-        let summary = Summary::of(&outlooks, time);
+        let mut progress = Progress::new();
+        let Rehearsed { items, nodes } = rehearse(stage, &chosen, |done, all| {
+            progress.tell(format_args!("{done} of {} planned", plural(all, "Service")));
+        })
+        .await?;
+        drop(progress);
+        let section = &config.load_balancer;
+        let outlooks: Vec<Outlook> =
+            items.iter().map(|item| Outlook::asking(item, &section.former_cluster_names)).collect();
+        let services = items.iter().filter(|item| matches!(item.subject, Subject::Service(_))).count();
+        let nodes = (chosen == Chosen::All).then_some(nodes);
+        let cluster_name = &rehearsal.controller.cluster_name;
+        let summary = Summary::of(&outlooks, time, LookedAt { services, nodes, cluster_name });
         Ok(Self { items, outlooks, summary })
     }
 }
@@ -167,17 +190,6 @@ fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyho
     Ok(ExitCode::from(summary.exit_code()))
 }
 
-/// Tells a person who waits how far it is.
-fn progress(done: usize, all: usize) {
-    let mut stderr = std::io::stderr();
-    if all < 10 || !stderr.is_terminal() {
-        return;
-    }
-    // Nobody misses it where it cannot be shown.
-    let end = if done == all { "\r\u{1b}[K" } else { "" };
-    let _ = write!(stderr, "\r{done} of {all} Services{end}");
-}
-
 fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String> {
     let Plan { items, outlooks, summary } = plan;
     let subjects: Vec<_> = items
@@ -185,11 +197,15 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
         .zip(outlooks)
         .map(|(item, outlook)| {
             let mut subject = serde_json::to_value(outlook)?;
+            // Nothing stands in the way of these; whether anything would be done is another question.
+            if outlook.state == State::Converged {
+                subject["state"] = if item.calls.is_empty() { "unchanged" } else { "changes" }.into();
+            }
             subject["calls"] = item.calls.iter().map(Call::object).collect();
             Ok(subject)
         })
         .collect::<Result<_, serde_json::Error>>()?;
-    let mut plan = json!({"summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    let mut plan = json!({"version": 1, "summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
     if let Some(adoption) = adoption {
         plan["adoption"] = json!(adoption);
     }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_controllers::dry_run::{End, Told};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Severity;
+use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, is_placeholder};
+use openstack_ccm_provider_openstack::load_balancer::names::GeneratedName;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ use super::fields;
 use super::journal::{Call, Seen};
 use super::line::Line;
 use super::lines::lines;
-use super::rehearsal::Item;
+use super::rehearsal::{Item, Subject};
 
 /// How far a subject would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +27,8 @@ pub enum State {
     Converged,
     /// The cloud is at work on it, and nobody can say what is to be done before it has finished.
     Waits(String),
+    /// The load balancer that exists keeps a setting, because the user or the operator has to change something first.
+    Keeps(String),
     /// The user or the operator has to change something.
     Refused(String),
     /// It could not be looked at, or a call failed.
@@ -42,6 +46,9 @@ pub struct Outlook {
     /// Who made it, where that is not this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
+    /// The cluster's name in the name of the load balancer, where that is not the one of `--cluster-name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_cluster: Option<String>,
     /// What the Service is published with now.
     pub published: Vec<String>,
     /// How far it would get.
@@ -55,35 +62,60 @@ pub struct Outlook {
     pub unchanged: BTreeMap<String, usize>,
     /// Warnings that users would be told.
     pub warnings: Vec<String>,
+    /// How many ports get or lose the PROXY header, at which moment the pods have to follow.
+    pub proxy_switches: usize,
+    /// How many of the warnings are about values that are wrong or mean something else here.
+    pub odd_values: usize,
+}
+
+/// The cluster's name under which a load balancer was made for a Service, or is used by it.
+fn named_for(load_balancer: &Value, service: &ServiceKey) -> Option<String> {
+    let tags = load_balancer["tags"].as_array().into_iter().flatten();
+    let names = tags.chain([&load_balancer["name"]]).filter_map(Value::as_str);
+    let mut parsed = names.filter_map(GeneratedName::parse);
+    parsed.find(|name| name.service == *service).map(|name| name.cluster)
 }
 
 impl Outlook {
+    /// The same, with the name of another cluster that the load balancer shows. `known` are those that the operator gave.
+    pub fn asking(item: &Item, known: &[String]) -> Self {
+        let load_balancer = load_balancer(&item.calls, &item.seen, item.named.as_deref());
+        let other_cluster = match (&item.subject, load_balancer) {
+            (Subject::Service(key), Some(load_balancer)) => named_for(load_balancer, key),
+            _ => None,
+        };
+        Self { other_cluster: other_cluster.filter(|name| !known.contains(name)), ..Self::of(item) }
+    }
+
     /// The outlook for one item of a dry run.
     pub fn of(item: &Item) -> Self {
-        let Item { subject, calls, seen, concluded, published, awaits_identity_tags: _ } = item;
+        let Item { subject, calls, seen, concluded, published, awaits_identity_tags: _, named } = item;
         let changes = lines(calls);
-        let load_balancer = load_balancer(calls, seen);
+        let load_balancer = load_balancer(calls, seen, named.as_deref());
         Self {
             subject: subject.to_string(),
             made_by: load_balancer.and_then(made_by),
+            other_cluster: None,
             load_balancer: load_balancer.and_then(|one| one["id"].as_str()).map(str::to_owned),
             published: published.clone(),
-            state: state(&concluded.end, seen),
+            state: state(&concluded.end, seen, load_balancer.is_some()),
             interruptions: interruptions(calls),
             unchanged: unchanged(&changes, calls, seen),
             changes,
             warnings: warnings(&concluded.told),
+            proxy_switches: count(&concluded.told, &["LoadBalancerProxyProtocolSwitched"]),
+            odd_values: count(&concluded.told, &ABOUT_VALUES),
         }
     }
 }
 
 /// The load balancer of the Service, as it was seen: the one whose children or which itself was looked at last by id.
-fn load_balancer<'a>(calls: &'a [Call], seen: &'a Seen) -> Option<&'a Value> {
+fn load_balancer<'a>(calls: &'a [Call], seen: &'a Seen, named: Option<&str>) -> Option<&'a Value> {
     let annotated = calls.iter().rev().filter_map(Call::in_cluster).find_map(|write| {
         write.after["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-id"].as_str()
     });
     let of_kind = || seen.iter().filter(|((kind, id), _)| *kind == Kind::LoadBalancer && !is_placeholder(id));
-    match annotated {
+    match annotated.or(named) {
         Some(id) => of_kind().find(|((_, seen), _)| seen == id).map(|(_, object)| object),
         None => {
             let mut all = of_kind().map(|(_, object)| object);
@@ -102,13 +134,16 @@ fn made_by(load_balancer: &Value) -> Option<String> {
     (!ours).then(|| if name.starts_with("kube_service_") { "OCCM" } else { "somebody else" }.to_owned())
 }
 
-fn state(end: &End, seen: &Seen) -> State {
+fn state(end: &End, seen: &Seen, exists: bool) -> State {
     let Failure { class, message, .. } = match end {
         End::Done => return State::Converged,
         End::Waits => return State::Waits(pending(seen)),
         End::Failed(failure) => failure.clone(),
     };
     match class {
+        // What is there goes on being served, with the setting that it has.
+        // Only a load balancer that the Service must not use is named first.
+        FailureClass::UserInput if exists && !message.starts_with("load balancer ") => State::Keeps(message),
         FailureClass::UserInput | FailureClass::Quota | FailureClass::Held(_) => State::Refused(message),
         FailureClass::Busy => State::Waits(message),
         FailureClass::Auth | FailureClass::Unavailable | FailureClass::Bug => State::Unknown(message),
@@ -180,6 +215,31 @@ fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, 
         }
     }
     counts
+}
+
+/// Warnings about values that are wrong, or have no effect or another one here.
+const ABOUT_VALUES: [&str; 15] = [
+    "UnknownAnnotation",
+    "FloatingIPKept",
+    "LoadBalancerAppProtocolMismatch",
+    "LoadBalancerAvailabilityZonesIgnored",
+    "LoadBalancerChecksOverlap",
+    "LoadBalancerFlavorIgnored",
+    "LoadBalancerHeadersNotInserted",
+    "LoadBalancerIPIgnored",
+    "LoadBalancerLbMethodUnknown",
+    "LoadBalancerNeedsRecreation",
+    "LoadBalancerSettingNotSupported",
+    "LoadBalancerSettingNotUnderstood",
+    "LoadBalancerSettingWithoutEffect",
+    "LoadBalancerSettingWrongWithoutEffect",
+    "LoadBalancerSourceRangesIgnored",
+];
+
+/// How many different warnings have one of these reasons.
+fn count(told: &[Told], reasons: &[&str]) -> usize {
+    let chosen = told.iter().filter(|told| reasons.contains(&told.notice.reason));
+    chosen.map(|told| &told.notice.message).collect::<BTreeSet<_>>().len()
 }
 
 fn warnings(told: &[Told]) -> Vec<String> {

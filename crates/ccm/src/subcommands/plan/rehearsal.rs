@@ -9,6 +9,7 @@ use openstack_ccm_controllers::dry_run::{Concluded, End};
 use openstack_ccm_controllers::service::ServiceController;
 use openstack_ccm_core::cloud::Cloud;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_provider_openstack::load_balancer::annotations::LOAD_BALANCER_ID;
 use prometheus_client::registry::Registry;
 use serde_json::json;
 
@@ -38,6 +39,8 @@ pub enum Chosen {
     All,
     /// These.
     Named(Vec<ServiceKey>),
+    /// The Services of this namespace.
+    In(String),
 }
 
 /// What something is about.
@@ -80,12 +83,31 @@ pub struct Item {
     /// Whether the load balancer and the floating IP of a Service get the tags that tell whose they are later, one Service after
     /// the other: that is no part of the calls.
     pub awaits_identity_tags: bool,
+    /// The load balancer that the Service names in an annotation.
+    pub named: Option<String>,
+}
+
+/// All that a dry run came to.
+#[derive(Clone, Debug)]
+pub struct Rehearsed {
+    /// What was planned.
+    pub items: Vec<Item>,
+    /// How many nodes the cluster has.
+    pub nodes: usize,
 }
 
 impl Item {
     fn new(subject: Subject, journal: &Journal, concluded: Concluded) -> Self {
         let (calls, seen) = journal.take();
-        Self { subject, calls, seen, concluded, published: Vec::new(), awaits_identity_tags: false }
+        Self {
+            subject,
+            calls,
+            seen,
+            concluded,
+            published: Vec::new(),
+            awaits_identity_tags: false,
+            named: None,
+        }
     }
 }
 
@@ -98,7 +120,7 @@ pub async fn rehearse(
     stage: Stage,
     chosen: &Chosen,
     mut progress: impl FnMut(usize, usize),
-) -> anyhow::Result<Vec<Item>> {
+) -> anyhow::Result<Rehearsed> {
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
@@ -117,6 +139,7 @@ pub async fn rehearse(
     }
     // Routes and load balancers follow the nodes as they would be then.
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
+    let count = nodes.count();
     if let Some(route) = route {
         item(Subject::Routes, route.dry_run().await);
     }
@@ -132,7 +155,7 @@ pub async fn rehearse(
     }
     let troubles = journal.take_troubles();
     anyhow::ensure!(troubles.is_empty(), "the plan would be wrong: {}", troubles.join("; "));
-    Ok(items)
+    Ok(Rehearsed { items, nodes: count })
 }
 
 async fn services(
@@ -144,6 +167,7 @@ async fn services(
     let concerned = service.list().await.context("the Services of the cluster cannot be listed")?;
     let keys = match chosen {
         Chosen::All => concerned,
+        Chosen::In(namespace) => concerned.into_iter().filter(|key| *key.namespace == **namespace).collect(),
         Chosen::Named(named) => {
             for key in named {
                 anyhow::ensure!(
@@ -157,10 +181,14 @@ async fn services(
     let mut items: Vec<Item> = Vec::new();
     for (done, key) in keys.iter().enumerate() {
         progress(done, keys.len());
-        let published = service.object(key).map(|object| entries(&json!(*object))).unwrap_or_default();
+        let object = service.object(key);
+        let published = object.as_ref().map(|object| entries(&json!(**object))).unwrap_or_default();
+        let annotations = object.as_ref().and_then(|object| object.metadata.annotations.as_ref());
+        let named = annotations.and_then(|all| all.get(LOAD_BALANCER_ID.key)).cloned();
         let concluded = service.converge(key, || journal.count()).await;
         let mut item = Item::new(Subject::Service(key.clone()), journal, concluded);
         item.published = published;
+        item.named = named;
         items.push(item);
     }
     progress(keys.len(), keys.len());

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::adoption::Adoption;
 use super::line::Changes;
 use super::outlook::{Outlook, State};
+use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::subcommands::output::plural;
 
 /// The sum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,13 +27,22 @@ pub struct Summary {
     pub unknown: usize,
     /// Subjects whose connections would be interrupted.
     pub interrupted: usize,
-    /// Subjects in all.
-    pub subjects: usize,
+    /// Services that switch the PROXY protocol, which their pods have to follow.
+    pub proxy_switches: usize,
+    /// Services whose load balancer keeps a setting that should change.
+    pub kept: usize,
+    /// Services that were looked at.
+    pub services: usize,
+    /// Nodes that were looked at; absent where only Services were planned.
+    pub nodes: Option<usize>,
+    /// What should be answered first.
+    pub questions: Vec<String>,
 }
 
 impl Summary {
     /// The sum of these, which were planned at `time`.
-    pub fn of(outlooks: &[Outlook], time: Timestamp) -> Self {
+    pub fn of(outlooks: &[Outlook], time: Timestamp, looked_at: LookedAt) -> Self {
+        let LookedAt { services, nodes, cluster_name } = looked_at;
         let count = |holds: fn(&Outlook) -> bool| outlooks.iter().filter(|one| holds(one)).count();
         Self {
             time: time.round(jiff::Unit::Second).unwrap_or(time),
@@ -40,18 +51,22 @@ impl Summary {
             waits: count(|one| matches!(one.state, State::Waits(_))),
             unknown: count(|one| matches!(one.state, State::Unknown(_))),
             interrupted: count(|one| !one.interruptions.is_empty()),
-            subjects: outlooks.len(),
+            proxy_switches: count(|one| one.proxy_switches > 0),
+            kept: count(|one| matches!(one.state, State::Keeps(_))),
+            services,
+            nodes,
+            questions: questions(outlooks, cluster_name),
         }
     }
 
-    /// 0 nothing would be done, 2 something would, 3 something is refused, 1 something could not be planned.
+    /// See [`crate::help`].
     pub fn exit_code(&self) -> u8 {
         if self.unknown > 0 {
             1
-        } else if self.refused > 0 {
-            3
+        } else if self.refused + self.kept > 0 || !self.questions.is_empty() {
+            NEEDS_A_PERSON
         } else if self.changes != Changes::default() || self.waits > 0 {
-            2
+            FOUND
         } else {
             0
         }
@@ -60,17 +75,58 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { changes, refused, waits, unknown, .. } = self;
-        write!(f, "Plan: {changes}")?;
-        for (count, what) in
-            [(refused, "refused"), (waits, "waiting for the cloud"), (unknown, "could not be planned")]
-        {
+        let Self { changes, refused, kept, waits, unknown, services, nodes, .. } = self;
+        match *changes == Changes::default() {
+            true => f.write_str("No changes")?,
+            false => write!(f, "Plan: {changes}")?,
+        }
+        for (count, what) in [
+            (refused, "refused"),
+            (kept, "with a setting that is kept"),
+            (waits, "waiting for the cloud"),
+            (unknown, "could not be planned"),
+        ] {
             if *count > 0 {
                 write!(f, ", {count} {what}")?;
             }
         }
-        f.write_str(".")
+        write!(f, ": {}", plural(*services, "Service"))?;
+        if let Some(nodes) = nodes {
+            write!(f, ", {}", plural(*nodes, "node"))?;
+        }
+        f.write_str(" checked.")
     }
+}
+
+/// What a plan is about.
+#[derive(Clone, Copy, Debug)]
+pub struct LookedAt<'a> {
+    /// Services that were looked at.
+    pub services: usize,
+    /// Nodes, where they were planned too.
+    pub nodes: Option<usize>,
+    /// As `--cluster-name` has it.
+    pub cluster_name: &'a str,
+}
+
+/// The names of load balancers say that the cluster is called otherwise. Everything else may be wrong then.
+fn questions(outlooks: &[Outlook], cluster_name: &str) -> Vec<String> {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for name in
+        outlooks.iter().filter_map(|one| one.other_cluster.as_deref()).filter(|name| *name != cluster_name)
+    {
+        *counts.entry(name).or_default() += 1;
+    }
+    let question = |(name, count): (&str, usize)| {
+        let (verb, services) =
+            if count == 1 { ("is", "1 load balancer") } else { ("are", &*format!("{count} load balancers")) };
+        format!(
+            "{services} {verb} named kube_service_{name}_…: is --cluster-name={cluster_name} right? If the cluster is called \
+             {name}, plan again with --cluster-name={name}; if it was renamed, add {name} to former-cluster-names in \
+             cloud.conf. Change no Service before."
+        )
+    };
+    counts.into_iter().map(question).collect()
 }
 
 /// Bold, where the reader's terminal can show it.
@@ -91,7 +147,20 @@ pub(super) fn text(
         let _ = text.write_fmt(parts);
         text.push('\n');
     };
-    line(format_args!("{}, as of {}", interruption(summary, colours), summary.time));
+    for question in &summary.questions {
+        line(format_args!("! {}", bold(question, colours)));
+    }
+    line(format_args!("Planned at {}: {}.", summary.time, interruption(summary, colours)));
+    if summary.proxy_switches > 0 {
+        line(format_args!(
+            "! {} the PROXY protocol: the pods must follow at that moment, see below.",
+            if summary.proxy_switches == 1 {
+                "1 Service switches".to_owned()
+            } else {
+                format!("{} Services switch", summary.proxy_switches)
+            }
+        ));
+    }
     for one in outlooks.iter().filter(|one| !one.interruptions.is_empty()) {
         for interruption in &one.interruptions {
             line(format_args!("  {}: {interruption}", one.subject));
@@ -115,6 +184,7 @@ pub(super) fn text(
         match &one.state {
             State::Converged => {}
             State::Waits(cause) => line(format_args!("  !   waits           {cause}")),
+            State::Keeps(cause) => line(format_args!("  !   keeps           {cause}")),
             State::Refused(cause) => line(format_args!("  !   refused         {cause}")),
             State::Unknown(cause) => line(format_args!("  !   could not plan  {cause}")),
         }
@@ -125,7 +195,7 @@ pub(super) fn text(
     if let Some(adoption) = adoption {
         line(format_args!("{adoption}"));
     }
-    line(format_args!("{summary} {}.", interruption(summary, colours)));
+    line(format_args!("{summary}"));
     text
 }
 
@@ -142,10 +212,13 @@ fn head(one: &Outlook) -> String {
 fn interruption(summary: &Summary, colours: bool) -> String {
     match summary.interrupted {
         0 if summary.unknown > 0 => {
-            "No interruption is known, but not everything could be planned".to_owned()
+            "no interruption is known, but not everything could be planned".to_owned()
         }
-        0 => "No connection is interrupted".to_owned(),
-        1 => bold("Connections of 1 Service are INTERRUPTED", colours),
-        many => bold(&format!("Connections of {many} Services are INTERRUPTED"), colours),
+        0 if !summary.questions.is_empty() => {
+            "not to be relied on before the question is answered".to_owned()
+        }
+        0 => "no connections will be interrupted".to_owned(),
+        1 => bold("connections of 1 Service will be INTERRUPTED", colours),
+        many => bold(&format!("connections of {many} Services will be INTERRUPTED"), colours),
     }
 }

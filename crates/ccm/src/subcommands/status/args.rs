@@ -1,10 +1,24 @@
 //! Flags of `status`.
 
+use clap::ValueEnum;
+
 use crate::args::{LeaseArgs, PersonArgs};
+
+/// How it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatusOutput {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
 
 /// Flags of the subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArgs {
+    /// Output format.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = StatusOutput::Text)]
+    pub output: StatusOutput,
     /// The cluster.
     #[command(flatten)]
     pub person: PersonArgs,

@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::ListParams;
 use openstack_ccm_canary::observed_pod::ObservedPod;
+use serde_json::{Value, json};
 
 use crate::leadership::LeaderRecord;
 
@@ -63,6 +64,31 @@ impl LeaseHolder {
             || "not known: the leader does not publish it".to_owned(),
             |record| format!("openstack-ccm {}", record.version),
         )
+    }
+
+    /// `--cluster-name` of the leader.
+    pub(super) fn cluster(&self) -> Option<&str> {
+        self.record.as_ref().and_then(|record| record.cluster.as_deref())
+    }
+
+    /// The region that it works in, where its cloud.conf names one.
+    pub(super) fn region(&self) -> Option<&str> {
+        self.record.as_ref().and_then(|record| record.region.as_deref())
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let record = self.record.as_ref();
+        json!({
+            "identity": self.identity,
+            "at_work": self.works(),
+            "acquired": self.acquired.map(|time| time.to_string()),
+            "renewed": self.renewed.map(|time| time.to_string()),
+            "version": record.map(|record| &record.version),
+            "controllers": record.map(|record| &record.controllers),
+            "cluster_name": self.cluster(),
+            "region": self.region(),
+        })
     }
 
     /// The controllers that it runs.
@@ -127,8 +153,8 @@ mod tests {
     const NOW: &str = "2026-11-22T12:00:10Z";
 
     fn leader(holder: &str, renewed: &str) -> LeaseHolder {
-        let record =
-            json!({"identity": "cp-1_a", "version": "0.1.0", "controllers": ["service-lb-controller"]});
+        let record = json!({"identity": "cp-1_a", "version": "0.1.0", "controllers": ["service-lb-controller"],
+                "cluster": "c1", "region": "RegionOne"});
         let lease: Value = json!({
             "metadata": {"annotations": {"cloud-controller-manager.openstack.org/leader": record.to_string()}},
             "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": "2026-11-22T11:00:00.000000Z",
@@ -166,6 +192,7 @@ mod tests {
         let ours = leader("cp-1_a", "2026-11-22T12:00:08.000000Z");
         assert_eq!((ours.host(), ours.version().as_str()), (Some("cp-1"), "openstack-ccm 0.1.0"));
         assert_eq!(ours.controllers(), "service-lb-controller");
+        assert_eq!((ours.cluster(), ours.region()), (Some("c1"), Some("RegionOne")));
         let other = leader("occm-7_b", "2026-11-22T12:00:08.000000Z");
         assert_eq!((other.host(), other.controllers().as_str()), (Some("occm-7"), "not known"));
     }

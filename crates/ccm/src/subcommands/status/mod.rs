@@ -14,20 +14,21 @@ mod leader;
 pub(crate) mod nodes;
 mod publication;
 
-use std::fmt::Display;
-
 use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
+use openstack_ccm_advertise::node::{NodeVerdict, Verdict};
 use openstack_ccm_canary::observed_pod::ObservedPod;
+use openstack_ccm_core::service::ServiceKey;
+use serde_json::{Value, json};
 
 use crate::args::LeaseArgs;
 use crate::error_text::said_once;
-use crate::subcommands::output::print_line;
-use args::StatusArgs;
+use crate::subcommands::output::{print, print_line};
+use args::{StatusArgs, StatusOutput};
 use leader::LeaseHolder;
 use publication::Publication;
 
@@ -54,62 +55,133 @@ async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<Lea
 /// Nobody leads, the Lease cannot be read, or standard output is closed.
 pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     let client = arguments.person.client().await?;
-    let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } =
-        &arguments.lease;
-    let leader = leader(&client, &arguments.lease).await?;
-    match &leader {
-        None => line("Leader", format_args!("nobody: there is no Lease {namespace}/{name}"))?,
-        Some(leader) => {
-            line("Leader", leader)?;
-            if let Some(host) = leader.host() {
-                pod(&client, namespace, host).await?;
-            }
-            line("Version", leader.version())?;
-            line("Controllers", leader.controllers())?;
-        }
+    let status = Status::read(&client, arguments).await?;
+    match arguments.output {
+        StatusOutput::Text => print(status.text(&arguments.lease))?,
+        StatusOutput::Json => print_line(serde_json::to_string_pretty(&status.json())?)?,
     }
-    cluster(&client, &arguments.canary_namespace).await?;
-    services(&client).await?;
-    let works = leader.is_some_and(|leader| leader.works());
+    let works = status.leader.is_some_and(|leader| leader.works());
     anyhow::ensure!(works, "there is no leader: the log and /readyz?verbose of a pod say why");
     Ok(())
 }
 
-/// The pod that leads, and how to read its log.
-async fn pod(client: &Client, namespace: &str, host: &str) -> anyhow::Result<()> {
-    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
-    match leader::pod(&pods, host).await {
-        Ok(Some((pod, node))) => {
-            line("Pod", format_args!("{namespace}/{pod} on node {node}"))?;
-            line("Log", format_args!("kubectl -n {namespace} logs {pod}"))
+/// Something that was read, or why the rights of whoever asks do not allow it.
+type Read<T> = Result<T, String>;
+
+/// All that is shown.
+struct Status {
+    leader: Option<LeaseHolder>,
+    /// Name and node of the leader's pod.
+    pod: Option<Read<Option<(String, String)>>>,
+    api_server: Read<String>,
+    nodes: Read<Vec<Node>>,
+    verdicts: Vec<(String, NodeVerdict)>,
+    /// Why the pods of the canary could not be read.
+    canary: Option<String>,
+    services: Read<Vec<Publication>>,
+}
+
+impl Status {
+    async fn read(client: &Client, arguments: &StatusArgs) -> anyhow::Result<Self> {
+        let namespace = &arguments.lease.leader_elect_resource_namespace;
+        let leader = leader(client, &arguments.lease).await?;
+        let pod = match leader.as_ref().and_then(LeaseHolder::host) {
+            None => None,
+            Some(host) => {
+                let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
+                Some(leader::pod(&pods, host).await.map_err(unreadable))
+            }
+        };
+        let api_server = client.apiserver_version().await.map(|version| version.git_version);
+        let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await;
+        let nodes = nodes.map(|nodes| nodes.items).map_err(unreadable);
+        let (pods, canary) = canary(client, &arguments.canary_namespace).await;
+        let known = nodes.as_deref().unwrap_or_default();
+        let verdicts = nodes::verdicts(known, &pods, Timestamp::now());
+        let services = Api::<Service>::all(client.clone()).list(&ListParams::default()).await;
+        let services = services.map(|services| Publication::of_all(&services.items)).map_err(unreadable);
+        Ok(Self {
+            leader,
+            pod,
+            api_server: api_server.map_err(unreadable),
+            nodes,
+            verdicts,
+            canary,
+            services,
+        })
+    }
+
+    fn text(&self, lease: &LeaseArgs) -> String {
+        let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } =
+            lease;
+        let mut lines: Vec<(&str, String)> = Vec::new();
+        match &self.leader {
+            None => lines.push(("Leader", format!("nobody: there is no Lease {namespace}/{name}"))),
+            Some(leader) => {
+                lines.push(("Leader", leader.to_string()));
+                match (&self.pod, leader.host()) {
+                    (Some(Ok(Some((pod, node)))), _) => {
+                        lines.push(("Pod", format!("{namespace}/{pod} on node {node}")));
+                        lines.push(("Log", format!("kubectl -n {namespace} logs {pod}")));
+                    }
+                    (Some(Ok(None)), Some(host)) => {
+                        lines.push(("Pod", format!("none in {namespace} for the host {host}")));
+                    }
+                    (Some(Err(problem)), _) => lines.push(("Pod", problem.clone())),
+                    (Some(Ok(None)) | None, _) => {}
+                }
+                lines.push(("Version", leader.version()));
+                lines.push(("Controllers", leader.controllers()));
+                let not_known = || "not known".to_owned();
+                lines.push(("Cluster name", leader.cluster().map_or_else(not_known, str::to_owned)));
+                let region = leader.region().map(str::to_owned);
+                let without = || {
+                    if leader.cluster().is_some() { "none in cloud.conf".to_owned() } else { not_known() }
+                };
+                lines.push(("Region", region.unwrap_or_else(without)));
+            }
         }
-        Ok(None) => line("Pod", format_args!("none in {namespace} for the host {host}")),
-        Err(error) => line("Pod", unreadable(error)),
+        let or_problem = |read: &Read<String>| read.as_ref().unwrap_or_else(|problem| problem).clone();
+        lines.push(("API server", or_problem(&self.api_server)));
+        match &self.nodes {
+            Err(problem) => lines.push(("Nodes", problem.clone())),
+            Ok(nodes) => {
+                lines.push(("Nodes", nodes::versions(nodes)));
+                lines.push(("ipMode Proxy", nodes::summary(&self.verdicts)));
+                let more = nodes::unfit(&self.verdicts).into_iter().chain(self.canary.clone());
+                lines.extend(more.map(|more| ("", more)));
+            }
+        }
+        match &self.services {
+            Err(problem) => lines.push(("Services", problem.clone())),
+            Ok(publications) => {
+                lines.push(("Services", publication::summary(publications)));
+                let waiting = publications.iter().filter(|publication| publication.is_waiting());
+                lines.extend(waiting.map(|waiting| {
+                    let ServiceKey { namespace, name } = &waiting.name;
+                    let see = format!("kubectl -n {namespace} describe service {name}");
+                    ("", format!("{namespace}/{name} has no address yet: {see}"))
+                }));
+            }
+        }
+        lines.iter().map(|(what, text)| format!("{what:<12} {text}\n")).collect()
+    }
+
+    fn json(&self) -> Value {
+        let services =
+            self.services.as_ref().map(|all| all.iter().map(Publication::json).collect::<Vec<_>>());
+        let verdict = |(node, verdict): &(String, NodeVerdict)| json!({"name": node, "honours_ip_mode": verdict.verdict == Verdict::Fit, "source": verdict.source.as_str()});
+        json!({
+            "version": 1,
+            "leader": self.leader.as_ref().map(LeaseHolder::json),
+            "api_server": self.api_server.as_ref().ok(),
+            "nodes": self.nodes.is_ok().then(|| self.verdicts.iter().map(verdict).collect::<Vec<_>>()),
+            "services": services.ok(),
+        })
     }
 }
 
-/// Versions of the API server and of the nodes, and what is held of the nodes' service proxies: they decide what the cluster
-/// can honour.
-async fn cluster(client: &Client, canary_namespace: &str) -> anyhow::Result<()> {
-    match client.apiserver_version().await {
-        Ok(version) => line("API server", version.git_version)?,
-        Err(error) => line("API server", unreadable(error))?,
-    }
-    let nodes = match Api::<Node>::all(client.clone()).list(&ListParams::default()).await {
-        Ok(nodes) => nodes.items,
-        Err(error) => return line("Nodes", unreadable(error)),
-    };
-    line("Nodes", nodes::versions(&nodes))?;
-    let (pods, obstacle) = canary(client, canary_namespace).await;
-    let verdicts = nodes::verdicts(&nodes, &pods, Timestamp::now());
-    line("ipMode Proxy", nodes::summary(&verdicts))?;
-    for more in nodes::unfit(&verdicts).into_iter().chain(obstacle) {
-        line("", more)?;
-    }
-    Ok(())
-}
-
-/// The canary's pods, or why they are not known.
+/// The pods of the canary, which carry what it saw; none where there is no canary. With why they cannot be read.
 async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<String>) {
     if namespace.is_empty() {
         return (Vec::new(), None);
@@ -120,30 +192,6 @@ async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<S
     }
 }
 
-async fn services(client: &Client) -> anyhow::Result<()> {
-    let services = match Api::<Service>::all(client.clone()).list(&ListParams::default()).await {
-        Ok(services) => services.items,
-        Err(error) => return line("Services", unreadable(error)),
-    };
-    let publications = Publication::of_all(&services);
-    line("Services", publication::summary(&publications))?;
-    for waiting in publications.iter().filter(|publication| publication.is_waiting()) {
-        let name = &waiting.name;
-        line(
-            "",
-            format_args!(
-                "{name} has no address yet: kubectl -n {} describe service {}",
-                name.namespace, name.name
-            ),
-        )?;
-    }
-    Ok(())
-}
-
 fn unreadable(error: kube::Error) -> String {
     format!("cannot be read: {}", said_once(&anyhow::Error::new(error)))
-}
-
-fn line(what: &str, text: impl Display) -> anyhow::Result<()> {
-    print_line(format_args!("{what:<12} {text}"))
 }

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Service;
 use openstack_ccm_core::service::ServiceKey;
+use serde_json::{Value, json};
 
 use super::nodes::counted;
 
@@ -40,6 +41,12 @@ impl Publication {
         Self { name, mode }
     }
 
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let ServiceKey { namespace, name } = &self.name;
+        json!({"namespace": **namespace, "name": **name, "published": self.mode})
+    }
+
     /// Whether there is no address yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.mode == WAITING
@@ -54,8 +61,6 @@ pub(super) fn summary(publications: &[Publication]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn service(name: &str, kind: &str, ingress: &Value) -> Service {

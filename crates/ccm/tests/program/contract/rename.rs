@@ -83,6 +83,43 @@ async fn r1_everything_gets_the_new_name_of_the_cluster(#[case] occm: bool) {
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
+/// A flag that was forgotten renames nothing: the Service goes on being served under the name that is there, ports and nodes
+/// included, until the operator says which name is right.
+#[rstest]
+#[case::the_flag_is_set_again("old", "", false)]
+#[case::the_cluster_was_renamed("kubernetes", "former-cluster-names = old\n", true)]
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_cluster_name_renames_nothing_and_serves_on(
+    #[case] then: &str,
+    #[case] cloud_conf: &str,
+    #[case] renames: bool,
+) {
+    let old = "kube_service_old_default_web";
+    let mut world = served_as("old", false).await;
+    let (id, address) = (world.cloud.load_balancers()[0]["id"].clone(), world.ingress("web"));
+    world.settings.cluster_name = "kubernetes".to_owned();
+    world.start().await;
+    world.until_warned("web", "is --cluster-name=kubernetes").await;
+    let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+        {"name": "more", "port": 443, "protocol": "TCP", "nodePort": 30443}]);
+    world.patch("web", &json!({"spec": {"ports": ports}}));
+    world.until("the new port is served", |world| world.cloud.listeners().len() == 2).await;
+    world.quiet().await;
+    assert_eq!(names(&world.cloud.load_balancers()), [old]);
+    assert!(names(&world.cloud.listeners()).iter().all(|name| name.ends_with(old)));
+    world.stop().await;
+    world.settings.cluster_name = then.to_owned();
+    world.settings.cloud_conf = cloud_conf.to_owned();
+    world.start().await;
+    world.quiet().await;
+    let expected = if renames { "kube_service_kubernetes_default_web" } else { old };
+    assert_eq!(names(&world.cloud.load_balancers()), [expected]);
+    assert_eq!((world.cloud.load_balancers()[0]["id"].clone(), world.ingress("web")), (id, address));
+    world.delete("web");
+    world.until_gone("web").await;
+    assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
+}
+
 /// A former name with underscores is read right.
 ///
 /// Contract: R2, same.

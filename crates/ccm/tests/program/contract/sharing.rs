@@ -126,7 +126,7 @@ async fn h3_a_port_that_is_taken_changes_nothing() {
     let (world, id) = sharing("").await;
     let before = world.cloud_state();
     world.create(&guest("web2", 80, &id, json!({})));
-    world.until_warned("web2", "listeners of somebody else").await;
+    world.until_warned("web2", "is already used by listener").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
     assert_eq!(world.annotation("web2", LB_ID), Some(id));
@@ -146,7 +146,7 @@ async fn h4_an_http_listener_of_another_service_is_not_taken_over() {
     let id = lb_id(&world, &lb_name("web"));
     let before = world.cloud_state();
     world.create(&guest("web2", 80, &id, headers));
-    world.until_warned("web2", "listeners of somebody else").await;
+    world.until_warned("web2", "is already used by listener").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
 }

@@ -105,7 +105,7 @@ async fn a_plan_shows_the_load_balancers_in_error_that_will_be_replaced() {
 async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {
     let world = World::serving(&service("web", json!({}))).await;
     let annotation = (PROXY.to_owned(), Some("v2".to_owned()));
-    let as_if = AsIf { services: Vec::new(), annotations: vec![annotation] };
+    let as_if = AsIf { annotations: vec![annotation], ..AsIf::default() };
     let items = world.plan(false, as_if).await;
     let lines: Vec<String> =
         Outlook::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.mark, line.kind)).collect();

@@ -66,7 +66,7 @@ impl World {
             options: self.options(),
             journal,
         };
-        rehearse(stage, &Chosen::All, |_, _| {}).await.unwrap()
+        rehearse(stage, &Chosen::All, |_, _| {}).await.unwrap().items
     }
 
     /// Plans what comes next.
@@ -75,7 +75,7 @@ impl World {
         let incomplete = items
             .iter()
             .map(|item| Outlook::of(item).state)
-            .find(|state| !matches!(state, State::Converged | State::Refused(_)));
+            .find(|state| !matches!(state, State::Converged | State::Refused(_) | State::Keeps(_)));
         let calls: Vec<&Planned> = items.iter().flat_map(|item| &item.calls).collect();
         let names = Names::before(&self.cloud).with_planned(&calls);
         let planned = items.iter().flat_map(planned).collect();

@@ -1,6 +1,9 @@
 //! One entry of clouds.yaml.
 
+use std::collections::BTreeMap;
+
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 /// One entry. Everything else that OpenStack's tools know there is ignored.
@@ -18,6 +21,9 @@ pub(super) struct CloudEntry {
     pub(super) key: Option<String>,
     profile: Option<String>,
     cloud: Option<String>,
+    /// What has no effect here.
+    #[serde(flatten)]
+    others: BTreeMap<String, IgnoredAny>,
 }
 
 /// The part with the credentials.
@@ -30,6 +36,8 @@ pub(super) struct Auth {
     pub(super) password: Option<SecretString>,
     pub(super) project_id: Option<String>,
     pub(super) project_name: Option<String>,
+    tenant_id: Option<String>,
+    tenant_name: Option<String>,
     pub(super) project_domain_id: Option<String>,
     pub(super) project_domain_name: Option<String>,
     pub(super) user_domain_id: Option<String>,
@@ -92,6 +100,12 @@ impl CloudEntry {
         if let Some(lower) = &lower.auth {
             self.auth.get_or_insert_default().put_under(lower);
         }
+        self.others.extend(lower.others.clone());
+    }
+
+    /// Keys that would lead somewhere else, and do not here.
+    pub(super) fn endpoint_overrides(&self) -> impl Iterator<Item = &str> {
+        self.others.keys().map(String::as_str).filter(|key| key.ends_with("_endpoint_override"))
     }
 
     /// Kind of the endpoints under either name.
@@ -103,6 +117,12 @@ impl CloudEntry {
 
 impl Auth {
     fn put_under(&mut self, lower: &Self) {
+        // What projects were called before, which OpenStack's tools still take.
+        let lower = &Self {
+            project_id: lower.project_id.clone().or_else(|| lower.tenant_id.clone()),
+            project_name: lower.project_name.clone().or_else(|| lower.tenant_name.clone()),
+            ..lower.clone()
+        };
         put_under!(
             self, lower: auth_url, username, user_id, password, project_id, project_name, project_domain_id,
             project_domain_name, user_domain_id, user_domain_name, domain_id, domain_name,

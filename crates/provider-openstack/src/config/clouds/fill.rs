@@ -16,6 +16,10 @@ macro_rules! fill {
 }
 
 pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOrigin) {
+    for key in entry.endpoint_overrides() {
+        assembly.set_origin(SectionName::Global, key, origin.clone());
+        assembly.warn(SectionName::Global, key, "has no effect: endpoints are those of Keystone's catalog");
+    }
     fill_words(assembly, &entry, origin);
     let auth = entry.auth.unwrap_or_default();
     fill!(
@@ -50,7 +54,8 @@ pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOr
 fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin) {
     if let Some(text) = entry.endpoint_type().filter(|_| assembly.config.global.os_endpoint_type.is_none()) {
         assembly.set_origin(SectionName::Global, "os-endpoint-type", origin.clone());
-        match parse_endpoint_type(text) {
+        // The words of older catalogs, which OpenStack's tools take too.
+        match parse_endpoint_type(text.strip_suffix("URL").unwrap_or(text)) {
             Ok(interface) => assembly.config.global.os_endpoint_type = Some(interface),
             Err(fault) => {
                 assembly.fault(SectionName::Global, "os-endpoint-type", Some(text), &fault);
@@ -69,7 +74,7 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
             None => {
                 assembly.set_origin(SectionName::Global, "auth_type", origin.clone());
                 let fix = "use `v3password`, `v3applicationcredential` or `v3token`";
-                let fault = ValueFault::new("this kind of log-in is not supported", fix);
+                let fault = ValueFault::new("this kind of login is not supported", fix);
                 assembly.fault(SectionName::Global, "auth_type", Some(text), &fault);
             }
         }

@@ -1,4 +1,4 @@
-//! `[Global]`: log-in and endpoints.
+//! `[Global]`: login and endpoints.
 
 use openstack_ccm_openstack_api::identity::InterfaceType;
 use secrecy::SecretString;
@@ -41,9 +41,9 @@ pub struct Global {
     pub application_credential_secret: Option<SecretString>,
     /// Ready-made token.
     pub token: Option<SecretString>,
-    /// Trust that the log-in is for.
+    /// Trust that the login is for.
     pub trust_id: Option<String>,
-    /// User of the trust log-in; replaces `user_id` and `username`.
+    /// User of the trust login; replaces `user_id` and `username`.
     pub trustee_id: Option<String>,
     /// Password of the trustee; replaces `password`.
     pub trustee_password: Option<SecretString>,
@@ -69,11 +69,11 @@ pub struct Global {
     pub cloud: Option<String>,
     /// Whether the scope is the whole system. Comes from clouds.yaml only.
     pub system_scope: bool,
-    /// The kind of log-in that clouds.yaml names. Without it the credentials decide.
+    /// The kind of login that clouds.yaml names. Without it the credentials decide.
     pub login_kind: Option<LoginKind>,
 }
 
-/// A kind of log-in, `auth_type` in clouds.yaml.
+/// A kind of login, `auth_type` in clouds.yaml.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginKind {
     /// User and password.
@@ -108,7 +108,7 @@ impl Global {
         text(
             "domain-id",
             |global| &mut global.domain_id,
-            "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the log-in.",
+            "With a project or an application credential: domain of user and project if theirs are not set. Otherwise: the domain as the scope of the login.",
         ),
         text("domain-name", |global| &mut global.domain_name, "Like `domain-id`, by name."),
         text(
@@ -131,20 +131,16 @@ impl Global {
             Field::Secret(|global| &mut global.token),
             "Ready-made token. It cannot be renewed when it expires; for tests.",
         ),
-        text(
-            "trust-id",
-            |global| &mut global.trust_id,
-            "Trust that the log-in is for. Replaces the project.",
-        ),
+        text("trust-id", |global| &mut global.trust_id, "Trust that the login is for. Replaces the project."),
         text(
             "trustee-id",
             |global| &mut global.trustee_id,
-            "User id for the trust log-in; replaces `user-id` and `username`.",
+            "User id for the trust login; replaces `user-id` and `username`.",
         ),
         key(
             "trustee-password",
             Field::Secret(|global| &mut global.trustee_password),
-            "Password for the trust log-in; replaces `password`.",
+            "Password for the trust login; replaces `password`.",
         ),
         text(
             "region",
@@ -200,7 +196,7 @@ impl Global {
 /// Reads an endpoint type as cloud.conf and clouds.yaml write it.
 ///
 /// # Errors
-/// Words such as `publicURL`, which older tools know, are not taken.
+/// Any other word than these.
 pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType, ValueFault> {
     match text {
         "public" => Ok(InterfaceType::Public),

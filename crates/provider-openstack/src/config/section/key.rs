@@ -59,6 +59,16 @@ pub(super) const fn added_key<S>(
     Key { name, field, default, meaning, since: "0.1.0" }
 }
 
+/// One that came with version 0.2.
+pub(super) const fn key_since_0_2<S>(
+    name: &'static str,
+    field: Field<S>,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key<S> {
+    Key { name, field, default, meaning, since: "0.2.0" }
+}
+
 /// What a check of a written value says beside errors.
 pub type Parsed = Result<Option<String>, ValueFault>;
 
@@ -72,7 +82,7 @@ pub enum Field<S: 'static> {
     NonEmptyText(fn(&mut S) -> &mut String),
     /// A bool; the key alone means true.
     Bool(fn(&mut S) -> &mut bool),
-    /// A whole number from 1 on that may be written with a sign.
+    /// A whole number from 0 on that may be written with a sign.
     Count(fn(&mut S) -> &mut u32),
     /// A whole number without sign.
     Unsigned(fn(&mut S) -> &mut u32),
@@ -172,8 +182,8 @@ fn not_a_bool() -> ValueFault {
 
 fn count(text: &str) -> Result<u32, ValueFault> {
     let number = parse_integer(text).ok_or_else(not_a_number)?;
-    u32::try_from(number).ok().filter(|count| *count >= 1).ok_or_else(|| {
-        ValueFault::new("the number is out of range", format!("use a number from 1 to {}", u32::MAX))
+    u32::try_from(number).ok().ok_or_else(|| {
+        ValueFault::new("the number is out of range", format!("use a number from 0 to {}", u32::MAX))
     })
 }
 

@@ -6,19 +6,23 @@ const fn added(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Version("0.1.0"))
 }
 
+const fn added_in_0_2(key: &'static str) -> Annotation {
+    annotation(key, AnnotationSource::Version("0.2.0"))
+}
+
 /// Permission to share what carries another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")
     .default("`false`")
     .effect("`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes the load balancer over: only the operator can allow that, with `adopt-foreign-cluster`.");
 
 /// The port that a client connected to, as a header.
-pub const X_FORWARDED_PORT: Annotation = added("loadbalancer.openstack.org/x-forwarded-port")
+pub const X_FORWARDED_PORT: Annotation = added_in_0_2("loadbalancer.openstack.org/x-forwarded-port")
     .default("`false`")
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.")
     .change(Change::How(HEADER_CHANGE));
 
 /// What a client speaks, as a header.
-pub const X_FORWARDED_PROTO: Annotation = added("loadbalancer.openstack.org/x-forwarded-proto")
+pub const X_FORWARDED_PROTO: Annotation = added_in_0_2("loadbalancer.openstack.org/x-forwarded-proto")
     .default("`false`")
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` if the load balancer terminates TLS, otherwise `http`. TCP ports only. Can be combined with `proxy-protocol`.")
     .change(Change::How(HEADER_CHANGE));

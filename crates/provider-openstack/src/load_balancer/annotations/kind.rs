@@ -40,7 +40,7 @@ pub enum Form {
     Uuid(&'static str),
     /// A form of its own, described.
     Text(&'static str),
-    /// Written by this program and never read: what.
+    /// Written by this program, and not for users to set: what.
     Output(&'static str),
 }
 

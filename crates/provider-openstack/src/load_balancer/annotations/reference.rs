@@ -17,7 +17,7 @@ Annotations override, for one Service, the defaults in `[LoadBalancer]` of [clou
   balancer keeps the setting that the value is about; it still follows the Service in everything else, such as nodes, ports
   and source ranges. A new port copies such a setting from the Service's other ports; if it is about source ranges or
   certificates, the new port waits.
-- A boolean is exactly `true` or `false`. Any other text counts as absent, as it does for OCCM, and a Warning says what to
+- A boolean is exactly `true` or `false`. Any other text is ignored, as in OCCM, and a Warning says what to
   write; what exists stays as it is. Numbers are decimal and have no unit. Spaces are not removed.
 - An empty value means the same as no annotation, unless the table says otherwise.
 - An unknown key with the prefix `loadbalancer.openstack.org/` has no effect; a Warning Event suggests the key that may be
@@ -30,10 +30,29 @@ is the version that added them. Keys in the row *Default* are those of `[LoadBal
 /// The reference page, as `docs/reference/annotations.md` holds it.
 pub fn reference_markdown() -> String {
     let mut page = HEAD.to_owned();
+    page.push_str("\n| Annotation | Does |\n| --- | --- |\n");
+    for annotation in ALL {
+        let _ = writeln!(
+            page,
+            "| [`{}`](#{}) | {} |",
+            annotation.key,
+            anchor(annotation.key),
+            first_sentence(annotation.effect)
+        );
+    }
     for annotation in ALL {
         page.push_str(&entry(annotation));
     }
     page
+}
+
+/// As forges make it of a heading.
+fn anchor(key: &str) -> String {
+    key.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-_".contains(*letter)).collect()
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
 
 fn entry(annotation: &Annotation) -> String {
@@ -67,7 +86,7 @@ fn value(form: Form) -> String {
         Form::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Form::Uuid(of) => format!("UUID of {of}"),
         Form::Text(form) => form.to_owned(),
-        Form::Output(what) => format!("{what}; written by openstack-ccm, never read"),
+        Form::Output(what) => format!("{what}; written by openstack-ccm: do not set it"),
     }
 }
 

@@ -133,7 +133,7 @@ impl Applier<'_> {
                     return Err(failure::of_call(&error, doing(step), missing(step)));
                 }
             };
-            info!(step = doing(step), "changed the cloud");
+            info!(call = doing(step), "OpenStack write");
             self.applied.changed = true;
             let Some(answer) = answer else {
                 if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {

@@ -54,8 +54,8 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
         && service.health_check_node_port.is_some();
     (local && sources.settings.health_monitor.is_none()).then(|| {
         let message = format!(
-            "externalTrafficPolicy is Local and the load balancer checks no node, so that nodes without an endpoint of the \
-             Service get traffic too and drop it: set {} to \"true\", or create-monitor in cloud.conf",
+            "externalTrafficPolicy is Local and there is no health monitor, so nodes without a pod of this \
+             Service receive traffic and drop it: set {} to \"true\", or create-monitor in cloud.conf",
             ENABLE_HEALTH_MONITOR.key
         );
         Notice::warning(LOCAL_WITHOUT_MONITOR, message)

@@ -64,6 +64,13 @@ impl Names {
         }
     }
 
+    /// The same names and tags under another name of the cluster.
+    pub fn under(&self, cluster: &str) -> Self {
+        let whole = generated_name(cluster, &self.service);
+        let cluster = ClusterIdentity { name: cluster.to_owned(), ..self.cluster.clone() };
+        Self { cluster, load_balancer: fit(&whole), whole, ..self.clone() }
+    }
+
     /// Name of the load balancer. Also the tag by which OCCM knows the Service's users and listeners.
     pub fn load_balancer(&self) -> &str {
         &self.load_balancer

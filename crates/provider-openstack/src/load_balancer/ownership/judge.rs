@@ -26,7 +26,7 @@ impl Claim<'_> {
         };
         match by {
             _ if owned => Verdict::Usable(self.sharing(&found.tags)),
-            FoundBy::Annotation if self.is_copied(found) => copied(found),
+            FoundBy::Annotation if self.is_copied(found) => self.copied(found),
             FoundBy::Annotation => self.judge_guest(found, sharing),
             FoundBy::CutName => Verdict::Unrelated,
             FoundBy::Name | FoundBy::LegacyName => not_described(found),
@@ -95,6 +95,30 @@ impl Claim<'_> {
         made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &found.tags))
     }
 
+    /// The annotation that names it was written under another name of the cluster, or in another cluster. Where the load balancer
+    /// is named for this very Service the first is more likely, and a new address the worst advice.
+    fn copied(&self, found: &LoadBalancer) -> Verdict {
+        let keys = format!(
+            "{}, {} and {}",
+            LOAD_BALANCER_ID.key, LOAD_BALANCER_ADDRESS.key, OWNED_LOAD_BALANCER_ID.key
+        );
+        let present = &self.scope.cluster.name;
+        let why = match self.cluster_named_on(found) {
+            Some(other) => format!(
+                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} right? If this cluster is \
+                 called {other:?}, start with --cluster-name={other}; if it was renamed, the operator adds {other} to \
+                 former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, remove {keys} from \
+                 it; it then gets a load balancer and an address of its own"
+            ),
+            None => format!(
+                "was made for a cluster of another name than {present}, for another Service. If it was this cluster that had the other \
+                 name, the operator adds it to former-cluster-names in cloud.conf; if the Service was copied from another \
+                 cluster, remove {keys} from it; it then gets a load balancer and an address of its own"
+            ),
+        };
+        refused(found, &why)
+    }
+
     fn judge_guest(&self, found: &LoadBalancer, sharing: SharingRules) -> Verdict {
         let tags = &found.tags;
         let users = names::user_names(tags).count();
@@ -131,17 +155,6 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
     let why = format!(
         "belongs to another cluster (kube-system namespace {uids}): {remedy}; where that cluster is gone for good, the \
          operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf"
-    );
-    refused(found, &why)
-}
-
-/// The annotation that names it was written in another cluster.
-fn copied(found: &LoadBalancer) -> Verdict {
-    let why = format!(
-        "was made for a cluster of another name, and {0} was copied from there with the Service: remove {0}, {1} and {2} \
-         from the Service, which then gets a load balancer of its own; if it was this cluster that had the other name, \
-         the operator adds it to former-cluster-names in cloud.conf",
-        LOAD_BALANCER_ID.key, LOAD_BALANCER_ADDRESS.key, OWNED_LOAD_BALANCER_ID.key
     );
     refused(found, &why)
 }

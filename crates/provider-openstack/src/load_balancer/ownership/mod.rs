@@ -11,7 +11,7 @@ mod judge;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::cloud::{ClusterIdentity, DEFAULT_CLUSTER_NAME};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
@@ -156,6 +156,17 @@ impl<'a> Claim<'a> {
         })
     }
 
+    /// The cluster's name in the previous name of a load balancer, where only the **default** name of a cluster would take
+    /// its place and the operator has not said that the cluster was renamed: a forgotten flag is more likely then.
+    pub(crate) fn doubtful_rename(&self, previous: &str) -> Option<String> {
+        let Scope { cluster, former_cluster_names, .. } = &self.scope;
+        let previous = GeneratedName::parse(previous)?.cluster;
+        let doubtful = cluster.name == DEFAULT_CLUSTER_NAME
+            && previous != cluster.name
+            && !former_cluster_names.contains(&previous);
+        doubtful.then_some(previous)
+    }
+
     /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
     /// annotation wants to adopt it.
     pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
@@ -203,6 +214,15 @@ impl<'a> Claim<'a> {
     fn is_described(&self, found: &LoadBalancer) -> bool {
         let own = self.names.description();
         found.description == own || found.description == names::retained_description(&own)
+    }
+
+    /// The name of another cluster under which this very Service is named on a load balancer.
+    fn cluster_named_on(&self, found: &LoadBalancer) -> Option<String> {
+        let names = names::user_names(&found.tags).chain([found.name.as_str()]);
+        let mut parsed = names.filter_map(GeneratedName::parse);
+        let of_this =
+            parsed.find(|name| name.service == *self.key && name.cluster != self.scope.cluster.name);
+        of_this.map(|name| name.cluster)
     }
 
     fn names_this_service(&self, name: &str) -> bool {

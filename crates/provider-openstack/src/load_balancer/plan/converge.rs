@@ -117,12 +117,11 @@ fn conflicts(
             .iter()
             .map(|listener| {
                 let ObservedListener { id, name, protocol, .. } = listener;
-                format!("port {} by the listener {name} ({id}, {protocol})", listener.key())
+                format!("port {} is already used by listener {name} ({id}, {protocol})", listener.key())
             })
             .collect();
         draft.block(Failure::user_input(format!(
-            "{load_balancer} has listeners of somebody else where the Service wants its own: {}; choose other ports, or \
-             another load balancer",
+            "{}, on {load_balancer}; choose another port, or another load balancer",
             names.join(", ")
         )));
     }

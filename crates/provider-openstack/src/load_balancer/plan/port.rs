@@ -5,6 +5,8 @@
 //! and a listener is never seen without members. A pool that was left behind half-way is found again by its name and
 //! protocol, or is removed as not needed.
 
+use openstack_ccm_openstack_api::octavia::PoolProtocol;
+
 use super::draft::Draft;
 use super::{listener, pool};
 use crate::load_balancer::model::{
@@ -14,6 +16,9 @@ use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
+
+/// The pods have to follow a switch of the PROXY protocol at the same moment.
+const PROXY_SWITCHED: &str = "LoadBalancerProxyProtocolSwitched";
 
 /// Plans one port whose key is free, or taken by a listener of this Service.
 pub(super) fn converge(
@@ -39,11 +44,39 @@ pub(super) fn converge(
     match fitting {
         Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
         Some(fitting) => {
+            warn_of_proxy(draft, children, fitting, &wanted.pool);
             let (listener_id, pool) = (fitting.id.clone(), default_pool);
             draft.step(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
         }
         None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
     }
+}
+
+fn is_proxy(protocol: &PoolProtocol) -> bool {
+    matches!(protocol, PoolProtocol::Proxy | PoolProtocol::ProxyV2)
+}
+
+/// Octavia switches without a gap; whether the pods read what they get from then on is up to who configures them.
+fn warn_of_proxy(draft: &mut Draft, children: &Children, listener: &ObservedListener, wanted: &DesiredPool) {
+    let default_id = listener.default_pool_id.as_deref();
+    let Some(before) = children.pools.iter().find(|pool| Some(pool.id.as_str()) == default_id) else {
+        return;
+    };
+    let (before, after) = (&before.protocol, &wanted.pool.protocol);
+    let port = listener.key();
+    let duty = match (is_proxy(before), is_proxy(after)) {
+        (false, true) => format!(
+            "the load balancer sends the PROXY header ({after}) to port {port}: the pods must accept it"
+        ),
+        (true, false) => format!(
+            "the load balancer no longer sends the PROXY header to port {port}: the pods must not expect it"
+        ),
+        (true, true) if before != after => format!(
+            "the load balancer sends {after} instead of {before} to port {port}: the pods must accept it"
+        ),
+        _ => return,
+    };
+    draft.warn(PROXY_SWITCHED, format!("{duty} from this moment on, or every connection fails"));
 }
 
 fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, wanted: &ListenerSpec) {

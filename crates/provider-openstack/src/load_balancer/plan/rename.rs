@@ -23,7 +23,7 @@ pub(super) struct Rename {
 impl Rename {
     /// The rename that a load balancer still needs.
     pub(super) fn of(load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
-        let previous = load_balancer.previous_name.clone()?;
+        let previous = load_balancer.previous_name.clone().filter(|previous| previous != present)?;
         Some(Self { previous, present: present.to_owned() })
     }
 

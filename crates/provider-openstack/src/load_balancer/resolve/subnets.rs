@@ -16,7 +16,7 @@ use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, family_of};
-use crate::load_balancer::settings::{Aspect, Fault, unanimous};
+use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
 
 /// Where the VIP and the members are.
 pub(super) struct Places {
@@ -121,7 +121,22 @@ impl Resolver {
             self.detect(lookup, &mut places).await?;
         }
         self.second_family(lookup, &mut places).await?;
+        self.refuse_address_outside(settings, &places).await?;
         Ok(places)
+    }
+
+    /// Octavia says of such an address no more than that the request is bad.
+    async fn refuse_address_outside(&self, settings: &Settings, places: &Places) -> Result<(), Failure> {
+        let (Some(address), Some(id)) = (settings.vip.address, &places.vip_subnet_id) else { return Ok(()) };
+        let subnet = self.subnet(id, "subnet-id").await?;
+        let Ok(network) = subnet.cidr.parse::<IpNet>() else { return Ok(()) };
+        if network.contains(&address) {
+            return Ok(());
+        }
+        Err(Failure::user_input(format!(
+            "spec.loadBalancerIP: {address} is not in {network}, the subnet {id} of the load balancer; an internal load balancer has no \
+             floating IP: name an address of the subnet, or another subnet"
+        )))
     }
 
     /// Nobody names a place: VIP and members go where the nodes are.

@@ -27,7 +27,7 @@ pub(super) async fn apply(neutron: &Neutron, steps: &[GroupStep]) -> Result<bool
     let mut applier = GroupApplier { neutron, made: None };
     for step in steps {
         applier.step(step).await.map_err(|error| explain(step, &error))?;
-        info!(%step, "changed the cloud");
+        info!(call = %step, "OpenStack write");
     }
     Ok(!steps.is_empty())
 }

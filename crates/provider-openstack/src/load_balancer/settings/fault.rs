@@ -43,6 +43,16 @@ impl Faults {
         faults.into_iter().for_each(|fault| self.add(fault));
     }
 
+    /// Adds all of another collection.
+    pub fn absorb(&mut self, others: Self) {
+        self.unreadable.extend(others.unreadable);
+        for message in others.messages {
+            if !self.messages.contains(&message) {
+                self.messages.push(message);
+            }
+        }
+    }
+
     /// One by one, what is wrong and what to do.
     pub fn messages(&self) -> &[String] {
         &self.messages

@@ -3,6 +3,7 @@
 use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
+use super::aspect::Aspect;
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
 use super::origin::Origin;
@@ -54,6 +55,13 @@ pub(super) struct Monitor {
 /// The health monitor. A wrong number has a stand-in that Octavia would take.
 pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
     let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, reader.config.create_monitor);
+    let why_not = "there is no health monitor";
+    // Where that is not clear, an existing monitor stays, with all that is known of it.
+    let used = enabled || reader.odd.contains(&Aspect::Monitor);
+    reader.used_if(used, why_not, |reader| monitor_settings(reader, enabled))
+}
+
+fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> Monitor {
     let config = reader.config;
     // Annotations are checked even where there is no monitor, cloud.conf is not.
     let mut value = |annotation, key, configured| monitor_value(reader, annotation, enabled, key, configured);

@@ -11,10 +11,12 @@ use super::fault::{Fault, Faults};
 use super::origin::Origin;
 use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
-use crate::load_balancer::annotations::{Annotation, Form};
+use crate::load_balancer::annotations::{Annotation, Form, RECLAIM_POLICY};
 
 /// A setting does nothing.
 pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
+/// The same, and its value is wrong besides.
+const WRONG_WITHOUT_EFFECT: &str = "LoadBalancerSettingWrongWithoutEffect";
 /// A value has the meaning of none.
 const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
 
@@ -89,6 +91,21 @@ impl<'a> SettingsReader<'a> {
         self.faults.add(Fault::new(aspects, message));
     }
 
+    /// Reads what matters only where it is used: elsewhere what is wrong with it is told, and refuses nothing.
+    pub(super) fn used_if<T>(&mut self, used: bool, why_not: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let others = std::mem::take(&mut self.faults);
+        let result = read(self);
+        let own = std::mem::replace(&mut self.faults, others);
+        if used {
+            self.faults.absorb(own);
+        } else {
+            for message in own.messages() {
+                self.warn(WRONG_WITHOUT_EFFECT, format!("{message}. It has no effect now: {why_not}"));
+            }
+        }
+        result
+    }
+
     /// Tells the user about something that is not an error.
     pub(super) fn warn(&mut self, reason: &'static str, message: String) {
         self.notices.push(Notice::warning(reason, message));
@@ -130,8 +147,8 @@ impl<'a> SettingsReader<'a> {
         parse_bool(value.text).unwrap_or_else(|| {
             self.odd.extend(Aspect::of(&value.origin));
             let message = format!(
-                "annotation {}: {} is neither \"true\" nor \"false\" and counts as absent, as it does for OCCM; what \
-                 serves stays as it is; write \"true\" or \"false\"",
+                "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an existing load balancer \
+                 does not change; write \"true\" or \"false\"",
                 annotation.key,
                 shown(value.text)
             );
@@ -149,7 +166,10 @@ impl<'a> SettingsReader<'a> {
         match value.text.parse::<i64>() {
             Ok(number) if (min..=max).contains(&number) => return Some(number),
             Ok(_) => self.reject(&value, "is out of range", fix),
-            Err(_) => self.reject(&value, "is not a whole number", fix),
+            Err(_) => match value.text.strip_suffix('s').filter(|number| number.parse::<i64>().is_ok()) {
+                Some(number) => self.reject(&value, "has a unit", format!("write {number:?}")),
+                None => self.reject(&value, "is not a whole number", fix),
+            },
         }
         None
     }
@@ -161,6 +181,12 @@ impl<'a> SettingsReader<'a> {
         if words.contains(&value.text) {
             return Some(value);
         }
+        // The words of PersistentVolumes, whose spelling nobody looks up twice.
+        if annotation.key == RECLAIM_POLICY.key
+            && let Some(word) = words.iter().find(|word| word.eq_ignore_ascii_case(value.text))
+        {
+            return Some(Sourced { text: word, ..value });
+        }
         self.reject_word(&value, words);
         None
     }
@@ -168,7 +194,7 @@ impl<'a> SettingsReader<'a> {
     /// Records a word that is not among those that are known.
     pub(super) fn reject_word(&mut self, value: &Sourced<'_>, words: &[&str]) {
         let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-        self.reject(value, "is not known", format!("write one of {}", quoted.join(", ")));
+        self.reject(value, "is not a valid value", format!("use {}", quoted.join(", ")));
     }
 
     /// A UUID: Neutron and Octavia refuse every other id, Octavia only after it has made the VIP port.

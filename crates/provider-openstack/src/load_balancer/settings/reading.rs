@@ -3,11 +3,12 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
-use super::fault::Faults;
+use super::aspect::Aspect;
+use super::fault::{Fault, Faults};
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use super::{Settings, allowed, network};
 use crate::config::{Config, suggestion};
-use crate::load_balancer::annotations::{ALL, is_known, is_ours};
+use crate::load_balancer::annotations::{ALL, INTERNAL, is_known, is_ours};
 
 /// What was read of one Service.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,7 @@ impl Reading {
         let mut settings = Settings::assemble(&mut reader);
         settings.allowed_load_balancers = allowed::check(&mut reader, config);
         settings.annotated_address = allowed::annotated_address(&reader, config);
+        misspelt_internal(service, &mut reader.faults);
         let SettingsReader { faults, mut notices, odd, .. } = reader;
         notices.extend(unknown_annotations(service));
         settings.odd = odd;
@@ -45,13 +47,82 @@ impl Reading {
 
 const REASON: &str = "UnknownAnnotation";
 
+/// What annotations are meant to say that exist in no controller, or in another place. Names without prefix, `-` and `_`, in lower case.
+const MEANINGS: [(&[&str], &str); 8] = [
+    (
+        &["internal", "internalloadbalancer", "openstackinternal"],
+        "for an internal load balancer set service.beta.kubernetes.io/openstack-internal-load-balancer: \"true\"",
+    ),
+    (
+        &["floatingip", "floatingaddress", "externalip", "loadbalancerip", "ip", "address"],
+        "set spec.loadBalancerIP to the address",
+    ),
+    (
+        &["loadbalancerprovider", "lbprovider", "provider"],
+        "the operator chooses the provider for the whole cluster: lb-provider in [LoadBalancer] of cloud.conf",
+    ),
+    (
+        &["enableingresshostname", "ingresshostname", "ingresshostnamesuffix"],
+        "the operator sets enable-ingress-hostname and ingress-hostname-suffix in [LoadBalancer] of cloud.conf; for one Service set loadbalancer.openstack.org/hostname",
+    ),
+    (
+        &["floatingtag", "floatingtags"],
+        "set loadbalancer.openstack.org/floating-subnet-tags, or choose a class with loadbalancer.openstack.org/class",
+    ),
+    (
+        &["healthcheck", "healthmonitor", "createmonitor"],
+        "set loadbalancer.openstack.org/enable-health-monitor: \"true\"",
+    ),
+    (
+        &["sslcert", "tlscontainerref", "certificate"],
+        "set loadbalancer.openstack.org/default-tls-container-ref",
+    ),
+    (&["sourceranges", "allowedcidrs", "whitelist"], "set spec.loadBalancerSourceRanges"),
+];
+
+/// Whether a Service asks to be internal in words that no controller knows.
+fn asks_to_be_internal(key: &str, value: &str) -> bool {
+    MEANINGS[0].0.contains(&plain(key).as_str()) && value.eq_ignore_ascii_case("true")
+}
+
+/// The name of an annotation, however it is spelled.
+fn plain(key: &str) -> String {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    name.chars().filter(|letter| !matches!(letter, '-' | '_')).collect::<String>().to_ascii_lowercase()
+}
+
+fn unknown(service: &Service) -> impl Iterator<Item = (&String, &String)> {
+    service.annotations.iter().filter(|(key, _)| is_ours(key) && !is_known(key))
+}
+
+/// A database may be on the internet by the spelling of one word: what does not exist yet is not made.
+fn misspelt_internal(service: &Service, faults: &mut Faults) {
+    if service.annotations.contains_key(INTERNAL.key) {
+        return;
+    }
+    for (key, value) in unknown(service).filter(|(key, value)| asks_to_be_internal(key, value)) {
+        let message = format!(
+            "annotation {key}: {value:?} is not known, so that the load balancer would be public; {}, or remove the annotation",
+            MEANINGS[0].1
+        );
+        faults.add(Fault::new([Aspect::Exposure], message));
+    }
+}
+
 /// A warning for each annotation that is ours by its prefix and not known.
 fn unknown_annotations(service: &Service) -> impl Iterator<Item = Notice> + '_ {
-    let unknown = service.annotations.keys().filter(|key| is_ours(key) && !is_known(key));
-    unknown.map(|key| {
-        let known = ALL.iter().map(|annotation| annotation.key);
-        let advice = suggestion::nearest(key, known)
-            .map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"));
+    unknown(service).map(|(key, _)| {
+        let name = plain(key);
+        let meaning =
+            MEANINGS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, advice)| *advice);
+        let advice = meaning.map_or_else(
+            || {
+                let known = ALL.iter().map(|annotation| annotation.key);
+                let meant = suggestion::nearest(key, known);
+                meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"))
+            },
+            str::to_owned,
+        );
         Notice::warning(REASON, format!("annotation {key} is not known and has no effect; {advice}"))
     })
 }

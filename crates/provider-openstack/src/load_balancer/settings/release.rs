@@ -43,7 +43,9 @@ impl ReleaseSettings {
             })
         });
         let retain = value(&RECLAIM_POLICY).is_some_and(|text| {
-            if !matches!(text, "delete" | "retain") {
+            // As the words of PersistentVolumes are spelled, too.
+            let text = text.to_ascii_lowercase();
+            if !matches!(text.as_str(), "delete" | "retain") {
                 let message = format!(
                     "annotation {}: {text:?} is not known; the load balancer of the Service is kept, delete it if it is \
                      not needed",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::aspect::Aspect;
 use super::listener::{self, TlsContainer};
 use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
@@ -32,13 +33,15 @@ const LONGEST_CIPHERS: usize = 2048;
 
 /// Reads the options. Without TLS they have no effect, and the user is told.
 pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
-    let options = TlsOptions {
+    let why_not = "the load balancer does not terminate TLS";
+    let used = tls.is_some() || reader.faults.unreadable().contains(&Aspect::Certificate);
+    let options = reader.used_if(used, why_not, |reader| TlsOptions {
         sni: sni(reader),
         versions: words(reader, &TLS_VERSIONS, &VERSIONS).map(|words| words.into_iter().collect()),
         ciphers: ciphers(reader),
         alpn_protocols: words(reader, &ALPN_PROTOCOLS, &ALPN),
         revision: revision(reader),
-    };
+    });
     if tls.is_none() {
         let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS, TLS_REVISION];
         let why = "the load balancer does not terminate TLS; set loadbalancer.openstack.org/default-tls-container-ref";

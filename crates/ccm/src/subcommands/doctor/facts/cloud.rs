@@ -55,9 +55,9 @@ pub(super) async fn gather(
     let chosen = Chosen::Named(ours);
     // Without it everything is read, also what somebody changed without a trace in the list of load balancers.
     let unsettled = vec![(SETTLED.to_owned(), None)];
-    let as_if = AsIf { services: Vec::new(), annotations: unsettled };
+    let as_if = AsIf { annotations: unsettled, ..AsIf::default() };
     let stage = stage(&arguments.controller, &arguments.person, provider, &chosen, as_if).await?;
-    for item in rehearse(stage, &chosen, |_, _| {}).await? {
+    for item in rehearse(stage, &chosen, |_, _| {}).await?.items {
         let Subject::Service(key) = &item.subject else { continue };
         facts.insert(key.clone(), Ok(look(&openstack, &item).await));
     }
@@ -96,7 +96,7 @@ fn reach(state: &State) -> Reach {
     match state {
         State::Converged => Reach::Settled,
         State::Waits(cause) => Reach::Waits(cause.clone()),
-        State::Refused(cause) => Reach::Refused(cause.clone()),
+        State::Keeps(cause) | State::Refused(cause) => Reach::Refused(cause.clone()),
         State::Unknown(cause) => Reach::Unknown(cause.clone()),
     }
 }

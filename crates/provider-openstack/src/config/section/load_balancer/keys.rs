@@ -4,7 +4,7 @@ use openstack_ccm_core::advertise::{IpModeChoice, hostname};
 
 use super::{ErrorRecovery, LoadBalancer};
 use crate::config::error::ValueFault;
-use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key, text};
+use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_2, text};
 
 impl LoadBalancer {
     /// The keys of the section.
@@ -141,7 +141,7 @@ impl LoadBalancer {
             "max-shared-lb",
             Field::Count(|section| &mut section.max_shared_lb),
             "2",
-            "How many Services one load balancer may serve, at least 1.",
+            "How many Services one load balancer may serve. With 0 or 1 none is shared.",
         ),
         defaulting_key(
             "provider-requires-serial-api-calls",
@@ -173,25 +173,25 @@ impl LoadBalancer {
             "false",
             "Allows taking over load balancers, with their floating IPs, that have the names of this cluster but the identity tags of another one. Turn it on only to move load balancers to a new cluster, after the controller of the old one has been stopped.",
         ),
-        added_key(
+        key_since_0_2(
             "identity-tags-per-minute",
             Field::Unsigned(|section| &mut section.identity_tags_per_minute),
             "12",
             "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
         ),
-        added_key(
+        key_since_0_2(
             "former-cluster-names",
             Field::Form { form: "list of names", set: former_cluster_names },
             "",
             "Names that the cluster had before (`--cluster-name`), separated by commas or on several lines with this key. A load balancer that was made under one of these names, and that the `load-balancer-id` of a Service names, belongs to the Service and is renamed. Without this key, load balancers that OCCM made for a cluster with another name are refused.",
         ),
-        added_key(
+        key_since_0_2(
             "error-recovery",
             Field::Form { form: "word", set: error_recovery },
             "report",
             "What to do with a load balancer in ERROR that has served before and may still serve. `report`: only a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. One whose creation failed is always recreated.",
         ),
-        added_key(
+        key_since_0_2(
             "recreate-missing",
             Field::Bool(|section| &mut section.recreate_missing),
             "false",

@@ -168,7 +168,7 @@ impl MissingLoadBalancers {
                 named = count.named,
                 missing = count.missing,
                 "load balancers that services name cannot be found: this may be another project or region than before, \
-                 so none is created; check project, region and log-in of cloud.conf"
+                 so none is created; check project, region and login of cloud.conf"
             );
         }
         self.in_doubt.store(doubted, Ordering::Relaxed);
@@ -201,7 +201,7 @@ pub(crate) fn held(count: Count) -> Failure {
     Failure::held(
         Hold::LoadBalancerMissing,
         format!(
-            "{who}: none is created, and ids and statuses stay; check project, region and log-in of cloud.conf; if they \
+            "{who}: none is created, and ids and statuses stay; check project, region and login of cloud.conf; if they \
              are really gone, remove the annotation {} from the Service, or set recreate-missing=true in [LoadBalancer] \
              of cloud.conf for all",
             LOAD_BALANCER_ID.key

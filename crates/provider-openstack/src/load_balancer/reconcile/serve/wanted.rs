@@ -3,7 +3,9 @@
 //! What does not exist yet is refused with everything that is wrong at once. On a load balancer that exists each faulty
 //! aspect keeps what is there, and all others follow the Service.
 
+use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
 
 use super::Serving;
 use crate::load_balancer::belief::Goal;
@@ -11,11 +13,15 @@ use crate::load_balancer::desired::{self, Sources};
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{self, Plan};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Fault, Faults, Settings};
 use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+/// A load balancer keeps its name, although the cluster seems to have another one.
+const RENAME_REFUSED: &str = "LoadBalancerRenameRefused";
 
 /// What a Service wants.
 pub(super) struct Wanted {
@@ -107,7 +113,7 @@ impl Serving<'_> {
         let settings = self.keeping(&faults, observed);
         let (facts, looked_up) =
             self.with(&settings).resolve(observed, observation.verifies_names(), report).await?;
-        let (intent, names) = (self.intent, self.claim.names);
+        let (intent, names) = (self.intent, &self.names(existing, report));
         faults.extend(looked_up);
         faults.extend(desired::faults(
             Sources { intent, settings: &settings, names, facts: &facts },
@@ -120,6 +126,29 @@ impl Serving<'_> {
             None => desired::desired(sources)?,
         };
         Ok(Wanted { settings, faults, facts, desired })
+    }
+
+    /// The Service's names. Where the flag with the cluster's name seems to have been forgotten, the load balancer keeps the
+    /// name that it has, and is served under it.
+    fn names(&self, existing: Option<&ObservedLoadBalancer>, report: &mut Report) -> Names {
+        let present = self.claim.names;
+        let previous = existing.and_then(|there| there.previous_name.as_deref());
+        match previous.and_then(|previous| self.claim.doubtful_rename(previous)) {
+            None => present.clone(),
+            Some(cluster) => {
+                let names = present.under(&cluster);
+                report.notice(Notice::warning(
+                    RENAME_REFUSED,
+                    format!(
+                        "the load balancer is named {}: is --cluster-name={DEFAULT_CLUSTER_NAME}, the default, right? It is served under \
+                         the name that it has and not renamed. Start with --cluster-name={cluster}; if the cluster was \
+                         renamed to {DEFAULT_CLUSTER_NAME}, add {cluster} to former-cluster-names in cloud.conf",
+                        names.load_balancer()
+                    ),
+                ));
+                names
+            }
+        }
     }
 
     fn keeping(&self, faults: &Faults, observed: &Observed) -> Settings {

@@ -124,7 +124,7 @@ fn a_port_of_somebody_else_blocks_and_changes_nothing() {
     children.pools[0].ours = false;
     cloud.load_balancer().ownership = Ownership::Guest;
     cloud.load_balancer().tags.clear();
-    assert_snapshot!(serve(&Shape::web().desired(), &cloud.observed), @"blocked (user_input): load balancer kube_service_c1_default_web (lb-1) has listeners of somebody else where the Service wants its own: port TCP:80 by the listener listener_0_web (listener-5, HTTP); choose other ports, or another load balancer");
+    assert_snapshot!(serve(&Shape::web().desired(), &cloud.observed), @"blocked (user_input): port TCP:80 is already used by listener listener_0_web (listener-5, HTTP), on load balancer kube_service_c1_default_web (lb-1); choose another port, or another load balancer");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_port_of_somebody_else_does_not_stop_the_care_for_the_others() {
     });
     assert_snapshot!(serve(&after.desired(), &cloud.observed), @"
     set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080, n3 10.0.0.13:30080]
-    blocked (user_input): load balancer kube_service_c1_default_web (lb-1) has listeners of somebody else where the Service wants its own: port TCP:9000 by the listener metrics (listener-x, TCP); choose other ports, or another load balancer
+    blocked (user_input): port TCP:9000 is already used by listener metrics (listener-x, TCP), on load balancer kube_service_c1_default_web (lb-1); choose another port, or another load balancer
     ");
 }
 

@@ -1,0 +1,157 @@
+//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which are the same for all subcommands.
+
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+/// Something was found that is not as it should be, or would be changed.
+pub const FOUND: u8 = 2;
+/// Something needs a person.
+pub const NEEDS_A_PERSON: u8 = 3;
+
+/// Examples of a subcommand, and what its exit codes mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Help {
+    /// The subcommand; a space divides it from one below it.
+    pub name: &'static str,
+    /// Command lines, without the program.
+    pub examples: &'static [&'static str],
+    /// The meaning of 0, 1, 2 and 3; empty where a code does not occur.
+    pub codes: [&'static str; 4],
+}
+
+const ERROR: &str =
+    "an error: the command line or the configuration is wrong, or something could not be read or written";
+
+const fn help(name: &'static str, examples: &'static [&'static str], codes: [&'static str; 4]) -> Help {
+    Help { name, examples, codes }
+}
+
+/// All of them.
+pub const TABLE: &[Help] = &[
+    help(
+        "check-config",
+        &[
+            "check-config --cloud-config=cloud.conf",
+            "check-config --cloud-config=cloud.conf --online --services",
+        ],
+        ["no errors; there may be warnings", "errors were found, or could not be looked for", "", ""],
+    ),
+    help(
+        "canary",
+        &["canary --once", "canary --once --image=registry.example.org/openstack-ccm:0.2.0 -o json"],
+        ["all nodes honour ipMode", "some nodes could not be measured", "some nodes ignore ipMode", ""],
+    ),
+    help(
+        "status",
+        &["status", "status -o json"],
+        ["a leader is at work", "there is no leader, or an error", "", ""],
+    ),
+    help(
+        "plan",
+        &[
+            "plan --cloud-config=cloud.conf --cluster-name=NAME",
+            "plan --cloud-config=cloud.conf --cluster-name=NAME -n shop web",
+            "plan --cloud-config=cloud.conf --cluster-name=NAME shop/web --as-if loadbalancer.openstack.org/proxy-protocol=v2",
+        ],
+        [
+            "nothing would be done",
+            "an error, or something could not be planned",
+            "something would be done",
+            "something is refused, keeps a setting that should change, or raises a question",
+        ],
+    ),
+    help(
+        "adopt",
+        &["adopt --cloud-config=cloud.conf --cluster-name=NAME"],
+        [
+            "nothing would be done",
+            "an error, or something could not be planned",
+            "something would be done",
+            "something is refused, keeps a setting that should change, or raises a question",
+        ],
+    ),
+    help(
+        "hand-back",
+        &["hand-back --cloud-config=cloud.conf", "hand-back --cloud-config=cloud.conf --apply"],
+        ["nothing changes with OCCM", ERROR, "something changes", "something fails with OCCM"],
+    ),
+    help(
+        "orphans",
+        &[
+            "orphans --cloud-config=cloud.conf",
+            "orphans --cloud-config=cloud.conf --occm-names --cluster-name=NAME",
+            "orphans --cloud-config=cloud.conf --delete ID --yes",
+        ],
+        ["nothing is orphaned, or everything named was deleted", ERROR, "something is orphaned", ""],
+    ),
+    help("completion", &["completion bash > /etc/bash_completion.d/openstack-ccm"], ["", "", "", ""]),
+    help("man", &["man | man -l -", "man plan | man -l -"], ["", "", "", ""]),
+    help(
+        "overlay check",
+        &["overlay check"],
+        [
+            "pods reach all selected Services through their load balancer",
+            "the cluster cannot be read",
+            "pods do not reach all of them, or an annotation cannot be read",
+            "",
+        ],
+    ),
+    help(
+        "overlay cleanup",
+        &["overlay cleanup"],
+        ["everything is given back", "something could not be given back", "", ""],
+    ),
+];
+
+impl Help {
+    /// What stands below the flags.
+    fn text(&self, program: &str) -> String {
+        let mut text = String::from("Examples:\n");
+        for example in self.examples {
+            text.push_str(&format!("  {program} {example}\n"));
+        }
+        if self.codes.iter().any(|code| !code.is_empty()) {
+            text.push_str("\nExit codes:\n");
+        }
+        for (code, meaning) in self.codes.iter().enumerate().filter(|(_, meaning)| !meaning.is_empty()) {
+            text.push_str(&format!("  {code}  {meaning}\n"));
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+/// The definition of a command line, with examples and exit codes.
+pub fn command<T: CommandFactory>() -> Command {
+    let command = T::command();
+    let program = command.get_name().to_owned();
+    TABLE.iter().fold(command, |command, help| {
+        let (below, name) =
+            help.name.split_once(' ').map_or((None, help.name), |(one, other)| (Some(one), other));
+        let explain = |command: Command| command.after_help(help.text(&program));
+        match below {
+            // The overlay is also a program of its own.
+            Some(parent) if program != "openstack-ccm" => {
+                let text =
+                    help.text(&program).replace(&format!("{program} {parent} "), &format!("{program} "));
+                below_if_there(command, name, |command| command.after_help(text))
+            }
+            Some(parent) => below_if_there(command, parent, |command| below_if_there(command, name, explain)),
+            None if program == "openstack-ccm" => below_if_there(command, name, explain),
+            None => command,
+        }
+    })
+}
+
+fn below_if_there(command: Command, name: &str, change: impl FnOnce(Command) -> Command) -> Command {
+    if command.find_subcommand(name).is_some() { command.mut_subcommand(name, change) } else { command }
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// What is wrong with it, or the help or version that it asks for.
+pub fn parse<T: CommandFactory + FromArgMatches>(
+    arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+) -> Result<T, clap::Error> {
+    let matches: ArgMatches = command::<T>().try_get_matches_from(arguments)?;
+    T::from_arg_matches(&matches)
+}
