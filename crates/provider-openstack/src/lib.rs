@@ -2,7 +2,6 @@
 //! servers behind nodes, and how it keeps the routes to the pods of nodes. [`cloud::ENTRY`] is what a binary lists.
 
 pub mod cloud;
-mod compressed;
 pub mod config;
 pub mod instances;
 pub mod load_balancer;

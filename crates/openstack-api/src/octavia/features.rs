@@ -39,6 +39,11 @@ impl OctaviaFeatures {
         self.version >= (2, 6)
     }
 
+    /// Batches of members that only add.
+    pub fn additive_batches(self) -> bool {
+        self.version >= (2, 11)
+    }
+
     /// `allowed_cidrs` of listeners.
     pub fn allowed_cidrs(self) -> bool {
         self.version >= (2, 12)

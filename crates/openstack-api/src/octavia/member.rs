@@ -107,6 +107,17 @@ impl Octavia {
         self.client.execute(&call).await
     }
 
+    /// Starts to add members to a pool, and leaves the others as they are; needs Octavia 2.11. A member that is there already is put
+    /// back to the defaults of what its entry leaves out.
+    pub async fn add_members(&self, pool_id: &str, members: Vec<MemberSpec>) -> Result<(), ApiError> {
+        let call = LBAAS
+            .put("loadbalancer_members_update", &["pools", pool_id, "members"])
+            .query_if("additive_only", Some("true"))
+            .body("members", &members);
+        drop(members);
+        self.client.execute(&call).await
+    }
+
     /// Starts to add one member.
     pub async fn create_member(&self, pool_id: &str, member: &MemberSpec) -> Result<Member, ApiError> {
         let call =

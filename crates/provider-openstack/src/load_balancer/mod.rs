@@ -14,7 +14,6 @@
 //! | | `ownership` | whose a load balancer is |
 //! | | `report` | what a reconciliation tells besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
-//! | | `list_length` | whether one list of all is worth it for those that ask about single ones |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //! | | `creations` | how many load balancers are created at once, and whose |
 //! | resolve | `resolve` | looks up what nobody has written down |
@@ -23,19 +22,19 @@
 //! | | `plan` | the difference, as steps in an order that is right wherever it stops |
 //! | apply | `apply` | makes the calls |
 //! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
-//! | observe | `belief` | what is believed without asking the cloud, and when that ends |
-//! | | `observe` | what is there: cached, listed or read, and how far that may be trusted |
+//! | | `advance` | what is there once a step is done |
+//! | observe | `observe` | what is there: everything, or a check of what is expected |
+//! | | `record` | what is remembered of a Service between two reconciliations |
 //! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
 //! | beside | `orphans` | lists those among which one may have outlived its Service by accident |
 
 pub mod annotations;
+mod advance;
 mod apply;
-mod belief;
 mod creations;
 mod desired;
 pub(crate) mod failure;
 pub mod floating_subnet;
-mod list_length;
 mod locks;
 mod model;
 pub mod names;
@@ -46,6 +45,7 @@ mod ownership;
 mod plan;
 pub mod poller;
 mod reconcile;
+mod record;
 mod report;
 mod resolve;
 mod security_group;
@@ -67,6 +67,7 @@ use openstack_ccm_openstack_api::OpenStack;
 use crate::config::Config;
 use annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
 use creations::Creations;
+use observe::lists::Lists;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
 use reconcile::Reconciler;
@@ -104,11 +105,12 @@ impl OpenStackLoadBalancers {
         let watchlist = Watchlist::default();
         let creations = Creations::new(wake);
         let observer = Arc::new(creations.clone());
-        let poller = Poller::new(openstack.octavia.clone(), watchlist.clone(), observer);
+        let lists = Lists::new(openstack.clone());
+        let poller = Poller::new(lists.clone(), watchlist.clone(), observer);
         let load_balancers = Self {
             openstack: openstack.clone(),
-            orphan_candidates: OrphanCandidates::new(openstack.clone(), cluster.clone()),
-            reconciler: Reconciler::new(openstack, config, cluster, watchlist, creations),
+            orphan_candidates: OrphanCandidates::new(openstack, cluster.clone()),
+            reconciler: Reconciler::new(lists, config, cluster, watchlist, creations),
         };
         (load_balancers, poller)
     }

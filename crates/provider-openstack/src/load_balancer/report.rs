@@ -91,8 +91,12 @@ impl Report {
         self.remove_annotation(service, CONVERGED_DIGEST.key);
     }
 
-    /// The result, with all that.
-    pub(crate) fn end(self, result: Result<Outcome, Failure>) -> Reconciliation {
+    /// The result, with all that. What earlier versions of this program wrote goes with a write that is needed anyway: each write of a
+    /// Service goes to the service proxy of every node.
+    pub(crate) fn end(mut self, service: &Service, result: Result<Outcome, Failure>) -> Reconciliation {
+        if !self.annotations.is_empty() {
+            self.remove_annotation(service, CONVERGED_DIGEST.key);
+        }
         let Self { notices, annotations, foreign_addresses } = self;
         Reconciliation { result, notices, annotations, foreign_addresses }
     }

@@ -1,7 +1,7 @@
 //! Carries out a plan: one call for each step, without comparing or looking up anything.
 //!
-//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. The next
-//! reconciliation observes again; a process that dies anywhere in here loses nothing.
+//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. A process that dies anywhere
+//! in here loses nothing: the next one looks at what is there.
 
 mod answer;
 mod neutron;
@@ -17,12 +17,12 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tracing::info;
 
-pub(super) use answer::Answer;
+pub(crate) use answer::Answer;
 
 use super::failure::{self, Missing};
 use super::model::{Failover, ObservedFloatingIp};
 use super::poller::Operation;
-use super::step::{FloatingIpStep, LoadBalancerStep, Needs, PoolStep, Step, Touched};
+use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step};
 
 /// What became of a plan.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ pub(super) struct Applied {
     pub(super) address: Option<IpAddr>,
     /// What the user should know about steps that the cloud refused and the Service can do without.
     pub(super) notices: Vec<Notice>,
-    /// What is not as it was seen, or may not be.
-    pub(super) touched: Vec<Touched>,
+    /// The steps that were accepted, by their places, with what only the answers tell.
+    pub(super) accepted: Vec<(usize, Answer)>,
     /// Floating IPs that were made.
     pub(super) floating_ips: Vec<ObservedFloatingIp>,
     /// Algorithms that Octavia does not take, each with the id of its pool.
@@ -45,23 +45,14 @@ pub(super) struct Applied {
     pub(super) failover: Option<(String, Failover)>,
     /// How the request to create the load balancer failed.
     pub(super) failed_creation: Option<ErrorKind>,
-    /// What Octavia answered to the step that locked the load balancer.
-    pub(super) answer: Option<Answer>,
-    /// What the step after it needs.
-    pub(super) next_needs: Needs,
-    /// Whether there is one, which changes what hangs on the load balancer.
-    pub(super) goes_on_below: bool,
+    /// Whether the cloud has too much to do, and nothing else is wrong: what is known stays known.
+    pub(super) is_delayed: bool,
 }
 
 impl Applied {
     /// Whether Octavia accepted a step, and is at work now.
     pub(super) fn is_accepted(&self) -> bool {
         self.locked.as_ref().is_some_and(|locked| locked.operation.is_some())
-    }
-
-    /// Whether nothing was done because the load balancer is locked.
-    pub(super) fn is_refused_by_lock(&self) -> bool {
-        !self.changed && self.locked.as_ref().is_some_and(|locked| locked.operation.is_none())
     }
 }
 
@@ -80,7 +71,6 @@ pub(super) struct Locked {
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub(super) id: String,
-    pub(super) name: String,
     pub(super) project_id: Option<String>,
 }
 
@@ -116,8 +106,6 @@ impl Applier<'_> {
                 // The answer is noted, and the next reconciliation reports it.
                 Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return Ok(()),
                 Err(error) if is_locked(&error) => {
-                    // By somebody else, whose change may be anything.
-                    self.applied.touched.push(Touched::Everything);
                     self.applied.locked =
                         Some(Locked { made: None, operation: None, on: failure::chain(&error) });
                     return Ok(());
@@ -130,25 +118,18 @@ impl Applier<'_> {
                         // An Octavia of another version than it was may take less, or more.
                         self.openstack.octavia.doubt_api_versions();
                     }
+                    self.applied.is_delayed = is_delay(step, &error);
                     return Err(failure::of_call(&error, doing(step), missing(step)));
                 }
             };
             info!(call = doing(step), "OpenStack write");
             self.applied.changed = true;
-            let Some(answer) = answer else {
-                if !matches!(step, Step::FloatingIp(FloatingIpStep::Create { .. })) {
-                    self.applied.touched.push(step.touches(None));
-                }
-                continue;
-            };
-            self.applied.touched.push(step.touches(answer.child_id()));
-            let next = steps.get(place + 1);
-            self.applied.next_needs = next.map(Step::needs).unwrap_or_default();
-            self.applied.goes_on_below = next.is_some_and(Step::concerns_own_children);
-            self.applied.locked =
-                Some(Locked { made: made(&answer), operation: operation(step), on: doing(step) });
-            self.applied.answer = Some(answer);
-            return Ok(());
+            let made = made(&answer);
+            self.applied.accepted.push((place, answer));
+            if step.locks() {
+                self.applied.locked = Some(Locked { made, operation: operation(step), on: doing(step) });
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -168,18 +149,16 @@ impl Applier<'_> {
         true
     }
 
-    /// Takes a step. The answer is Octavia's, which is at work now; absent, Octavia is not involved.
-    async fn step(&mut self, step: &Step) -> Result<Option<Answer>, ApiError> {
+    async fn step(&mut self, step: &Step) -> Result<Answer, ApiError> {
         let octavia = &self.openstack.octavia;
-        let answer = match step {
+        match step {
             Step::LoadBalancer(step) => octavia::load_balancer(octavia, step).await,
             Step::Listener(step) => octavia::listener(octavia, step).await,
             Step::Pool(step) => octavia::pool(octavia, step).await,
             Step::Member(step) => octavia::member(octavia, step).await,
             Step::Monitor(step) => octavia::monitor(octavia, step).await,
-            Step::FloatingIp(step) => return self.floating_ip(step).await.map(|()| None),
-        };
-        answer.map(Some)
+            Step::FloatingIp(step) => self.floating_ip(step).await.map(|()| Answer::Nothing),
+        }
     }
 }
 
@@ -202,11 +181,11 @@ fn operation(step: &Step) -> Option<Operation> {
 fn made(answer: &Answer) -> Option<Made> {
     let Answer::LoadBalancer(made) = answer else { return None };
     let made = &made.load_balancer;
-    Some(Made { id: made.id.clone(), name: made.name.clone(), project_id: made.project_id.clone() })
+    Some(Made { id: made.id.clone(), project_id: made.project_id.clone() })
 }
 
 /// What an answer to the request for a failover says. Nothing where Octavia has not decided: it will be asked again.
-fn answer_to_failover(answer: &Result<Option<Answer>, ApiError>) -> Option<Failover> {
+fn answer_to_failover(answer: &Result<Answer, ApiError>) -> Option<Failover> {
     match answer {
         Ok(_) => Some(Failover::Asked),
         Err(error) => match error.kind() {
@@ -218,6 +197,16 @@ fn answer_to_failover(answer: &Result<Option<Answer>, ApiError>) -> Option<Failo
             | ErrorKind::Unavailable => None,
             _ => Some(Failover::Refused(failure::chain(error))),
         },
+    }
+}
+
+/// Whether the same step may be sent again later as if nothing had happened: the cloud refused it because it has too much to do. A
+/// creation may have arrived all the same.
+fn is_delay(step: &Step, error: &ApiError) -> bool {
+    match error.kind() {
+        ErrorKind::RateLimited => true,
+        ErrorKind::Unavailable => !matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })),
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::Octavia;
 use super::answer::Answer;
 use super::requests;
 use crate::load_balancer::failure::present;
-use crate::load_balancer::step::{Child, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+use crate::load_balancer::step::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Answer, ApiError> {
     match step {
@@ -28,50 +28,51 @@ pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) ->
 }
 
 pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<Answer, ApiError> {
-    let listener = match step {
+    match step {
         ListenerStep::Create { load_balancer_id, listener, default_pool } => {
             let mut body = requests::listener(listener);
             body.loadbalancer_id = Some(load_balancer_id.clone());
             body.default_pool_id = default_pool.id().map(str::to_owned);
-            octavia.create_listener(&body).await?
+            return Ok(Answer::Child(octavia.create_listener(&body).await?.id));
         }
-        ListenerStep::Update { id, changes, key: _ } => octavia.update_listener(id, changes).await?,
+        ListenerStep::Update { id, changes, key: _ } => {
+            octavia.update_listener(id, changes).await.map(drop)?;
+        }
         ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {
             let changes = requests::default_pool(pool.id().unwrap_or_default());
-            octavia.update_listener(listener_id, &changes).await?
+            octavia.update_listener(listener_id, &changes).await.map(drop)?;
         }
         ListenerStep::Delete { id, key: _ } => {
             present(octavia.delete_listener(id).await)?;
-            return Ok(Answer::Gone(Child::Listener(id.clone())));
         }
-    };
-    Ok(Answer::Listener(Box::new(listener)))
+    }
+    Ok(Answer::Nothing)
 }
 
 pub(super) async fn pool(octavia: &Octavia, step: &PoolStep) -> Result<Answer, ApiError> {
-    let pool = match step {
+    match step {
         PoolStep::Create { load_balancer_id, pool } => {
             let mut body = requests::pool(pool);
             body.loadbalancer_id = Some(load_balancer_id.clone());
-            octavia.create_pool(&body).await?
+            return Ok(Answer::Child(octavia.create_pool(&body).await?.id));
         }
-        PoolStep::Update { id, changes } => octavia.update_pool(id, changes).await?,
+        PoolStep::Update { id, changes } => octavia.update_pool(id, changes).await.map(drop)?,
         PoolStep::Delete { id, name: _ } => {
             present(octavia.delete_pool(id).await)?;
-            return Ok(Answer::Gone(Child::Pool(id.clone())));
         }
-    };
-    Ok(Answer::Pool(Box::new(pool)))
+    }
+    Ok(Answer::Nothing)
 }
 
 pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Answer, ApiError> {
     match step {
         MemberStep::ReplaceAll { pool, members } => {
-            let pool_id = pool.id().unwrap_or_default();
             let specs = members.iter().map(|member| requests::member(member)).collect();
-            octavia.batch_members(pool_id, specs).await?;
-            let (pool_id, members) = (pool_id.to_owned(), members.clone());
-            return Ok(Answer::Members { pool_id, members });
+            octavia.batch_members(pool.id().unwrap_or_default(), specs).await?;
+        }
+        MemberStep::Add { pool, members } => {
+            let specs = members.iter().map(|member| requests::member(member)).collect();
+            octavia.add_members(pool.id().unwrap_or_default(), specs).await?;
         }
         MemberStep::Create { pool, member } => {
             let pool_id = pool.id().unwrap_or_default();
@@ -85,20 +86,18 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Answe
 }
 
 pub(super) async fn monitor(octavia: &Octavia, step: &MonitorStep) -> Result<Answer, ApiError> {
-    let (monitor, pool_id) = match step {
+    match step {
         MonitorStep::Create { pool, monitor } => {
             let mut body = requests::monitor(monitor);
             body.pool_id = pool.id().map(str::to_owned);
-            (octavia.create_health_monitor(&body).await?, pool.id().unwrap_or_default())
+            return Ok(Answer::Child(octavia.create_health_monitor(&body).await?.id));
         }
-        MonitorStep::Update { id, pool_id, changes } => {
-            (octavia.update_health_monitor(id, changes).await?, pool_id.as_str())
+        MonitorStep::Update { id, changes, pool_id: _ } => {
+            octavia.update_health_monitor(id, changes).await.map(drop)?;
         }
-        MonitorStep::Delete { id, pool_id } => {
+        MonitorStep::Delete { id, pool_id: _ } => {
             present(octavia.delete_health_monitor(id).await)?;
-            let monitor = Child::Monitor { id: id.clone(), pool_id: pool_id.clone() };
-            return Ok(Answer::Gone(monitor));
         }
-    };
-    Ok(Answer::Monitor { monitor: Box::new(monitor), pool_id: pool_id.to_owned() })
+    }
+    Ok(Answer::Nothing)
 }

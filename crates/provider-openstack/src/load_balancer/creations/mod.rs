@@ -24,12 +24,11 @@ use tracing::{debug, info};
 
 use super::poller::EndObserver;
 use queue::{Admission, Counts, CreationQueue};
-use window::LEAST_ALONE;
 
 /// A Service waits for so long before an Event says why.
 const QUIETLY_FOR: Duration = Duration::from_secs(10);
 /// After that it is reconciled this often even when nobody wakes it.
-const AT_MOST: Duration = Duration::from_secs(120);
+const AT_MOST: Duration = Duration::from_secs(60);
 /// A load balancer is not created yet.
 const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
 
@@ -94,17 +93,15 @@ impl Creations {
             Admission::Queued { since } => since,
         };
         let waited = now.saturating_duration_since(since);
-        let is_first_notice = waited >= QUIETLY_FOR && self.lock().tell(service);
-        let looks = [LEAST_ALONE, self.lock().first_alone(), QUIETLY_FOR];
-        let looks = looks.map(|look| look.saturating_sub(waited));
-        let at_most = looks.into_iter().find(|time| !time.is_zero()).unwrap_or(AT_MOST);
+        let is_first_notice = waited >= QUIETLY_FOR && self.lock().notify(service);
+        let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR - waited } else { AT_MOST };
         let on = "the creation of other load balancers".to_owned();
         Err((Waiting { on, at_most }, is_first_notice.then(queued)))
     }
 
-    /// Octavia took the creation and answered after this time.
-    pub(super) fn sent(&self, service: &ServiceKey, answered_after: Duration) {
-        let ((), next) = self.change(|queue| queue.sent(service, answered_after, Instant::now()));
+    /// Octavia took the creation.
+    pub(super) fn sent(&self, service: &ServiceKey) {
+        let ((), next) = self.change(|queue| queue.sent(service));
         self.wake_all(&next);
     }
 
@@ -128,7 +125,7 @@ impl Creations {
         let next = queue.take_next(Instant::now());
         let after = queue.counts();
         drop(queue);
-        tell(before, after);
+        log(before, after);
         (result, next)
     }
 
@@ -145,7 +142,7 @@ impl EndObserver for Creations {
     }
 }
 
-fn tell(before: Counts, after: Counts) {
+fn log(before: Counts, after: Counts) {
     let Counts { waiting, under_way, limit } = after;
     if (before.waiting == 0) != (waiting == 0) {
         info!(
@@ -162,7 +159,7 @@ fn tell(before: Counts, after: Counts) {
 fn queued() -> Notice {
     Notice::normal(
         LOAD_BALANCER_QUEUED,
-        "The load balancer is not being created yet: those of other Services come first, because the more Octavia creates at once, the longer each takes",
+        "Queued: the load balancers of other Services are being created, and Octavia takes longer for each the more it creates at once",
     )
 }
 

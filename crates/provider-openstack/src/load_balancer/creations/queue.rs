@@ -7,12 +7,12 @@ use std::time::Duration;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-use super::window::{Measured, Window};
+use super::window::Window;
 
 /// An admission that is not used within this time goes to the next Service: the one that has it may be gone.
 const USED_WITHIN: Duration = Duration::from_secs(60);
-/// A creation whose end is never seen keeps its place no longer than this.
-const LONGEST: Duration = Duration::from_secs(600);
+/// A creation whose end is not seen keeps its place no longer than this: one that never ends must not hold up others for long.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +54,14 @@ struct Creation {
     began: Instant,
     /// Whether Octavia has taken the creation.
     sent: bool,
-    /// As [`Measured::company`].
-    company: usize,
+    /// The most creations that were under way at once meanwhile, this one included.
+    under_way: usize,
 }
 
 #[derive(Debug)]
 struct Waiter {
     since: Instant,
-    told: bool,
+    notified: bool,
 }
 
 impl CreationQueue {
@@ -73,12 +73,14 @@ impl CreationQueue {
     pub(super) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
         self.expire(now);
         if let Some(creation) = self.under_way.get_mut(service) {
-            // It was admitted before, or its load balancer is gone and has to be created again.
-            *creation = Creation { began: now, sent: false, company: creation.company };
+            // It was admitted before, or its load balancer is gone and has to be created again. What Octavia has taken keeps its place:
+            // if nobody noted whose it is, it is found by its name.
+            if !creation.sent {
+                creation.began = now;
+            }
             return Admission::Granted;
         }
         if let Some(Waiter { since, .. }) = self.waiting.get(service) {
-            self.window.has_waited(now.saturating_duration_since(*since));
             return Admission::Queued { since: *since };
         }
         if self.waiting.is_empty() {
@@ -90,36 +92,28 @@ impl CreationQueue {
                 return Admission::Granted;
             }
         }
-        self.waiting.insert(service.clone(), Waiter { since: now, told: false });
+        self.waiting.insert(service.clone(), Waiter { since: now, notified: false });
         self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());
         Admission::Queued { since: now }
     }
 
-    /// For how long the first creation of a burst is made alone: who waits for it asks again then.
-    pub(super) fn first_alone(&self) -> Duration {
-        self.window.first_alone()
+    /// Whether a Service that waits has not been notified yet. From now on it has.
+    pub(super) fn notify(&mut self, service: &ServiceKey) -> bool {
+        self.waiting.get_mut(service).is_some_and(|waiter| !std::mem::replace(&mut waiter.notified, true))
     }
 
-    /// Whether a Service that waits has not been told so yet. From now on it has.
-    pub(super) fn tell(&mut self, service: &ServiceKey) -> bool {
-        self.waiting.get_mut(service).is_some_and(|waiter| !std::mem::replace(&mut waiter.told, true))
-    }
-
-    /// Octavia took the creation and answered after this time.
-    pub(super) fn sent(&mut self, service: &ServiceKey, answered_after: Duration, now: Instant) {
-        let Some(creation) = self.under_way.get_mut(service) else { return };
-        creation.sent = true;
-        let began = now.checked_sub(answered_after).unwrap_or(now);
-        creation.began = began;
-        self.window.answered(Measured { took: answered_after, began, company: creation.company });
+    /// Octavia took the creation.
+    pub(super) fn sent(&mut self, service: &ServiceKey) {
+        if let Some(creation) = self.under_way.get_mut(service) {
+            creation.sent = true;
+        }
     }
 
     /// Octavia has ended its work on the load balancer of a Service. One that failed tells nothing about how long others take.
     pub(super) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
         if creation.sent && is_active {
-            let took = now.saturating_duration_since(creation.began);
-            self.window.ended(Measured { took, began: creation.began, company: creation.company }, now);
+            self.window.ended(now.saturating_duration_since(creation.began), creation.under_way);
         }
     }
 
@@ -164,10 +158,10 @@ impl CreationQueue {
     }
 
     fn begin(&mut self, service: ServiceKey, now: Instant) {
-        self.under_way.insert(service, Creation { began: now, sent: false, company: 0 });
-        let company = self.under_way.len();
+        self.under_way.insert(service, Creation { began: now, sent: false, under_way: 0 });
+        let under_way = self.under_way.len();
         for creation in self.under_way.values_mut() {
-            creation.company = creation.company.max(company);
+            creation.under_way = creation.under_way.max(under_way);
         }
     }
 

@@ -85,10 +85,11 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(application_protocol::notice(sources));
     notices.extend(health_monitor::notice(sources));
     let serial = sources.settings.serial_api_calls;
+    let additive = sources.facts.features.additive_batches;
     let floating_ip = floating_ip(sources);
     let recovery = Recovery::default();
     let keeps_members = false;
-    Ok(Desired { load_balancer, listeners, floating_ip, serial, keeps_members, recovery, notices })
+    Ok(Desired { load_balancer, listeners, floating_ip, serial, additive, keeps_members, recovery, notices })
 }
 
 fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {

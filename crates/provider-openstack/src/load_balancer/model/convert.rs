@@ -113,6 +113,7 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
         tags: seen.tags,
         used_by,
         members: Vec::new(),
+        members_from_status: false,
         monitor: None,
     }
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use ipnet::IpNet;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
-use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
@@ -66,7 +65,7 @@ impl ListenerSpec {
 ///
 /// In what is wanted, an absent value means that the attribute is not managed (the cloud lacks the feature); in what
 /// is seen, that Octavia shows none.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerAttributes {
     pub(crate) limits: ListenerLimits,
     /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Those that a Service may ask for
@@ -82,7 +81,7 @@ pub(crate) struct ListenerAttributes {
 
 /// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag tells that it
 /// was set here before ([`super::tls`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TlsAttributes {
     /// References to further certificates.
     pub(crate) sni_container_refs: Option<BTreeSet<String>>,

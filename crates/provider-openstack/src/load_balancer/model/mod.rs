@@ -15,8 +15,6 @@
 //! | [`observed`] | what is there |
 //! | [`convert`] | what Octavia and Neutron show, as what is there |
 
-mod as_wanted;
-mod changed;
 pub(crate) mod convert;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;

@@ -1,7 +1,6 @@
 //! Health monitors: their comparable attributes.
 
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
-use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
@@ -18,7 +17,7 @@ pub(crate) struct MonitorSpec {
 }
 
 /// The attributes of a health monitor that are compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MonitorAttributes {
     /// Time between checks, in seconds.
     pub(crate) delay: u32,
@@ -33,7 +32,7 @@ pub(crate) struct MonitorAttributes {
 }
 
 /// The request of an HTTP health monitor.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpCheck {
     /// Path.
     pub path: String,

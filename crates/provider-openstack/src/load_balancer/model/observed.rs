@@ -8,7 +8,6 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::{
     HealthMonitorType, ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
 };
-use serde::{Deserialize, Serialize};
 
 use super::Tags;
 use super::listener::{ListenerAttributes, ListenerKey};
@@ -18,7 +17,7 @@ use super::pool::PoolAttributes;
 use crate::load_balancer::names;
 
 /// What is there for one Service.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.
     pub(crate) load_balancer: Option<ObservedLoadBalancer>,
@@ -26,7 +25,7 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Vec<ObservedFloatingIp>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedLoadBalancer {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -51,7 +50,7 @@ pub(crate) struct ObservedLoadBalancer {
 }
 
 /// What a load balancer was made with and cannot be changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MadeWith {
     pub(crate) provider: Option<String>,
     pub(crate) flavor_id: Option<String>,
@@ -72,6 +71,26 @@ impl ObservedLoadBalancer {
         names::is_retained(&self.description)
     }
 
+    /// The same without what hangs on it.
+    pub(crate) fn without_children(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+            status: self.status.clone(),
+            operating: self.operating.clone(),
+            vip_address: self.vip_address,
+            additional_vips: self.additional_vips.clone(),
+            vip_port_id: self.vip_port_id.clone(),
+            vip_subnet_id: self.vip_subnet_id.clone(),
+            made_with: self.made_with.clone(),
+            tags: self.tags.clone(),
+            ownership: self.ownership,
+            previous_name: self.previous_name.clone(),
+            children: None,
+        }
+    }
+
     /// All VIP addresses, the primary one first.
     pub(crate) fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.vip_address.into_iter().chain(self.additional_vips.iter().map(|(_, address)| *address))
@@ -79,7 +98,7 @@ impl ObservedLoadBalancer {
 }
 
 /// To whom a load balancer belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ownership {
     /// Made for this Service, or adopted, and no other Service uses it: it goes with the Service.
     Sole,
@@ -90,7 +109,7 @@ pub(crate) enum Ownership {
 }
 
 /// What hangs on a load balancer, complete.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Children {
     pub(crate) listeners: Vec<ObservedListener>,
     /// Pools, whether on a listener or not.
@@ -119,7 +138,7 @@ impl Children {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedListener {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -140,7 +159,7 @@ impl ObservedListener {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedPool {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -154,8 +173,9 @@ pub(crate) struct ObservedPool {
     /// Ids of the listeners that use it, as default pool or in a policy.
     pub(crate) used_by: BTreeSet<String>,
     /// Members. Not read, and empty, where the pool is not this Service's.
-    #[serde(skip)]
     pub(crate) members: Vec<ObservedMember>,
+    /// Whether only the status tree shows the members: of each, id, address, port and status are known and nothing else.
+    pub(crate) members_from_status: bool,
     /// Health monitor. Not read, and absent, where the pool is not this Service's.
     pub(crate) monitor: Option<ObservedMonitor>,
 }
@@ -174,7 +194,7 @@ impl ObservedMember {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedMonitor {
     pub(crate) id: String,
     pub(crate) name: String,
@@ -185,7 +205,7 @@ pub(crate) struct ObservedMonitor {
     pub(crate) tags: Tags,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,
     pub(crate) address: IpAddr,

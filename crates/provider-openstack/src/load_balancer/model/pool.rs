@@ -5,7 +5,6 @@ use std::fmt;
 use openstack_ccm_openstack_api::octavia::{
     LbAlgorithm, PoolProtocol, SessionPersistence, SessionPersistenceType,
 };
-use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
@@ -23,7 +22,7 @@ pub(crate) struct PoolSpec {
 }
 
 /// The attributes of a pool that are compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PoolAttributes {
     /// How it chooses a member.
     pub(crate) lb_algorithm: LbAlgorithm,
@@ -32,7 +31,7 @@ pub(crate) struct PoolAttributes {
 }
 
 /// What ties a client to a member. Cookie names and masks of addresses are not managed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Persistence {
     /// What the load balancer goes by.
     pub(crate) kind: SessionPersistenceType,

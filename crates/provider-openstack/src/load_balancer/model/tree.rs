@@ -24,6 +24,8 @@ pub(crate) struct Desired {
     pub(crate) floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
     pub(crate) serial: bool,
+    /// Whether members can be added without naming the others.
+    pub(crate) additive: bool,
     /// Whether the members that are there stand in for those that the nodes would give: there is no node to put in their place, or
     /// it cannot be read which ones.
     pub(crate) keeps_members: bool,

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Observing;
 use super::missing::{self, Absence};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
-use crate::load_balancer::belief::PreviousVips;
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
@@ -33,7 +33,7 @@ impl Observing<'_> {
             }
             return self.allow_first().await;
         };
-        let attempts = self.beliefs.attempts(&self.service.key);
+        let attempts = self.attempts;
         // One that was deleted here, because it was broken, is no news.
         let deleted_here = attempts.previous_vips != PreviousVips::Unknown;
         if !is_found {
@@ -87,7 +87,7 @@ impl Observing<'_> {
     async fn has_floating_ip(&self) -> Result<bool, Failure> {
         let tags = self.claim.names.identity_tags().into_iter().collect();
         let filter = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
-        let own = self.observer.openstack.neutron.list_floating_ips(&filter).await;
+        let own = self.observer.lists.openstack().neutron.list_floating_ips(&filter).await;
         let own = own.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
         Ok(!own.is_empty())
     }

@@ -4,7 +4,7 @@ use openstack_ccm_core::failure::Failure;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::observe::read::Found;
+use crate::load_balancer::observe::Found;
 use crate::load_balancer::settings::Settings;
 
 /// Checks whether a Service may use a load balancer. One that was made for it it may, whatever the list says; one that

@@ -26,6 +26,8 @@ pub(super) struct Draft {
     pub(super) untagged: bool,
     /// Whether everything is made one by one.
     pub(super) serial: bool,
+    /// Whether members can be added without naming the others.
+    pub(super) additive: bool,
     /// The rename of the cluster that objects still need.
     pub(super) rename: Option<Rename>,
     /// Pools that some listener keeps or gets.

@@ -1,4 +1,8 @@
 //! What makes the members of a pool the wanted ones.
+//!
+//! A batch puts weight, backup, `admin_state_up` and monitor port of each member that it names back to what it says of them. So new
+//! members come in a batch that names them alone, and a single one goes by its id. Everything else is one batch of all members,
+//! which keeps what an administrator has set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,17 +23,35 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
     }
     let merged: Vec<Arc<Member>> =
         wanted.iter().map(|member| merge(before.get(&member.key()).copied(), member)).collect();
-    let all = |hold: fn(&ObservedMember, &Member) -> bool| {
-        let holds =
-            |member: &Arc<Member>| before.get(&member.key()).is_some_and(|before| hold(before, member));
-        merged.len() == before.len() && merged.iter().all(holds)
+    let from_status = pool.members_from_status;
+    let same = |member: &Arc<Member>| {
+        before.get(&member.key()).is_some_and(|before| from_status || is_same(before, member))
     };
-    if all(agrees) {
-        return;
+    let is_sound = |member: &ObservedMember| member.status != ProvisioningStatus::Error;
+    let handle = Handle::Id(pool.id.clone());
+    let new: Vec<Arc<Member>> =
+        merged.iter().filter(|member| !before.contains_key(&member.key())).cloned().collect();
+    let stay_as_they_are = merged.iter().filter(|member| before.contains_key(&member.key())).all(same);
+    let gone: Vec<&ObservedMember> = before
+        .values()
+        .copied()
+        .filter(|one| merged.binary_search_by_key(&one.key(), |member| member.key()).is_err())
+        .collect();
+    if stay_as_they_are && before.values().all(|one| is_sound(one)) {
+        match (new.as_slice(), gone.as_slice()) {
+            ([], []) => return,
+            ([_, ..], []) if draft.additive => {
+                return draft.step(Step::Member(MemberStep::Add { pool: handle, members: new }));
+            }
+            ([], [gone]) if !gone.id.is_empty() => {
+                let (pool_id, id, name) = (pool.id.clone(), gone.id.clone(), gone.member.name.clone());
+                return draft.step(Step::Member(MemberStep::Delete { pool_id, id, name }));
+            }
+            _ => {}
+        }
     }
     // What failed goes along with every other change, at once; alone it is a repair.
-    let repairs = all(is_same);
-    let handle = Handle::Id(pool.id.clone());
+    let repairs = stay_as_they_are && new.is_empty() && gone.is_empty();
     let (broken, sound): (Vec<&Arc<Member>>, Vec<&Arc<Member>>) = merged.iter().partition(|member| {
         before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))
     });
@@ -55,10 +77,6 @@ fn merge(before: Option<&ObservedMember>, wanted: &Arc<Member>) -> Arc<Member> {
         ..(**wanted).clone()
     };
     if merged == **wanted { Arc::clone(wanted) } else { Arc::new(merged) }
-}
-
-fn agrees(before: &ObservedMember, merged: &Member) -> bool {
-    before.status != ProvisioningStatus::Error && is_same(before, merged)
 }
 
 fn is_same(before: &ObservedMember, merged: &Member) -> bool {

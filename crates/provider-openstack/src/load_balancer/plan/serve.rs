@@ -13,7 +13,7 @@ use crate::load_balancer::step::Handle;
 /// What is to be done so that the cloud is as wanted.
 pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
     let plan = Plan { notices: desired.notices.clone(), ..Plan::default() };
-    let mut draft = Draft { plan, serial: desired.serial, ..Draft::default() };
+    let mut draft = Draft { plan, serial: desired.serial, additive: desired.additive, ..Draft::default() };
     let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
     match &load_balancer.status {
         ProvisioningStatus::Deleted => create(draft, desired, observed),

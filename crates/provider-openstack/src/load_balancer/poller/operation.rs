@@ -1,9 +1,11 @@
-//! What Octavia can be at work on, and what comes after it.
+//! What Octavia can be at work on.
+
+use std::time::Duration;
 
 /// What Octavia is at work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::load_balancer) enum Operation {
-    /// A new load balancer.
+    /// A new load balancer, or one that is failed over.
     Creation,
     /// The end of one.
     Deletion,
@@ -19,25 +21,13 @@ pub(in crate::load_balancer) enum Operation {
     Monitor,
 }
 
-/// What a Service does once Octavia has ended its work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::load_balancer) enum Afterwards {
-    /// It sees what became of it.
-    #[default]
-    Look,
-    /// It sends the next step of its plan, which relies on nothing that was not confirmed. If that is too early, Octavia refuses it, and
-    /// nothing else happens.
-    Write,
-    /// Nothing: what was sent is confirmed later.
-    Nothing,
-}
-
 impl Operation {
-    /// Whether the load balancer is there before and after it.
-    pub(super) fn is_change(self) -> bool {
+    /// When to look first. An amphora takes half a minute and more to boot; a change is mostly done after a second or two.
+    pub(super) fn first_look(self) -> Duration {
         match self {
-            Self::Creation | Self::Deletion => false,
-            Self::LoadBalancer | Self::Listener | Self::Pool | Self::Members | Self::Monitor => true,
+            Self::Creation => Duration::from_secs(4),
+            Self::Deletion | Self::Listener => Duration::from_secs(2),
+            Self::LoadBalancer | Self::Pool | Self::Members | Self::Monitor => Duration::from_secs(1),
         }
     }
 }

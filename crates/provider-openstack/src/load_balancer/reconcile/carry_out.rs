@@ -12,11 +12,12 @@ use tokio::time::Instant;
 
 use super::Reconciler;
 use crate::load_balancer::apply::{self, Applied, Locked};
-use crate::load_balancer::belief::{Belief, Event, Goal};
-use crate::load_balancer::model::observed::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::model::{ObservedLoadBalancer, Ownership};
+use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::poller::{Afterwards, Awaited, Operation};
+use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
+use crate::load_balancer::step::Step;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.
@@ -32,8 +33,8 @@ pub(super) const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 pub(super) struct PlanContext<'a> {
     pub(super) service: &'a Service,
     pub(super) plan: &'a Plan,
-    /// What the plan leads to; absent where a load balancer is given up.
-    pub(super) goal: Option<Goal<'a>>,
+    /// Whether the load balancer is given up.
+    pub(super) gives_up: bool,
     /// The load balancer, if there is one.
     pub(super) load_balancer: Option<&'a ObservedLoadBalancer>,
     /// Its owner.
@@ -56,18 +57,28 @@ pub(super) enum Progress {
     Waiting(Waiting),
 }
 
+/// How a plan went.
+#[derive(Debug)]
+pub(super) struct CarriedOut {
+    /// What comes next.
+    pub(super) progress: Result<Progress, Failure>,
+    /// What is there now, where that is still known.
+    pub(super) known: Option<Observation>,
+    /// Whether a step of ours holds the lock of the load balancer.
+    pub(super) locked: bool,
+}
+
 impl Reconciler {
-    /// Applies as much of a plan as can be done now, and notes what happened to `believed`.
+    /// Applies as much of a plan as can be done now, and applies what was accepted to what was observed, too.
     ///
-    /// # Errors
-    /// A step that failed; what blocks the plan; a repair that has to rest.
+    /// The progress is an error where a step failed, where something blocks the plan, and where a repair has to rest.
     pub(super) async fn carry_out(
         &self,
         context: &PlanContext<'_>,
-        believed: Option<Belief>,
+        observation: Option<Observation>,
         report: &mut Report,
-    ) -> Result<Progress, Failure> {
-        let PlanContext { service, plan, goal, .. } = *context;
+    ) -> CarriedOut {
+        let PlanContext { service, plan, gives_up, .. } = *context;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
         let steps = if resting.is_some() {
@@ -75,35 +86,59 @@ impl Reconciler {
         } else {
             Cow::Borrowed(plan.steps.as_slice())
         };
-        let (applied, result) = apply::apply(&self.openstack, &steps).await;
-        if let Some(believed) = believed {
-            self.beliefs.put_back(&service.key, believed);
-        }
-        let served = goal.map(|goal| (plan, goal));
-        let repairs = plan.heals && resting.is_none();
-        self.beliefs.note(&service.key, &Event::Applied { applied: &applied, served, repairs });
+        let (applied, result) = apply::apply(self.lists.openstack(), &steps).await;
+        self.note_writes(context, &steps, &applied);
+        self.records.applied(&service.key, &applied, gives_up, plan.heals && resting.is_none());
         report.notices(applied.notices.iter().cloned());
-        result?;
+        let is_sound = result.is_ok() || applied.is_delayed;
+        let by_others = applied.locked.is_some() && !applied.is_accepted();
+        if !is_sound || by_others {
+            self.records.failed(&service.key);
+        }
+        let known = observation.filter(|_| is_sound && !by_others);
+        let known = known.and_then(|mut known| known.accepted(&steps, &applied).then_some(known));
+        let progress = match result {
+            Ok(()) => self.progress(context, &applied, resting, report),
+            Err(failure) => Err(failure),
+        };
+        CarriedOut { progress, known, locked: applied.is_accepted() }
+    }
+
+    fn progress(
+        &self,
+        context: &PlanContext<'_>,
+        applied: &Applied,
+        resting: Option<Failure>,
+        report: &mut Report,
+    ) -> Result<Progress, Failure> {
         if let Some(locked) = &applied.locked {
             if let Some(waits) = self.wait_after_refusals(context, locked, report) {
                 return Ok(waits);
             }
-            let afterwards = match locked.operation.filter(|_| goal.is_some() && locked.made.is_none()) {
-                Some(_) => self.beliefs.afterwards(&service.key, &applied),
-                None => Afterwards::Look,
-            };
-            return Ok(self.wait_for_lock(context, locked, afterwards, report));
+            return Ok(self.wait_for_lock(context, locked, report));
         }
-        if let Some(rest) = resting {
-            return Err(rest);
+        match resting {
+            Some(rest) => Err(rest),
+            None => self.conclude(context, applied, report),
         }
-        self.conclude(context, &applied, report)
+    }
+
+    /// What was listed before is out of date, also where no answer came.
+    fn note_writes(&self, context: &PlanContext<'_>, steps: &[Step], applied: &Applied) {
+        if steps.iter().any(Step::locks) {
+            let made = applied.locked.as_ref().and_then(|locked| locked.made.as_ref());
+            let ids = context.load_balancer.map(|there| &there.id).into_iter();
+            ids.chain(made.map(|made| &made.id)).for_each(|id| self.lists.wrote_to_load_balancer(id));
+        }
+        if !steps.iter().all(Step::locks) {
+            self.lists.wrote_to_floating_ips();
+        }
     }
 
     /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait. What is no
     /// repair does not wait with them: nodes that come and go become and cease to be members.
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
-        let attempts = self.beliefs.attempts(&service.key);
+        let attempts = self.records.attempts(&service.key);
         let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
         let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
                        of the load balancer and its children in Octavia for the cause";
@@ -112,28 +147,18 @@ impl Reconciler {
         Some(failure)
     }
 
-    fn wait_for_lock(
-        &self,
-        context: &PlanContext<'_>,
-        locked: &Locked,
-        afterwards: Afterwards,
-        report: &mut Report,
-    ) -> Progress {
-        let PlanContext { service, goal, load_balancer, project_id, .. } = *context;
+    fn wait_for_lock(&self, context: &PlanContext<'_>, locked: &Locked, report: &mut Report) -> Progress {
+        let PlanContext { service, load_balancer, project_id, .. } = *context;
+        let operation = locked.operation;
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
-                let (id, project_id, name) = (&made.id, made.project_id.as_deref(), Some(made.name.as_str()));
-                let awaited = Awaited { id, project_id, name, operation: locked.operation, afterwards };
+                self.records.uses(&service.key, Some((made.id.clone(), Ownership::Sole)));
+                let awaited = Awaited { id: &made.id, project_id: made.project_id.as_deref(), operation };
                 self.watchlist.watch(awaited, &service.key);
             }
             (None, Some(existing)) => {
-                // What is being deleted keeps its name. Otherwise somebody may rename it, and then it is not gone.
-                let keeps_name = goal.is_none() && locked.operation == Some(Operation::Deletion);
-                let name = keeps_name.then_some(existing.name.as_str());
-                let awaited =
-                    Awaited { id: &existing.id, project_id, name, operation: locked.operation, afterwards };
-                self.watchlist.watch(awaited, &service.key);
+                self.watchlist.watch(Awaited { id: &existing.id, project_id, operation }, &service.key);
             }
             (None, None) => {}
         }
@@ -160,12 +185,11 @@ impl Reconciler {
                     return Ok(self.wait_for_child(context, there, wait, report));
                 }
                 if let Some(existing) = load_balancer {
-                    let (id, afterwards) = (&existing.id, Afterwards::Look);
-                    let awaited = Awaited { id, project_id, name: None, operation: None, afterwards };
+                    let awaited = Awaited { id: &existing.id, project_id, operation: None };
                     self.watchlist.watch(awaited, &service.key);
                 }
-                self.beliefs.note(&service.key, &Event::Waits);
-                let since = self.beliefs.attempts(&service.key).waiting_since;
+                self.records.waits(&service.key);
+                let since = self.records.attempts(&service.key).waiting_since;
                 let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
                 report.notices(is_stuck.then(|| stuck(wait)));
                 Ok(Progress::Waiting(Waiting { on: wait.to_string(), at_most: AT_MOST }))

@@ -1,11 +1,30 @@
 //! One reconciliation, from what a Service wants to what was done in the cloud.
 //!
+//! A reconciliation looks, plans, changes one thing, and looks again:
+//!
 //! ```text
-//! serve:   observe -> resolve -> desired -> plan -> apply -> note what happened
-//!             ^                             |
-//!             +-- by reading, where the plan needs more than the observation permits
+//! serve:   look -> resolve -> desired -> plan -> apply -> keep
+//!            ^                             |
+//!            +----- the plan needs a look -+
 //! release: find -> read -> plan -> apply, for each load balancer that the Service has
 //! ```
+//!
+//! 1. A plan starts from a whole look, under the lock of the load balancer's id. Only where nothing but nodes changed since all was well
+//!    are the members taken from the status tree, and the rest from what was read then.
+//! 2. Lists are shared ([`super::observe::lists`]).
+//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, nothing is read, for two minutes at most. The
+//!    poller sees the end and wakes the Service.
+//! 4. In between, what was read is kept, with each accepted step applied to it ([`super::advance`]); the rest of the plan follows from
+//!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
+//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not tell what is
+//!    there. 429, and 503 to anything but a creation, only delay.
+//! 5. Before some steps somebody looks: [`super::observe::looks`] has the table.
+//! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
+//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. The same plan twice without a failure
+//!    between is a Warning and a pause.
+//! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
+//!    where it differs.
+//! 9. All that is remembered is one record for each Service ([`super::record`]). It may be lost at any time.
 //!
 //! | module | does |
 //! | --- | --- |
@@ -17,12 +36,10 @@
 //! | `addresses` | under which addresses clients reach a Service |
 //! | `identity_tags` | spaces out the tags that load balancers made by OCCM get |
 //! | `replacements` | lets one load balancer in ERROR be replaced at a time |
-//! | `members_in_hand` | bounds the memory that reconciliations need on large clusters |
 
 mod addresses;
 mod carry_out;
 mod identity_tags;
-mod members_in_hand;
 mod release;
 mod replacements;
 mod retain;
@@ -34,30 +51,28 @@ use std::sync::Arc;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
-use openstack_ccm_openstack_api::OpenStack;
-use tokio::sync::Semaphore;
 
-use super::belief::{Beliefs, Event};
 use super::creations::Creations;
 use super::locks::LoadBalancerLocks;
 use super::observe::Observer;
+use super::observe::lists::Lists;
 use super::ownership::{Others, Scope};
 use super::poller::Watchlist;
+use super::record::Records;
 use super::report::Report;
 use super::resolve::Resolver;
 use super::security_group::SecurityGroups;
 use crate::config::Config;
 use identity_tags::IdentityTagQueue;
-use members_in_hand::MembersInHand;
 use replacements::Replacements;
 
 /// What all reconciliations share.
 pub(super) struct Reconciler {
-    openstack: OpenStack,
+    lists: Lists,
     config: Arc<Config>,
     cluster: ClusterIdentity,
     observer: Observer,
-    beliefs: Beliefs,
+    records: Records,
     locks: LoadBalancerLocks,
     watchlist: Watchlist,
     creations: Creations,
@@ -65,43 +80,35 @@ pub(super) struct Reconciler {
     security_groups: SecurityGroups,
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
-    members_in_hand: MembersInHand,
-    /// For Services that lists show. See [`MOST_LISTED`].
-    listed: Semaphore,
 }
-
-/// How many Services that lists show are compared with their digests at once. After a start that is all of them: each has a
-/// whole plan in hand while all wait for the same few answers.
-const MOST_LISTED: usize = 8;
 
 impl Reconciler {
     /// Reconciles Services of a cluster with a cloud; what Octavia is at work on is put on the watchlist.
     pub(super) fn new(
-        openstack: OpenStack,
+        lists: Lists,
         config: Arc<Config>,
         cluster: ClusterIdentity,
         watchlist: Watchlist,
         creations: Creations,
     ) -> Self {
         let section = &config.load_balancer;
+        let openstack = lists.openstack().clone();
         Self {
             observer: Observer::new(
-                openstack.clone(),
+                lists.clone(),
                 cluster.clone(),
                 watchlist.clone(),
                 section.recreate_missing,
             ),
-            beliefs: Beliefs::default(),
+            records: Records::new(),
             locks: LoadBalancerLocks::default(),
             watchlist,
             creations,
-            resolver: Resolver::new(openstack.clone()),
             security_groups: SecurityGroups::new(openstack.neutron.clone()),
+            resolver: Resolver::new(openstack),
             replacements: Replacements::new(),
             identity_tags: IdentityTagQueue::new(section.identity_tags_per_minute),
-            members_in_hand: MembersInHand::new(),
-            listed: Semaphore::new(MOST_LISTED),
-            openstack,
+            lists,
             config,
             cluster,
         }
@@ -114,13 +121,12 @@ impl Reconciler {
             Goal::Serve(intent) => (&intent.service, self.serve(intent, &mut report).await),
             Goal::Release(service) => (service, Box::pin(self.release(service, &mut report)).await),
         };
-        self.beliefs.rest(&service.key);
-        report.end(result)
+        report.end(service, result)
     }
 
     /// It is time to look for changes that somebody made in the cloud.
     pub(super) fn drift_due(&self, service: &ServiceKey) {
-        self.beliefs.note(service, &Event::DriftDue);
+        self.records.drift_due(service);
     }
 
     /// The Services whose load balancer and floating IP will get the tags that tell whose they are.
@@ -150,7 +156,7 @@ impl Reconciler {
             cluster: &self.cluster,
             former_cluster_names: &section.former_cluster_names,
             adopts_foreign: section.adopt_foreign_cluster,
-            project_id: self.openstack.project_id.as_deref(),
+            project_id: self.lists.openstack().project_id.as_deref(),
             others: Others(self.observer.neighbours()),
         }
     }

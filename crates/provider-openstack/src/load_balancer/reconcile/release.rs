@@ -3,21 +3,23 @@
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{Outcome, Waiting};
 use openstack_ccm_core::service::Service;
+use openstack_ccm_openstack_api::cache::Moment;
 use tracing::debug;
 
 use super::Reconciler;
 use super::carry_out::{PlanContext, Progress};
-use crate::load_balancer::belief::{Cached, Event};
 use crate::load_balancer::desired;
-use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::model::tree::{Reclaim, ReleaseTerms};
+use crate::load_balancer::model::Ownership;
+use crate::load_balancer::model::{Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::read::find::{self, Purpose};
-use crate::load_balancer::observe::read::{self, Depth, FloatingIpQuestion, Found};
+use crate::load_balancer::observe::find::{self, Purpose};
+use crate::load_balancer::observe::floating_ip::FloatingIpQuestion;
+use crate::load_balancer::observe::lists::Reader;
+use crate::load_balancer::observe::whole::{self, Depth};
+use crate::load_balancer::observe::Found;
 use crate::load_balancer::outputs;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan;
-use crate::load_balancer::poller::End;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
 
@@ -27,14 +29,14 @@ pub(super) struct Releasing<'a> {
     pub(super) service: &'a Service,
     pub(super) terms: ReleaseTerms,
     pub(super) claim: Claim<'a>,
-    /// What was believed of the Service's load balancer.
-    known: Option<Cached>,
+    /// When it began: only answers since then count.
+    since: Moment,
 }
 
 impl Reconciler {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
-        let believed = self.beliefs.take(&service.key);
-        self.beliefs.note(&service.key, &Event::Moved);
+        let since = Moment::now();
+        self.records.begin_release(service);
         self.identity_tags.ends(&service.key);
         self.creations.forget(&service.key);
         let names = Names::new(&self.cluster, service);
@@ -44,20 +46,12 @@ impl Reconciler {
         let claim = Claim::new(service, &names, self.scope(), false);
         let id = settings.load_balancer_id.as_deref();
         let purpose = Purpose::Release(terms.reclaim);
-        let known = believed.cached().cloned();
-        let mut releasing = Releasing { reconciler: self, service, terms, claim, known };
-        let (octavia, reader) = (&self.openstack.octavia, self.observer.reader());
-        let (mut first, mut none_is_left) = (None, false);
+        let mut releasing = Releasing { reconciler: self, service, terms, claim, since };
+        let mut first = None;
         if let Some(id) = id {
             let _lock = self.locks.take(id).await;
-            let end = self.watchlist.take_end(id);
-            none_is_left = end.as_ref().is_some_and(|end| leaves_none(end, &names));
-            let found = match end {
-                Some(End { load_balancer: None, .. }) => None,
-                Some(End { load_balancer: Some(seen), .. }) => find::seen(&releasing.claim, purpose, seen)?,
-                None => find::by_id(reader, &releasing.claim, purpose, id).await?,
-            };
-            if let Some(found) = found {
+            drop(self.watchlist.take_end(id));
+            if let Some(found) = find::by_id(releasing.reader(), &releasing.claim, purpose, id).await? {
                 first = Some(found.load_balancer.id.clone());
                 if let Some(waiting) = releasing.give_up(Some(found), report).await? {
                     return Ok(Outcome::Waiting(waiting));
@@ -65,13 +59,11 @@ impl Reconciler {
             }
         }
         // Also where the annotation named one: it may have been changed by hand.
-        if !none_is_left
-            && let Some(waiting) = releasing.give_up_named(purpose, first.as_deref(), report).await?
-        {
+        if let Some(waiting) = releasing.give_up_named(purpose, first.as_deref(), report).await? {
             return Ok(Outcome::Waiting(waiting));
         }
         if outputs::may_have_moved(service) {
-            for former in find::previous(octavia, &releasing.claim, "").await? {
+            for former in find::previous(releasing.reader(), &releasing.claim, "").await? {
                 if let Some(waiting) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
                     return Ok(Outcome::Waiting(waiting));
                 }
@@ -81,7 +73,8 @@ impl Reconciler {
             return Ok(Outcome::Waiting(waiting));
         }
         self.security_groups.release(&releasing.claim).await?;
-        self.beliefs.forget(&service.key);
+        self.records.forget(&service.key);
+        self.watchlist.forget(&service.key);
         self.replacements.forget(&service.key);
         report.forget_load_balancer(service);
         Ok(Outcome::Released)
@@ -105,35 +98,17 @@ impl Reconciler {
             terms.reclaim = Reclaim::Delete;
         }
         let purpose = Purpose::Release(terms.reclaim);
-        let found = find::by_id(self.observer.reader(), claim, purpose, load_balancer_id).await?;
+        let since = Moment::now();
+        let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone(), since };
+        let found = find::by_id(releasing.reader(), claim, purpose, load_balancer_id).await?;
         let Some(found) = found else { return Ok(None) };
-        let mut releasing = Releasing { reconciler: self, service, terms, claim: claim.clone(), known: None };
         releasing.give_up(Some(found), report).await
     }
 }
 
-/// Whether the list in which a load balancer was no more shows that there is no other of the Service's name.
-fn leaves_none(end: &End, names: &Names) -> bool {
-    let End { name, load_balancer, namesakes } = end;
-    load_balancer.is_none()
-        && name.as_deref() == Some(names.load_balancer())
-        && namesakes.as_ref().is_some_and(Vec::is_empty)
-}
-
 impl Releasing<'_> {
-    /// How much has to be read of what hangs on a load balancer: nothing, where it is to be deleted as a whole and carries
-    /// only what is known to be the Service's.
-    fn depth(&self, found: Option<&Found>) -> Depth {
-        if !self.terms.cascade {
-            return Depth::Whole;
-        }
-        let found = found.filter(|found| found.ownership == Ownership::Sole);
-        let known = found.zip(self.known.as_ref()).and_then(|(found, known)| {
-            let same = known.load_balancer()?.id == found.load_balancer.id;
-            let alike = same && known.has_the_children_of(&found.load_balancer);
-            known.own_children().filter(|_| alike)
-        });
-        known.map_or(Depth::Outline, |children| Depth::Known(children.clone()))
+    fn reader(&self) -> Reader<'_> {
+        self.reconciler.observer.reader(self.since)
     }
 
     /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its lock
@@ -144,13 +119,13 @@ impl Releasing<'_> {
         besides: Option<&str>,
         report: &mut Report,
     ) -> Result<Option<Waiting>, Failure> {
-        let reader = self.reconciler.observer.reader();
         let mut expected: Option<String> = None;
         loop {
             let lock = match &expected {
                 Some(id) => Some(self.reconciler.locks.take(id).await),
                 None => None,
             };
+            let reader = self.reconciler.observer.reader(Moment::now());
             let found = find::by_name(reader, &self.claim, purpose).await?;
             let Some(found) = found.filter(|found| besides != Some(found.load_balancer.id.as_str())) else {
                 return Ok(None);
@@ -168,7 +143,7 @@ impl Releasing<'_> {
         let _lock = self.reconciler.locks.take(id).await;
         // What was left as a whole before is left alone.
         let purpose = Purpose::Release(Reclaim::Delete);
-        let found = find::by_id(self.reconciler.observer.reader(), &self.claim, purpose, id).await?;
+        let found = find::by_id(self.reader(), &self.claim, purpose, id).await?;
         let uses = |found: &Found| {
             self.claim.is_tagged(&found.load_balancer) || self.claim.is_untagged_user(&found.load_balancer)
         };
@@ -191,22 +166,20 @@ impl Releasing<'_> {
             }
             found => found,
         };
-        let depth = self.depth(found.as_ref());
+        let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
         let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let reader = self.reconciler.observer.reader();
-        let observed = read::tree(reader, &self.claim, found, depth, &floating_ips).await?;
+        let observed = whole::tree(self.reader(), &self.claim, found, depth, &floating_ips).await?;
         let plan = plan::release(&self.terms, &observed);
         debug!(service = %self.service.key, %plan, "planned");
         let context = PlanContext {
             service: self.service,
             plan: &plan,
-            goal: None,
+            gives_up: true,
             load_balancer: observed.load_balancer.as_ref(),
             project_id: project_id.as_deref(),
         };
-        let next = self.reconciler.carry_out(&context, None, report).await?;
-        match next {
+        match self.reconciler.carry_out(&context, None, report).await.progress? {
             Progress::Waiting(waiting) => Ok(Some(waiting)),
             Progress::Converged { .. } => Ok(None),
         }

@@ -6,7 +6,7 @@ use tracing::debug;
 
 use super::carry_out::{PlanContext, Progress};
 use super::release::Releasing;
-use crate::load_balancer::observe::read::{self, Found};
+use crate::load_balancer::observe::{Found, whole};
 use crate::load_balancer::plan;
 use crate::load_balancer::report::Report;
 
@@ -19,19 +19,18 @@ impl Releasing<'_> {
         report: &mut Report,
     ) -> Result<Option<Waiting>, Failure> {
         let project_id = found.load_balancer.project_id.clone();
-        let observed = read::without_children(found)?;
+        let observed = whole::without_children(found)?;
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
         let plan = plan::retain(&observed);
         debug!(service = %self.service.key, %plan, "planned");
         let context = PlanContext {
             service: self.service,
             plan: &plan,
-            goal: None,
+            gives_up: true,
             load_balancer: Some(&observed),
             project_id: project_id.as_deref(),
         };
-        let next = self.reconciler.carry_out(&context, None, report).await?;
-        match next {
+        match self.reconciler.carry_out(&context, None, report).await.progress? {
             Progress::Waiting(waiting) => Ok(Some(waiting)),
             Progress::Converged { .. } => Ok(None),
         }

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::Reconciler;
 use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress, STUCK};
 use crate::load_balancer::apply::Locked;
-use crate::load_balancer::belief::Stall;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::plan::Wait;
+use crate::load_balancer::record::Stall;
 use crate::load_balancer::report::Report;
 
 impl Reconciler {
@@ -57,8 +57,7 @@ impl Reconciler {
     }
 
     fn note_stall(&self, context: &PlanContext<'_>) -> Stall {
-        let gives_up = context.goal.is_none();
-        self.beliefs.stalled(&context.service.key, gives_up)
+        self.records.stalled(&context.service.key, context.gives_up)
     }
 }
 

@@ -18,9 +18,6 @@ pub(in crate::load_balancer) struct Lookup<'a> {
     pub(in crate::load_balancer) settings: &'a Settings,
     /// What the cloud can do.
     pub(in crate::load_balancer) features: Features,
-    /// Whether it is looked up that what the user names is there. Not where only lists are compared: it was when
-    /// everything agreed.
-    pub(in crate::load_balancer) verifies: bool,
     /// Its load balancer, if it has one: then the VIP is where it is.
     pub(in crate::load_balancer) existing: Option<&'a ObservedLoadBalancer>,
     /// Whether a floating IP may have to be made.

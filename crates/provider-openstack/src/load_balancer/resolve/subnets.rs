@@ -80,7 +80,6 @@ impl Resolver {
         let settings = lookup.settings;
         match &settings.member_subnet_id {
             _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
-            Some(id) if !lookup.verifies => Ok(Some(id.clone())),
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
             // The VIP is on the user's port, which tells nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {

@@ -5,7 +5,7 @@
 //!
 //! | step | module | does |
 //! | --- | --- | --- |
-//! | observe | `observe` | reads the Service's groups and the ports that carry them, alone or in lists for all Services |
+//! | observe | `observe` | reads the Service's groups and the ports that carry them |
 //! | | `duplicates` | says which of several groups of one Service is used |
 //! | desired | `desired` | which rules and which ports |
 //! | | `model` | wanted and seen, in the same comparable types |
@@ -27,21 +27,19 @@ use tracing::warn;
 
 use self::duplicates::GroupChoice;
 use self::model::DesiredGroup;
-use self::observe::{GroupLists, LegacyGroups};
-use super::failure::Answered as _;
+use self::observe::LegacyGroups;
 use super::ownership::Claim;
 
 /// The security groups of all Services.
 #[derive(Debug)]
 pub(super) struct SecurityGroups {
     neutron: Neutron,
-    bulk_lists: GroupLists,
     legacy: LegacyGroups,
 }
 
 impl SecurityGroups {
     pub(super) fn new(neutron: Neutron) -> Self {
-        Self { neutron, bulk_lists: GroupLists::default(), legacy: LegacyGroups::default() }
+        Self { neutron, legacy: LegacyGroups::default() }
     }
 
     /// Lets in what the Service wants to have let in. Answers whether anything was changed.
@@ -51,17 +49,6 @@ impl SecurityGroups {
     pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?.used;
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
-    }
-
-    /// Whether lists for all Services show that the group is the wanted one. That they do not is no news about it.
-    pub(super) async fn lists_agree(
-        &self,
-        claim: &Claim<'_>,
-        desired: &DesiredGroup,
-    ) -> Result<bool, Failure> {
-        let listed = self.bulk_lists.take(&self.neutron, claim).await.while_doing(observe::READING)?;
-        let [group] = listed.as_slice() else { return Ok(false) };
-        Ok(plan::open(desired, Some(group)).is_empty() && plan::close(desired, group).is_empty())
     }
 
     /// Makes the group exactly the wanted one. Answers whether anything was changed.

@@ -1,16 +1,12 @@
-//! Reads the security groups of a Service: by name; from lists of all, for all Services that ask at about the same time (after a
-//! start, and when their checks for drift fall together); and from the time when groups were managed, for where they are not
-//! any more.
+//! Reads the security groups of a Service: by name; and from the time when groups were managed, for where they are not any more.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, SecurityGroupFilter};
-use tokio::sync::{Mutex, OnceCell};
-use tokio::time::Instant;
+use tokio::sync::OnceCell;
 
 use super::model::{ObservedGroup, ObservedPort, ObservedRule, Opening};
 use crate::load_balancer::failure::{Answered as _, present};
@@ -54,72 +50,6 @@ fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
         name: group.name,
         tags: group.tags,
     }
-}
-
-/// For how long the lists stand for the present. What changed in between is found by the next check.
-const GOOD_FOR: Duration = Duration::from_secs(60);
-
-#[derive(Debug, Default)]
-pub(super) struct GroupLists {
-    lists: Mutex<Option<GroupListing>>,
-}
-
-#[derive(Debug)]
-struct GroupListing {
-    asked: Instant,
-    /// By name.
-    groups: HashMap<String, Vec<SecurityGroup>>,
-    /// By id of the group.
-    ports: HashMap<String, Vec<ObservedPort>>,
-}
-
-impl GroupLists {
-    /// The Service's groups, as listed. Each is handed out once, so that the lists shrink while they are used.
-    pub(super) async fn take(
-        &self,
-        neutron: &Neutron,
-        claim: &Claim<'_>,
-    ) -> Result<Vec<ObservedGroup>, ApiError> {
-        let mut lists = self.lists.lock().await;
-        let good = lists.take().filter(|lists| lists.asked.elapsed() < GOOD_FOR);
-        let known = match good {
-            Some(good) => lists.insert(good),
-            None => lists.insert(list(neutron).await?),
-        };
-        let named = known.groups.remove(&claim.names.security_group()).unwrap_or_default();
-        let own = named.into_iter().filter(|group| claim.owns_security_group(group));
-        Ok(own
-            .map(|group| {
-                let ports = known.ports.remove(&group.id).unwrap_or_default();
-                observed(group, ports)
-            })
-            .collect())
-    }
-}
-
-async fn list(neutron: &Neutron) -> Result<GroupListing, ApiError> {
-    let asked = Instant::now();
-    let mut groups: HashMap<String, Vec<SecurityGroup>> = HashMap::new();
-    for group in neutron.list_security_groups(&SecurityGroupFilter::default()).await? {
-        if is_generated_security_group(&group.name) {
-            groups.entry(group.name.clone()).or_default().push(group);
-        }
-    }
-    let generated = || groups.values().flatten();
-    let ids: BTreeSet<&str> = generated().map(|group| group.id.as_str()).collect();
-    // To an administrator Neutron shows the ports of everybody.
-    let projects: BTreeSet<_> = generated().map(|group| group.project_id.as_deref()).collect();
-    let project_id = projects.first().copied().flatten().filter(|_| projects.len() == 1);
-    let mut ports: HashMap<String, Vec<ObservedPort>> = HashMap::new();
-    if !ids.is_empty() {
-        for port in neutron.list_security_groups_of_ports(project_id).await? {
-            for group in port.security_groups.iter().filter(|group| ids.contains(group.as_str())) {
-                let carrier = ObservedPort { id: port.id.clone(), server: port.device_id.clone() };
-                ports.entry(group.clone()).or_default().push(carrier);
-            }
-        }
-    }
-    Ok(GroupListing { asked, groups, ports })
 }
 
 /// Names of all generated security groups that were there when the process first asked. Nobody makes new ones.

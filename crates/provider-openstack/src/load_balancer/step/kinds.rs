@@ -16,7 +16,7 @@ use crate::load_balancer::model::{
 /// The id of an object that a step names.
 ///
 /// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
-/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, which finds the object.
+/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, after Octavia's answer has given the object its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Handle {
     /// The object exists and has this id.
@@ -87,6 +87,13 @@ pub(crate) enum MemberStep {
     ReplaceAll {
         pool: Handle,
         /// All members, sorted by key.
+        members: Vec<Arc<Member>>,
+    },
+    /// Adds members to a pool in one batch that names no others (`additive_only`): a batch puts weight, backup, `admin_state_up` and
+    /// monitor port of every member that it names back to their defaults.
+    Add {
+        pool: Handle,
+        /// Sorted by key.
         members: Vec<Arc<Member>>,
     },
     /// Adds one member to a pool.

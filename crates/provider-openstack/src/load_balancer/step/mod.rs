@@ -3,16 +3,13 @@
 mod changes;
 mod display;
 mod kinds;
-mod touched;
 
 pub(crate) use changes::Changes;
 pub(crate) use kinds::{
     FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
     PoolStep,
 };
-pub(crate) use touched::{Child, Touched};
 
-use serde::{Deserialize, Serialize};
 
 /// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,60 +22,10 @@ pub(crate) enum Step {
     FloatingIp(FloatingIpStep),
 }
 
-/// What of all that earlier steps built has to be there for sure before a step is taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Needs {
-    /// Nothing: the step takes nothing away that may carry traffic, even where an earlier one turns out to have failed.
-    Nothing,
-    /// This pool, with its members and monitor: it takes the place of another one.
-    Pool {
-        id: String,
-        /// Id of the listener that gets it.
-        listener_id: String,
-    },
-    /// What was done about the monitor and the members of this pool: an HTTP check that meets members which were not made for it takes
-    /// all of them down.
-    Check { pool_id: String },
-    /// All of it.
-    #[default]
-    Everything,
-}
-
 impl Step {
-    /// What has to be there for sure before the step is taken.
-    pub(crate) fn needs(&self) -> Needs {
-        match self {
-            Self::Listener(ListenerStep::SwapDefaultPool { listener_id, pool: Handle::Id(id), key: _ }) => {
-                Needs::Pool { id: id.clone(), listener_id: listener_id.clone() }
-            }
-            Self::Member(
-                MemberStep::ReplaceAll { pool: Handle::Id(pool_id), .. }
-                | MemberStep::Create { pool: Handle::Id(pool_id), .. },
-            )
-            | Self::Monitor(
-                MonitorStep::Create { pool: Handle::Id(pool_id), .. } | MonitorStep::Update { pool_id, .. },
-            ) => Needs::Check { pool_id: pool_id.clone() },
-            step if step.builds() => Needs::Nothing,
-            _ => Needs::Everything,
-        }
-    }
-
-    /// Whether the step changes nothing but what hangs on the load balancer for one Service.
-    pub(crate) fn concerns_own_children(&self) -> bool {
-        matches!(self, Self::Listener(_) | Self::Pool(_) | Self::Member(_) | Self::Monitor(_))
-    }
-
-    /// Whether the step locks the load balancer, and takes nothing away that may carry traffic, even where an earlier step
-    /// turns out to have failed.
-    fn builds(&self) -> bool {
-        matches!(
-            self,
-            Self::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Update { .. })
-                | Self::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
-                | Self::Pool(PoolStep::Create { .. } | PoolStep::Update { .. })
-                | Self::Member(MemberStep::ReplaceAll { .. } | MemberStep::Create { .. })
-                | Self::Monitor(MonitorStep::Create { .. } | MonitorStep::Update { .. })
-        )
+    /// Whether Octavia carries the step out, and locks the load balancer for it. Neutron carries out the others.
+    pub(crate) fn locks(&self) -> bool {
+        !matches!(self, Self::FloatingIp(_))
     }
 
     /// Whether Octavia gets a reference to a certificate that it did not have.
@@ -118,7 +65,9 @@ impl Step {
                 | ListenerStep::SwapDefaultPool { pool: handle, .. },
             )
             | Self::Member(
-                MemberStep::ReplaceAll { pool: handle, .. } | MemberStep::Create { pool: handle, .. },
+                MemberStep::ReplaceAll { pool: handle, .. }
+                | MemberStep::Add { pool: handle, .. }
+                | MemberStep::Create { pool: handle, .. },
             )
             | Self::Monitor(MonitorStep::Create { pool: handle, .. })
             | Self::FloatingIp(

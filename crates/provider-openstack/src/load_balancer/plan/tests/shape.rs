@@ -111,6 +111,7 @@ impl Shape {
             listeners: listeners.collect(),
             floating_ip: self.floating_ip.clone(),
             serial: false,
+            additive: true,
             keeps_members: false,
             recovery: Recovery { choice: ErrorRecovery::Replace, ..Recovery::default() },
             notices: Vec::new(),

@@ -1,7 +1,6 @@
 //! When a load balancer may be created: Octavia gets only so many at once.
 
 use openstack_ccm_core::provider::{Outcome, Waiting};
-use tokio::time::Instant;
 
 use super::Serving;
 use crate::load_balancer::outputs;
@@ -30,10 +29,10 @@ impl Serving<'_> {
         Some(Outcome::Waiting(waiting))
     }
 
-    /// Notes that Octavia has taken a creation that was sent at this time.
-    pub(super) fn note_creation(&self, plan: &Plan, sent: Instant) {
+    /// Notes that Octavia has taken a creation.
+    pub(super) fn note_creation(&self, plan: &Plan) {
         if creates(plan) {
-            self.reconciler.creations().sent(&self.service.key, sent.elapsed());
+            self.reconciler.creations().sent(&self.service.key);
         }
     }
 }

@@ -4,33 +4,31 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready};
-use tokio::time::Instant;
 
 use super::Serving;
+use super::look::Kept;
 use super::wanted::Planned;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
-use crate::load_balancer::belief::{Event, PreviousVips};
-use crate::load_balancer::model::facts::Facts;
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::model::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::reconcile::addresses::addresses;
-use crate::load_balancer::reconcile::carry_out::{PlanContext, Progress};
+use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
+use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 impl Serving<'_> {
-    /// Opens the node ports, applies the plan, and answers where the Service is then.
+    /// Opens the node ports, applies the plan, and answers where the Service is then, and what is to be kept.
     ///
-    /// # Errors
-    /// As [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all that is wrong with the
-    /// Service's wishes.
+    /// The outcome is an error as in [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all that is
+    /// wrong with the Service's wishes.
     pub(super) async fn apply(
         &self,
         observation: Observation,
         planned: &Planned,
         report: &mut Report,
-    ) -> Result<Outcome, Failure> {
+    ) -> (Result<Outcome, Failure>, Kept) {
         let Planned { plan, wanted, .. } = planned;
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         self.open_node_ports(plan, &wanted.facts, report).await;
@@ -38,11 +36,11 @@ impl Serving<'_> {
         if tags {
             queue.begins(key);
         }
-        let outcome = self.carry_out(observation, planned, report).await;
+        let (outcome, kept) = self.carry_out(observation, planned, report).await;
         if tags && outcome.is_err() {
             queue.ends(key);
         }
-        outcome.map_err(|failure| wanted.faults.beside(failure))
+        (outcome.map_err(|failure| wanted.faults.beside(failure)), kept)
     }
 
     async fn carry_out(
@@ -50,32 +48,48 @@ impl Serving<'_> {
         observation: Observation,
         planned: &Planned,
         report: &mut Report,
-    ) -> Result<Outcome, Failure> {
-        let Planned { plan, wanted, load_balancer } = planned;
-        let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
+    ) -> (Result<Outcome, Failure>, Kept) {
+        let Planned { plan, load_balancer, .. } = planned;
         let load_balancer = load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
         let context = PlanContext {
             service: self.service,
             plan,
-            goal: Some(wanted.goal()),
+            gives_up: false,
             load_balancer,
             project_id: project_id.as_deref(),
         };
-        let began = Instant::now();
-        let next = self.reconciler.carry_out(&context, Some(observation.into_belief()), report).await;
-        if matches!(next, Ok(Progress::Waiting(_))) {
-            self.note_creation(plan, began);
+        let CarriedOut { progress, known, locked } =
+            self.reconciler.carry_out(&context, Some(observation), report).await;
+        if matches!(progress, Ok(Progress::Waiting(_))) {
+            self.note_creation(plan);
         }
-        self.note_replacement(plan, load_balancer, &next);
-        if next.is_ok() && replaces(plan) {
+        self.note_replacement(plan, load_balancer, &progress);
+        if progress.is_ok() && replaces(plan) {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
-            beliefs.note(key, &Event::Replaced(PreviousVips::Addresses(vips.collect())));
+            let vips = PreviousVips::Addresses(vips.collect());
+            self.reconciler.records.replaced(&self.service.key, vips);
             // It was deleted here: should the program end now, the next one need not doubt that it is gone.
             report.remove_annotation(self.service, LOAD_BALANCER_ADDRESS.key);
             report.remove_annotation(self.service, CONVERGED_DIGEST.key);
         }
-        match next {
+        let address = match &progress {
+            Ok(Progress::Converged { address, .. }) => *address,
+            Ok(Progress::Waiting(_)) | Err(_) => None,
+        };
+        let outcome = self.outcome(progress, planned, report).await;
+        (outcome, Kept { known, locked, address })
+    }
+
+    async fn outcome(
+        &self,
+        progress: Result<Progress, Failure>,
+        planned: &Planned,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        let Planned { plan, wanted, load_balancer } = planned;
+        let load_balancer = load_balancer.as_ref();
+        match progress {
             Ok(Progress::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
             Ok(Progress::Converged { address: None, held: Some(failure), .. }) => Err(failure),
             Ok(Progress::Converged { changed, address, held }) => {
@@ -89,7 +103,7 @@ impl Serving<'_> {
         }
     }
 
-    fn ready(
+    pub(super) fn ready(
         &self,
         changed: bool,
         address: Option<IpAddr>,

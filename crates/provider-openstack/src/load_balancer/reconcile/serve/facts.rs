@@ -5,21 +5,20 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::Failure;
 
 use super::Serving;
-use crate::load_balancer::belief::PreviousVips;
 use crate::load_balancer::desired::recreation;
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedFloatingIp, Ownership};
 use crate::load_balancer::names;
+use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Lookup;
 use crate::load_balancer::settings::{Exposure, Fault};
 
 impl Serving<'_> {
-    /// Looks up what the tree needs to know; `verifies` as in [`Lookup::verifies`].
+    /// Looks up what the tree needs to know.
     pub(super) async fn resolve(
         &self,
         observed: &Observed,
-        verifies: bool,
         report: &mut Report,
     ) -> Result<(Facts, Vec<Fault>), Failure> {
         let resolver = &self.reconciler.resolver;
@@ -40,7 +39,6 @@ impl Serving<'_> {
             intent: self.intent,
             settings: self.settings,
             features,
-            verifies,
             existing,
             wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
             previous_vip_addresses,
@@ -57,7 +55,7 @@ impl Serving<'_> {
     /// restart the annotation and the status still have them, and the floating IP of one that broke tells which it led
     /// to.
     fn previous_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
-        match self.reconciler.beliefs.attempts(&self.service.key).previous_vips {
+        match self.reconciler.records.attempts(&self.service.key).previous_vips {
             PreviousVips::Addresses(addresses) => addresses,
             PreviousVips::Lost => Vec::new(),
             PreviousVips::Unknown => {

@@ -1,10 +1,22 @@
 //! One reconciliation of a Service that is to be served.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `look` | finds out what is there: what a plan under way has made, a check, or everything |
+//! | `wanted` | what the Service wants of what is there, and the plan |
+//! | `facts` | looks up what the tree needs to know |
+//! | `apply` | carries the plan out, and says how the Service is served then |
+//! | `not_created` | what follows where the cloud refuses to make a load balancer |
+//! | `admission` | lets only so many load balancers be created at once |
+//! | `recovery` | what decides about a load balancer in ERROR |
+//! | `previous` | gives up other load balancers that the Service has |
+//! | `security_group` | the security group, around all that |
 
 mod admission;
 mod apply;
 mod facts;
+mod look;
 mod not_created;
-mod own_work;
 mod previous;
 mod recovery;
 mod security_group;
@@ -13,22 +25,26 @@ mod wanted;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
 use openstack_ccm_core::service::{Intent, Service};
 use tracing::debug;
 
 use super::Reconciler;
 use super::identity_tags::Permission;
-use crate::load_balancer::annotations::CONVERGED_DIGEST;
-use crate::load_balancer::belief::Event;
-use crate::load_balancer::model::facts::Features;
+use crate::load_balancer::model::Features;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::{Observation, Observing};
+use crate::load_balancer::observe::Observation;
+use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan::{Plan, Then};
+use crate::load_balancer::record::{Beginning, Digest, Known};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use wanted::Planned;
+
+/// Changes that Octavia has accepted are needed again.
+const CHANGE_REPEATED: &str = "LoadBalancerChangeRepeated";
 
 /// A reconciliation under way: what does not change while it goes on.
 struct Serving<'a> {
@@ -40,12 +56,21 @@ struct Serving<'a> {
     faults: &'a Faults,
     features: Features,
     claim: Claim<'a>,
+    beginning: &'a Beginning,
+}
+
+/// How far an observation led.
+enum Next {
+    Ended(Outcome),
+    /// The plan needs a look before it goes on.
+    Look(Look, Box<Observation>),
 }
 
 impl Reconciler {
     pub(super) async fn serve(&self, intent: &Intent, report: &mut Report) -> Result<Outcome, Failure> {
         let service = &intent.service;
-        self.beliefs.saw(service);
+        let mut beginning = self.records.begin(intent);
+        let known = std::mem::take(&mut beginning.known);
         let names = Names::new(&self.cluster, service);
         let Reading { settings, faults, notices } = Reading::of(service, &self.config);
         report.notices(notices);
@@ -59,14 +84,11 @@ impl Reconciler {
             faults: &faults,
             features,
             claim,
+            beginning: &beginning,
         };
         let result = match serving.wait_for_admission(report) {
             Some(waits) => Ok(waits),
-            None => {
-                let members = intent.nodes.len() * service.ports.len();
-                let _room = self.members_in_hand.take(members).await;
-                serving.converge_under_lock(report).await
-            }
+            None => serving.converge_under_lock(known, report).await,
         };
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         match result? {
@@ -81,105 +103,80 @@ impl Reconciler {
 impl Serving<'_> {
     /// The same reconciliation with other settings.
     fn with<'a>(&'a self, settings: &'a Settings) -> Serving<'a> {
-        let Self { reconciler, intent, service, faults, features, .. } = *self;
-        Serving { reconciler, intent, service, settings, faults, features, claim: self.claim.clone() }
-    }
-
-    fn observing(&self) -> Observing<'_> {
-        Observing {
-            observer: &self.reconciler.observer,
-            beliefs: &self.reconciler.beliefs,
-            service: self.service,
-            settings: self.settings,
-            features: self.features,
-            claim: &self.claim,
-        }
+        let Self { reconciler, intent, service, faults, features, beginning, .. } = *self;
+        let claim = self.claim.clone();
+        Serving { reconciler, intent, service, settings, faults, features, claim, beginning }
     }
 
     /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
-    async fn converge_under_lock(&self, report: &mut Report) -> Result<Outcome, Failure> {
+    async fn converge_under_lock(&self, known: Known, report: &mut Report) -> Result<Outcome, Failure> {
         let named = self.settings.load_balancer_id.as_deref();
         let name = named.unwrap_or(self.claim.names.load_balancer());
         let mut lock = self.reconciler.locks.take(name).await;
         if let Some(waits) = self.wait_for_own_work(report) {
+            self.reconciler.records.keep(&self.service.key, known);
             return Ok(waits);
         }
-        let observing = self.observing();
-        let beside = |failure| self.faults.beside(failure);
-        let mut observation = observing.observe(&mut lock, report).await.map_err(beside)?;
+        let known = match self.unchanged(known, report).await? {
+            Ok(ready) => return Ok(Outcome::Ready(ready)),
+            Err(known) => known,
+        };
+        let mut observation = self.first_look(known, &mut lock, report).await?;
         loop {
-            let was_read = observation.was_read();
-            // Given back before anything is read: that may have to wait for the lock of one who waits here.
-            let place =
-                if observation.was_listed() { self.reconciler.listed.acquire().await.ok() } else { None };
-            let converged = Box::pin(self.converge(observation, report)).await;
-            drop(place);
-            match converged {
-                Ok(Some(outcome)) => return Ok(outcome),
-                Ok(None) if was_read => {
-                    let message = "the observed state was not enough for a plan";
-                    return Err(Failure::new(FailureClass::Bug, message));
+            let is_whole = observation.is_whole();
+            observation = match Box::pin(self.converge(observation, report)).await {
+                Ok(Next::Ended(outcome)) => return Ok(outcome),
+                Ok(Next::Look(look, observation)) => {
+                    Box::pin(self.look(look, *observation, &mut lock, report)).await?
                 }
-                Err(failure) if was_read || !may_be_mistaken(&failure) => return Err(failure),
-                // The plan needs more than the observation permits, or what was believed is wrong.
-                Ok(None) | Err(_) => {
-                    observation = Box::pin(observing.read(&mut lock, report)).await.map_err(beside)?;
-                }
-            }
+                Err(failure) if is_whole || !may_be_mistaken(&failure) => return Err(failure),
+                // What was not looked at may be the reason.
+                Err(_) => Box::pin(self.read(&mut lock, report)).await?,
+            };
         }
     }
 
-    /// Brings the cloud one step nearer to what is wanted. `None` where the observation does not permit that.
-    async fn converge(
-        &self,
-        mut observation: Observation,
-        report: &mut Report,
-    ) -> Result<Option<Outcome>, Failure> {
-        let (key, beliefs) = (&self.service.key, &self.reconciler.beliefs);
+    /// Brings the cloud one step nearer to what is wanted, or says which look is needed before.
+    async fn converge(&self, mut observation: Observation, report: &mut Report) -> Result<Next, Failure> {
+        let key = &self.service.key;
+        observation.pass_refused_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
         let planned = self.plan(&observation, report).await;
         let planned = planned.inspect_err(|_| self.give_back(observation.seen()))?;
-        let Some(Planned { plan, wanted, load_balancer }) = planned else { return Ok(None) };
-        let (plan, tags_in) = self.pace(plan);
-        debug!(service = %key, %plan, source = observation.source(), "planned");
-        if !observation.permits(&plan) {
-            return Ok(None);
+        let Some(Planned { plan, wanted, load_balancer }) = planned else {
+            return Ok(Next::Look(Look::Whole, Box::new(observation)));
+        };
+        let (plan, tags_in) = self.defer_identity_tags(plan);
+        debug!(service = %key, %plan, whole = observation.is_whole(), "planned");
+        if let Some(look) = observation.look_before(&plan) {
+            self.give_back(observation.seen());
+            return Ok(Next::Look(look, Box::new(observation)));
         }
         if let Some(waits) = self.wait_for_admission_of(&plan, report) {
             self.give_back(observation.seen());
-            return Ok(Some(waits));
+            return Ok(Next::Ended(waits));
         }
-        if observation.changes_unseen(&plan) {
-            self.observing().look_for_other_changes(&mut observation).await;
+        if observation.is_whole() {
+            self.pause_before_repeating(&plan, report).inspect_err(|_| self.give_back(observation.seen()))?;
         }
         let planned = Planned { plan, wanted, load_balancer };
         let wanted = &planned.wanted;
-        let digest = observation.digest(&wanted.desired);
-        let lists_may_show_group = observation.lists_may_show_group(&planned.plan);
+        let mut digest = observation.digest(&wanted.desired).filter(|_| planned.plan.is_converged());
         let serving = self.with(&wanted.settings);
-        let mut outcome = serving.apply(observation, &planned, report).await;
+        let (mut outcome, kept) = serving.apply(observation, &planned, report).await;
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
-            serving.converge_group(&wanted.facts, lists_may_show_group, ready, report).await;
+            serving.converge_group(&wanted.facts, ready, report).await;
             let failed = ready.unfinished.take().map(|failure| wanted.faults.beside(failure));
             ready.unfinished = failed.or_else(|| wanted.faults.failure());
+            ready.requeue_after = tags_in;
+            digest = digest.filter(|_| tags_in.is_none() && ready.unfinished.is_none());
         }
-        match &mut outcome {
-            Ok(Outcome::Ready(ready)) if is_held(ready) => beliefs.note(key, &Event::Held),
-            Ok(Outcome::Ready(ready)) => {
-                beliefs.note(key, &Event::Converged(wanted.goal()));
-                ready.requeue_after = beliefs.confirm_in(key).into_iter().chain(tags_in).min();
-                if let Some(digest) = digest {
-                    report.annotate(self.service, CONVERGED_DIGEST.key, digest.to_string());
-                }
-            }
-            Ok(Outcome::Waiting(_) | Outcome::Released) => {}
-            Err(_) => beliefs.note(key, &Event::Failed),
-        }
-        outcome.map(Some)
+        self.keep(&outcome, kept, digest);
+        outcome.map(Next::Ended)
     }
 
     /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
     /// Answers after which time to ask again.
-    fn pace(&self, plan: Plan) -> (Plan, Option<Duration>) {
+    fn defer_identity_tags(&self, plan: Plan) -> (Plan, Option<Duration>) {
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         if plan.identity_tags.is_empty() {
             // What Octavia is at work on may be the tags.
@@ -194,6 +191,29 @@ impl Serving<'_> {
             Permission::In(time) => (plan.without_identity_tags(), Some(time)),
         }
     }
+
+    /// Changes that were accepted before, and are needed again although nothing failed or changed, have no effect: they are sent again
+    /// only after a pause, which grows.
+    ///
+    /// # Errors
+    /// They have to wait.
+    fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+        if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
+            return Ok(());
+        }
+        let repeats = self.reconciler.records.repeats(&self.service.key, Digest::of_steps(&plan.steps));
+        let Some(pause) = repeats else { return Ok(()) };
+        let step = plan.steps.first().map(ToString::to_string).unwrap_or_default();
+        let step = step.lines().next().unwrap_or_default();
+        let message = format!(
+            "Octavia has accepted the same changes before, and they are needed again ({step}): they have no effect on this cloud, or \
+             somebody else changes the load balancer; they are sent again after a pause"
+        );
+        report.notice(Notice::warning(CHANGE_REPEATED, message.clone()));
+        let mut failure = Failure::new(FailureClass::Unavailable, message);
+        failure.rests = Some(pause);
+        Err(failure)
+    }
 }
 
 /// Whether the load balancer is in a state in which nobody may rely on it.
@@ -201,7 +221,7 @@ fn is_held(ready: &Ready) -> bool {
     ready.unfinished.as_ref().is_some_and(|failure| matches!(failure.class, FailureClass::Held(_)))
 }
 
-/// Whether the reason of a failure may be that something was believed that is not so.
+/// Whether the reason of a failure may be that something is not as it is expected to be.
 fn may_be_mistaken(failure: &Failure) -> bool {
     matches!(failure.class, FailureClass::UserInput | FailureClass::Busy)
 }

@@ -3,10 +3,9 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::Serving;
-use crate::load_balancer::belief::{Event, PreviousVips};
-use crate::load_balancer::model::facts::Facts;
-use crate::load_balancer::model::tree::Vip;
+use crate::load_balancer::model::{Facts, Vip};
 use crate::load_balancer::plan::Plan;
+use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Refusal;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
@@ -25,15 +24,15 @@ impl Serving<'_> {
         failure: Failure,
         report: &mut Report,
     ) -> Failure {
-        let (beliefs, key) = (&self.reconciler.beliefs, &self.service.key);
+        let (records, key) = (&self.reconciler.records, &self.service.key);
         let Refusal { failure, taken } = self.reconciler.resolver.explain_refusal(failure, vip(plan)).await;
         report.withdraw(self.service, taken);
         if !facts.asks_for_previous() {
             return failure;
         }
         let refused = failure.class == FailureClass::UserInput;
-        if refused || beliefs.attempts(key).creation_faults >= FAULTS_OF_AN_ADDRESS {
-            beliefs.note(key, &Event::Replaced(PreviousVips::Lost));
+        if refused || records.attempts(key).creation_faults >= FAULTS_OF_AN_ADDRESS {
+            records.replaced(key, PreviousVips::Lost);
         }
         if refused { Failure::new(FailureClass::Busy, failure.message) } else { failure }
     }

@@ -9,11 +9,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
 
 use super::Serving;
-use crate::load_balancer::annotations::CONVERGED_DIGEST;
-use crate::load_balancer::belief::Event;
-use crate::load_balancer::model::observed::Ownership;
-use crate::load_balancer::observe::read::Found;
-use crate::load_balancer::observe::read::find;
+use crate::load_balancer::model::Ownership;
+use crate::load_balancer::observe::{Found, find};
 use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
@@ -23,7 +20,7 @@ impl Serving<'_> {
     /// that was made for it and serves nobody else goes; its floating IP stays in the project for the case that the
     /// Service comes back, until the Service goes. What fails is part of the result.
     pub(super) async fn leave_previous(&self, mut ready: Ready, report: &mut Report) -> Ready {
-        let Some((current, ownership)) = self.reconciler.beliefs.load_balancer(&self.service.key) else {
+        let Some((current, ownership)) = self.reconciler.records.load_balancer(&self.service.key) else {
             return ready;
         };
         let named = self.settings.load_balancer_id.as_ref();
@@ -36,33 +33,25 @@ impl Serving<'_> {
             return ready;
         }
         match Box::pin(self.try_leave_previous(&current, ownership, report)).await {
-            Ok(None) => report.ownership(self.service, &current, ownership),
+            Ok(None) => {
+                report.ownership(self.service, &current, ownership);
+                self.reconciler.records.set_duplicates_looked_for(&self.service.key, true);
+            }
             Ok(Some(at_most)) => {
                 // The poller wakes the Service when Octavia is done, if that can be seen.
                 ready.changed = true;
                 ready.requeue_after = ready.requeue_after.into_iter().chain([at_most]).min();
-                self.remains_new(report);
             }
             Err(failure) => {
                 ready.unfinished = ready.unfinished.or(Some(failure));
-                self.remains_new(report);
             }
         }
         ready
     }
 
-    /// Whether the Service's load balancer serves for the first time, as far as the Service tells: nobody has looked yet
-    /// whether there is another one. Without tags nobody could.
+    /// Whether this process has not looked yet whether there is another load balancer. Without tags nobody could tell.
     fn is_new(&self) -> bool {
-        self.features.tags && !self.service.annotations.contains_key(CONVERGED_DIGEST.key)
-    }
-
-    /// Has the next reconciliation look again, also after a restart.
-    fn remains_new(&self, report: &mut Report) {
-        if self.is_new() {
-            report.remove_annotation(self.service, CONVERGED_DIGEST.key);
-            self.reconciler.beliefs.note(&self.service.key, &Event::Moved);
-        }
+        self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
     }
 
     /// Answers when to look again, unless nothing is left.
@@ -72,24 +61,21 @@ impl Serving<'_> {
         ownership: Ownership,
         report: &mut Report,
     ) -> Result<Option<Duration>, Failure> {
-        let octavia = &self.reconciler.openstack.octavia;
+        let reader = self.reconciler.observer.reader(self.beginning.since);
         let mut looks = Vec::new();
         let (mut former, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
         let ids = |found: Vec<Found>| found.into_iter().map(|found| found.load_balancer.id);
         if outputs::may_have_moved(self.service) {
-            former.extend(ids(find::previous(octavia, &self.claim, current).await?));
+            former.extend(ids(find::previous(reader, &self.claim, current).await?));
         }
         // A guest has created none.
         if self.is_new() && ownership != Ownership::Guest {
-            let namesakes = self.reconciler.beliefs.take_namesakes(&self.service.key);
-            duplicates.extend(ids(find::duplicates(octavia, &self.claim, current, namesakes).await?));
+            duplicates.extend(ids(find::duplicates(reader, &self.claim, current).await?));
         }
         duplicates.retain(|duplicate| !former.contains(duplicate));
         let duplicates = duplicates.iter().map(|id| (id, true));
         for (id, duplicate) in former.iter().map(|id| (id, false)).chain(duplicates) {
             let _lock = self.reconciler.locks.take(id).await;
-            // What is known is about the present one only.
-            self.reconciler.beliefs.note(&self.service.key, &Event::Moved);
             looks.extend(self.reconciler.leave(self.service, &self.claim, id, duplicate, report).await?);
         }
         Ok(looks.into_iter().map(|waiting| waiting.at_most).min())

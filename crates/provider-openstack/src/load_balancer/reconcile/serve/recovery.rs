@@ -31,7 +31,7 @@ impl Serving<'_> {
             retained: release.retain,
             was_ready: self.was_ready(&broken.id),
             was_published: !self.service.published.is_empty(),
-            failover: reconciler.beliefs.attempts(key).failover(&broken.id),
+            failover: reconciler.records.attempts(key).failover(&broken.id),
             no_replacement: None,
         };
         if was_never_built(&recovery, broken) {
@@ -54,7 +54,7 @@ impl Serving<'_> {
     }
 
     /// Whether the Service says that this load balancer was ready once. Both programs write its address only then, and it
-    /// is removed together with the id. Without the id it may be that of any.
+    /// is removed together with the id; earlier versions of this program wrote a digest, too. Without the id it may be that of any.
     fn was_ready(&self, id: &str) -> bool {
         let annotations = &self.service.annotations;
         let another = annotations.get(LOAD_BALANCER_ID.key).is_some_and(|named| named != id);

@@ -29,16 +29,14 @@ impl Serving<'_> {
     }
 
     /// Makes the group of a load balancer that serves the wanted one, or removes it where groups are not managed any
-    /// more. Where `lists_may_show` that it is, its own groups are not read. What fails is part of the result: the load
-    /// balancer is published all the same.
+    /// more. What fails is part of the result: the load balancer is published all the same.
     pub(super) async fn converge_group(
         &self,
         facts: &Facts,
-        lists_may_show: bool,
         ready: &mut Ready,
         report: &mut Report,
     ) {
-        match self.try_converge_group(facts, lists_may_show, report).await {
+        match self.try_converge_group(facts, report).await {
             Ok(changed) => ready.changed |= changed,
             Err(failure) => {
                 // What is known of the nodes' ports may be the reason.
@@ -51,7 +49,6 @@ impl Serving<'_> {
     async fn try_converge_group(
         &self,
         facts: &Facts,
-        lists_may_show: bool,
         report: &mut Report,
     ) -> Result<bool, Failure> {
         let groups = &self.reconciler.security_groups;
@@ -64,8 +61,7 @@ impl Serving<'_> {
                  cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
             ));
         };
-        let converged = lists_may_show && groups.lists_agree(&self.claim, &wanted).await?;
-        Ok(!converged && groups.converge(&self.claim, &wanted).await?)
+        groups.converge(&self.claim, &wanted).await
     }
 
     /// The group that is wanted; none while the subnet of a new load balancer is not known.

@@ -8,7 +8,6 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 
 use super::Serving;
-use crate::load_balancer::belief::Goal;
 use crate::load_balancer::desired::{self, Sources};
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
@@ -35,15 +34,6 @@ pub(super) struct Wanted {
     pub(super) desired: Desired,
 }
 
-impl Wanted {
-    /// For what is believed of the load balancer.
-    pub(super) fn goal(&self) -> Goal<'_> {
-        // What cannot be read is judged by the members that are there, too.
-        let digests = self.faults.unreadable().is_empty() && !self.desired.keeps_members;
-        Goal { desired: &self.desired, digests }
-    }
-}
-
 /// What is to be done for it.
 pub(super) struct Planned {
     /// What the Service wants.
@@ -65,19 +55,17 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Option<Planned>, Failure> {
         let reconciler = self.reconciler;
-        let drift_check_interval = reconciler.config.load_balancer.drift_check_interval;
         let mut found = observation.faults().to_vec();
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
-            let faulty = wanted.faults.failure().is_some();
-            let keeps = faulty || wanted.desired.keeps_members;
-            if keeps && !observation.tells_current_values(drift_check_interval) {
+            // What stands in for a wrong value, or for nodes of which there are none, is what was read.
+            let keeps = wanted.faults.failure().is_some() || wanted.desired.keeps_members;
+            if keeps && !observation.is_whole() {
                 return Ok(None);
             }
-            let refused = reconciler.beliefs.attempts(&self.service.key).refused_algorithms;
-            let Some(observed) = observation.beside(&wanted.desired, &refused) else { return Ok(None) };
-            let plan = plan::serve(&wanted.desired, &observed);
+            let observed = observation.seen();
+            let plan = plan::serve(&wanted.desired, observed);
             if plan.steps.iter().any(Step::sends_certificate) {
                 let missing = reconciler.resolver.certificate_faults(&wanted.settings).await?;
                 if !missing.is_empty() {
@@ -88,14 +76,13 @@ impl Serving<'_> {
             if let Some(failure) = wanted.faults.failure().filter(|_| makes_load_balancer(&plan)) {
                 return Err(failure);
             }
-            let load_balancer =
-                observed.load_balancer.map(|there| ObservedLoadBalancer { children: None, ..there });
+            let load_balancer = observed.load_balancer.as_ref().map(ObservedLoadBalancer::without_children);
             return Ok(Some(Planned { wanted, load_balancer, plan }));
         }
     }
 
     /// What the Service wants of what is there; `found` is what showed to be wrong on the way.
-    async fn want(
+    pub(super) async fn want(
         &self,
         observation: &Observation,
         found: &[Fault],
@@ -112,7 +99,7 @@ impl Serving<'_> {
         }
         let settings = self.keeping(&faults, observed);
         let (facts, looked_up) =
-            self.with(&settings).resolve(observed, observation.verifies_names(), report).await?;
+            self.with(&settings).resolve(observed, report).await?;
         let (intent, names) = (self.intent, &self.names(existing, report));
         faults.extend(looked_up);
         faults.extend(desired::faults(

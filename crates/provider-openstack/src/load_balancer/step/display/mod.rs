@@ -84,6 +84,9 @@ impl Display for MemberStep {
             Self::ReplaceAll { pool, members } => {
                 write!(f, "set members of pool {pool}: {}", beginning_of(members))
             }
+            Self::Add { pool, members } => {
+                write!(f, "add members to pool {pool}: {}", beginning_of(members))
+            }
             Self::Create { pool, member } => write!(f, "add member {member} to pool {pool}"),
             Self::Delete { pool_id, id, name } => {
                 write!(f, "take member {id} ({name}) out of pool {pool_id}")

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
+use crate::load_balancer::advance::advance;
+use crate::load_balancer::apply::Answer;
 use crate::load_balancer::model::observed::MadeWith;
 use crate::load_balancer::model::{
     Children, Desired, DesiredListener, ListenerSpec, LoadBalancerSpec, Member, MemberKey, MonitorSpec,
@@ -18,7 +20,7 @@ use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::step::{
     Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-use attributes::{fits, update_listener, update_load_balancer, update_monitor, update_pool};
+use attributes::fits;
 
 /// More reconciliations than any change of the test states takes.
 const BOUND: usize = 200;
@@ -112,10 +114,10 @@ impl Cloud {
             Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }) => {
                 self.create_tree(load_balancer, listeners);
             }
-            Step::LoadBalancer(LoadBalancerStep::Update { id, changes }) => {
+            Step::LoadBalancer(LoadBalancerStep::Update { id, .. }) => {
                 self.lock();
                 assert_eq!(self.load_balancer().id, *id);
-                update_load_balancer(self.load_balancer(), changes);
+                self.advance(step, "");
             }
             Step::LoadBalancer(LoadBalancerStep::Failover { id }) => {
                 let load_balancer = self.load_balancer();
@@ -130,64 +132,76 @@ impl Cloud {
                 self.lock();
                 self.create_listener(listener, Some(default_pool));
             }
-            Step::Listener(ListenerStep::Update { id, changes, .. }) => {
+            Step::Listener(ListenerStep::Update { id, .. } | ListenerStep::Delete { id, .. }) => {
                 self.lock();
-                update_listener(self.own_listener(id), changes);
+                self.own_listener(id);
+                self.advance(step, "");
             }
             Step::Listener(ListenerStep::SwapDefaultPool { listener_id, pool, .. }) => {
                 self.lock();
-                self.swap(listener_id, pool.id().expect("applicable"));
+                self.assert_fits(listener_id, pool.id().expect("applicable"));
+                self.advance(step, "");
             }
-            Step::Listener(ListenerStep::Delete { id, .. }) => {
+            Step::Pool(PoolStep::Create { .. }) => {
                 self.lock();
-                self.own_listener(id);
-                self.children().listeners.retain(|listener| listener.id != *id);
-                self.children().pools.iter_mut().for_each(|pool| {
-                    pool.used_by.remove(id);
-                });
+                self.advance(step, "pool");
             }
-            Step::Pool(PoolStep::Create { pool, .. }) => {
+            Step::Pool(PoolStep::Update { id, .. }) => {
                 self.lock();
-                self.create_pool(pool);
-            }
-            Step::Pool(PoolStep::Update { id, changes }) => {
-                self.lock();
-                update_pool(self.own_pool(id), changes);
+                self.own_pool(id);
+                self.advance(step, "");
             }
             Step::Pool(PoolStep::Delete { id, .. }) => {
                 self.lock();
-                self.delete_pool(id);
+                self.own_pool(id);
+                let users = self.children().listeners.iter().filter(|one| one.default_pool_id.as_ref() == Some(id));
+                assert!(users.into_iter().all(|listener| listener.ours), "a foreign listener loses its pool");
+                self.advance(step, "");
             }
             Step::Member(MemberStep::ReplaceAll { pool, members }) => {
                 self.lock();
                 self.replace_members(pool.id().expect("applicable"), members);
             }
+            Step::Member(MemberStep::Add { pool, members }) => self.add_members(step, pool, members),
             Step::Member(MemberStep::Create { pool, member }) => {
-                self.lock();
-                let pool_id = pool.id().expect("applicable");
-                let mut members: Vec<Arc<Member>> =
-                    self.own_pool(pool_id).members.iter().map(|one| one.member.clone()).collect();
-                members.push(Arc::clone(member));
-                self.replace_members(pool_id, &members);
+                self.add_members(step, pool, std::slice::from_ref(member));
             }
             Step::Member(MemberStep::Delete { pool_id, id, .. }) => {
                 self.lock();
-                self.own_pool(pool_id).members.retain(|member| member.id != *id);
+                assert!(self.own_pool(pool_id).members.iter().any(|member| member.id == *id), "404: member");
+                self.advance(step, "");
             }
-            Step::Monitor(MonitorStep::Create { pool, monitor }) => {
+            Step::Monitor(MonitorStep::Create { pool, .. }) => {
                 self.lock();
-                self.create_monitor(pool.id().expect("applicable"), monitor);
+                let pool = self.own_pool(pool.id().expect("applicable"));
+                assert!(pool.monitor.is_none(), "409: this pool already has a health monitor");
+                self.advance(step, "monitor");
             }
-            Step::Monitor(MonitorStep::Update { id, changes, .. }) => {
+            Step::Monitor(MonitorStep::Update { id, .. } | MonitorStep::Delete { id, .. }) => {
                 self.lock();
-                update_monitor(self.own_monitor(id).as_mut().expect("found by its id"), changes);
-            }
-            Step::Monitor(MonitorStep::Delete { id, .. }) => {
-                self.lock();
-                *self.own_monitor(id) = None;
+                self.own_monitor(id);
+                self.advance(step, "");
             }
             Step::FloatingIp(step) => self.apply_to_neutron(step),
         }
+    }
+
+    /// What the program itself takes for the result; the object that is made is of this kind.
+    fn advance(&mut self, step: &Step, kind: &str) {
+        let answer = if kind.is_empty() { Answer::Nothing } else { Answer::Child(self.id(kind)) };
+        advance(&mut self.observed, step, &answer).expect("the step names what is there");
+    }
+
+    fn add_members(&mut self, step: &Step, pool: &Handle, members: &[Arc<Member>]) {
+        self.lock();
+        let pool_id = pool.id().expect("applicable").to_owned();
+        let known = self.own_pool(&pool_id).members.clone();
+        let is_there = |member: &Arc<Member>| known.iter().any(|known| known.key() == member.key());
+        assert!(!members.iter().any(is_there), "a member that is there is put back to its defaults");
+        self.advance(step, "");
+        let ids: Vec<String> = members.iter().map(|_| self.id("member")).collect();
+        let without_id = self.own_pool(&pool_id).members.iter_mut().filter(|member| member.id.is_empty());
+        without_id.zip(ids).for_each(|(member, id)| member.id = id);
     }
 
     fn create_tree(&mut self, spec: &LoadBalancerSpec, listeners: &[DesiredListener]) {
@@ -265,13 +279,13 @@ impl Cloud {
             tags: spec.tags.clone(),
             used_by: BTreeSet::new(),
             members: Vec::new(),
+            members_from_status: false,
             monitor: None,
         });
         id
     }
 
-    /// Gives a listener another default pool.
-    pub(crate) fn swap(&mut self, listener_id: &str, pool_id: &str) {
+    fn assert_fits(&mut self, listener_id: &str, pool_id: &str) {
         let protocol = self.own_pool(pool_id).protocol.clone();
         let listener = self.own_listener(listener_id);
         assert!(
@@ -279,23 +293,18 @@ impl Cloud {
             "400: pool {protocol} on listener {}",
             listener.protocol
         );
+    }
+
+    /// Gives a listener another default pool.
+    pub(crate) fn swap(&mut self, listener_id: &str, pool_id: &str) {
+        self.assert_fits(listener_id, pool_id);
+        let listener = self.own_listener(listener_id);
         listener.default_pool_id = Some(pool_id.to_owned());
         listener.status = ProvisioningStatus::Active;
         for pool in &mut self.children().pools {
             pool.used_by.remove(listener_id);
         }
         self.own_pool(pool_id).used_by.insert(listener_id.to_owned());
-    }
-
-    fn delete_pool(&mut self, id: &str) {
-        self.own_pool(id);
-        for listener in
-            self.children().listeners.iter_mut().filter(|one| one.default_pool_id.as_deref() == Some(id))
-        {
-            assert!(listener.ours, "a foreign listener loses its pool");
-            listener.default_pool_id = None;
-        }
-        self.children().pools.retain(|pool| pool.id != *id);
     }
 
     pub(crate) fn replace_members(&mut self, pool_id: &str, members: &[Arc<Member>]) {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use openstack_ccm_core::service::Protocol;
 
 use super::notices;
-use crate::load_balancer::model::ListenerKey;
+use crate::load_balancer::model::{Desired, ListenerKey};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Port, Shape, tcp};
 use crate::load_balancer::plan::{Plan, serve};
@@ -46,22 +46,22 @@ fn an_unchanged_service_costs_nothing() {
 }
 
 #[test]
-fn a_node_more_is_one_batch_for_each_pool() {
+fn a_node_more_is_one_batch_for_each_pool_that_names_it_alone() {
     let before = Shape::web().with(|shape| shape.ports.push(tcp(443, 30443)));
     let plan = change(&before, |shape| {
         shape.nodes.insert(3);
     });
     assert_snapshot!(plan, @"
-    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080, n3 10.0.0.13:30080]
-    set members of pool pool-6: [n1 10.0.0.11:30443, n2 10.0.0.12:30443, n3 10.0.0.13:30443]
+    add members to pool pool-2: [n3 10.0.0.13:30080]
+    add members to pool pool-6: [n3 10.0.0.13:30443]
     done
     ");
 }
 
 #[test]
-fn a_node_less_is_one_batch() {
+fn a_node_less_goes_by_its_id() {
     assert_snapshot!(change(&Shape::web(), |shape| { shape.nodes.remove(&1); }), @"
-    set members of pool pool-2: [n2 10.0.0.12:30080]
+    take member member-3 (n1) out of pool pool-2
     done
     ");
 }
@@ -71,6 +71,32 @@ fn a_node_less_is_one_batch() {
 fn no_node_left_empties_the_pool() {
     assert_snapshot!(change(&Shape::web(), |shape| shape.nodes.clear()), @"
     set members of pool pool-2: []
+    done
+    ");
+}
+
+#[test]
+fn nodes_that_come_and_go_are_one_batch() {
+    let plan = change(&Shape::web(), |shape| {
+        shape.nodes.remove(&1);
+        shape.nodes.insert(3);
+    });
+    assert_snapshot!(plan, @"
+    set members of pool pool-2: [n2 10.0.0.12:30080, n3 10.0.0.13:30080]
+    done
+    ");
+}
+
+/// Before API version 2.11 a batch names all members.
+#[test]
+fn an_old_octavia_gets_all_members() {
+    let cloud = Cloud::serving(&Shape::web().desired());
+    let more = Shape::web().with(|shape| {
+        shape.nodes.insert(3);
+    });
+    let desired = Desired { additive: false, ..more.desired() };
+    assert_snapshot!(serve(&desired, &cloud.observed), @"
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080, n3 10.0.0.13:30080]
     done
     ");
 }

@@ -47,11 +47,12 @@ fn a_batch_keeps_weight_and_subnet_of_members_that_stay() {
     let kept = member.clone();
     let after = Shape::web()
         .with(|shape| {
+            shape.nodes.remove(&2);
             shape.nodes.insert(3);
         })
         .desired();
     assert_snapshot!(serve(&after, &cloud.observed), @"
-    set members of pool pool-2: [n1 10.0.0.11:30080 (weight=5 backup=true), n2 10.0.0.12:30080, n3 10.0.0.13:30080]
+    set members of pool pool-2: [n1 10.0.0.11:30080 (weight=5 backup=true), n3 10.0.0.13:30080]
     done
     ");
     cloud.converge(&after, |_| {});
@@ -143,7 +144,7 @@ fn a_port_of_somebody_else_does_not_stop_the_care_for_the_others() {
         shape.ports.push(tcp(9000, 30900));
     });
     assert_snapshot!(serve(&after.desired(), &cloud.observed), @"
-    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080, n3 10.0.0.13:30080]
+    add members to pool pool-2: [n3 10.0.0.13:30080]
     blocked (user_input): port TCP:9000 is already used by listener metrics (listener-x, TCP), on load balancer kube_service_c1_default_web (lb-1); choose another port, or another load balancer
     ");
 }

@@ -20,7 +20,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::settings::Reading;
-use crate::load_balancer::step::{MemberStep, Step};
+use crate::load_balancer::step::Step;
 
 const CERTIFICATE: &str = "https://barbican.example.org/v1/secrets/s1";
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -148,7 +148,7 @@ proptest! {
         let there = listeners_and_pools(cloud.children());
         let desired = wanted(&later, &after, &cloud);
         let plan = serve(&desired, &cloud.observed);
-        let members_only = plan.steps.iter().all(|step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. })));
+        let members_only = plan.steps.iter().all(|step| matches!(step, Step::Member(_)));
         prop_assert!(members_only, "{}", plan);
         cloud.converge(&desired, |_| {});
         prop_assert_eq!(listeners_and_pools(cloud.children()), there);

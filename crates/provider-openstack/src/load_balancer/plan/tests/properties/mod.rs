@@ -11,7 +11,7 @@ use proptest::sample::select;
 
 use super::cloud::Cloud;
 use super::shape::{Kind, Shape};
-use crate::load_balancer::model::{Children, Desired, Ownership};
+use crate::load_balancer::model::{Desired, Ownership};
 use crate::load_balancer::plan::{Then, serve};
 use accidents::{Accident, accidents, happen};
 use oracle::{assert_served, foreign};
@@ -61,16 +61,6 @@ proptest! {
             ),
             Then::WaitFor(wait) => prop_assert!(false, "waits for {wait} for ever"),
         }
-    }
-
-    /// Where a digest says that everything below the load balancer is as wanted, nothing is planned.
-    #[test]
-    fn what_is_as_wanted_leaves_nothing_to_plan(shape in shape(any_nodes()), serial in any::<bool>()) {
-        let desired = Desired { serial, ..shape.desired() };
-        let mut cloud = Cloud::serving(&desired);
-        cloud.load_balancer().children = Some(Children::as_wanted(&desired));
-        let plan = serve(&desired, &cloud.observed);
-        prop_assert!(plan.is_converged(), "{}", plan);
     }
 
     /// A listener of a Service with nodes always has a pool with members, whatever changes: PROXY protocol, health

@@ -4,14 +4,14 @@ use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{
-    LoadBalancer, LoadBalancerFilter, Octavia, OperatingStatus, ProvisioningStatus,
+    LoadBalancer, LoadBalancerFilter, OperatingStatus, ProvisioningStatus,
 };
 
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
-use crate::load_balancer::observe::read::found::Found;
-use crate::load_balancer::observe::read::reader::Reader;
+use super::found::Found;
+use super::lists::Reader;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 
 /// What the load balancer is looked for.
@@ -28,7 +28,7 @@ pub(crate) enum Purpose {
 /// # Errors
 /// Any failed call; a load balancer that the Service must not use.
 pub(crate) async fn by_id(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     purpose: Purpose,
     id: &str,
@@ -62,7 +62,7 @@ pub(crate) fn seen(
 /// # Errors
 /// Any failed call; several load balancers that may be meant; one that the Service must not use.
 pub(crate) async fn by_name(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     purpose: Purpose,
 ) -> Result<Option<Found>, Failure> {
@@ -89,7 +89,7 @@ pub(crate) async fn by_name(
 /// # Errors
 /// Any failed call.
 pub(crate) async fn previous(
-    octavia: &Octavia,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     current: &str,
 ) -> Result<Vec<Found>, Failure> {
@@ -98,39 +98,36 @@ pub(crate) async fn previous(
     let by_uid = tagged(claim.names.service_tag());
     let by_name = in_project(claim, tagged(claim.names.load_balancer().to_owned()));
     let (mut previous, untagged) = tokio::try_join!(
-        besides(octavia, claim, current, &by_uid, |one| claim.is_tagged(one)),
-        besides(octavia, claim, current, &by_name, |one| claim.is_untagged_user(one)),
+        besides(reader, claim, current, &by_uid, |one| claim.is_tagged(one)),
+        besides(reader, claim, current, &by_name, |one| claim.is_untagged_user(one)),
     )?;
     previous.extend(untagged);
     Ok(previous)
 }
 
 /// The load balancers besides `current` of a creation that was begun more than once, and those that earlier Services of
-/// the same name left in this way; among `namesakes`, where it is known what else has the name.
+/// the same name left in this way.
 ///
 /// # Errors
 /// Any failed call.
 pub(crate) async fn duplicates(
-    octavia: &Octavia,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     current: &str,
-    namesakes: Option<Vec<LoadBalancer>>,
 ) -> Result<Vec<Found>, Failure> {
-    let is_left = |one: &LoadBalancer| claim.is_left_by_namesake(one) && !serves_in_error(one);
-    if let Some(namesakes) = namesakes {
-        return judged(claim, current, namesakes, is_left);
-    }
-    let filter = in_project(claim, LoadBalancerFilter::name(claim.names.load_balancer()));
-    besides(octavia, claim, current, &filter, is_left).await
+    let named = reader.load_balancers_named(claim.names.load_balancer()).await;
+    let named = named.map_err(|error| looking(&error))?;
+    judged(claim, current, named, |one| claim.is_left_by_namesake(one) && !serves_in_error(one))
 }
 
 async fn besides(
-    octavia: &Octavia,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     current: &str,
     filter: &LoadBalancerFilter,
     is_meant: impl Fn(&LoadBalancer) -> bool,
 ) -> Result<Vec<Found>, Failure> {
+    let octavia = &reader.openstack().octavia;
     let listed = octavia.list_load_balancers(filter).await.map_err(|error| looking(&error))?;
     judged(claim, current, listed, is_meant)
 }
@@ -151,13 +148,13 @@ fn judged(
 
 /// The load balancers of one name that count for the purpose.
 async fn named(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     purpose: Purpose,
     name: String,
     by: FoundBy,
 ) -> Result<Vec<Found>, Failure> {
-    let hits = reader.load_balancers_named(name).await.map_err(|error| looking(&error))?;
+    let hits = reader.load_balancers_named(&name).await.map_err(|error| looking(&error))?;
     let mut found = Vec::new();
     let mut refusal = None;
     for hit in hits.into_iter().filter(|hit| counts(hit, purpose)) {

@@ -1,12 +1,13 @@
 //! The floating IPs that matter to a Service, each once.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
 
-use super::reader::Reader;
+use super::lists::Reader;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
@@ -42,7 +43,7 @@ pub(crate) struct VipOwner {
 /// # Errors
 /// Any failed call.
 pub(crate) async fn read(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
     vip: Option<&VipOwner>,
@@ -53,11 +54,11 @@ pub(crate) async fn read(
 }
 
 async fn list(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
     vip_port_id: Option<&str>,
-) -> Result<Vec<FloatingIp>, ApiError> {
+) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     let on_vip = async {
         match vip_port_id {
             Some(port) => reader.floating_ips_on(port).await,
@@ -68,7 +69,7 @@ async fn list(
         FloatingIpQuestion::Nothing => Ok(Vec::new()),
         // There is hardly ever one, and no list of the project tells that there is none: one of another project may be on it.
         FloatingIpQuestion::OnVip => match vip_port_id {
-            Some(port) => reader.neutron().list_floating_ips(&FloatingIpFilter::port(port)).await,
+            Some(port) => by_filter(reader, FloatingIpFilter::port(port)).await,
             None => Ok(Vec::new()),
         },
         FloatingIpQuestion::ForVip { asked } => {
@@ -95,21 +96,25 @@ async fn list(
 }
 
 async fn candidates(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     asked: Option<IpAddr>,
-) -> Result<Vec<FloatingIp>, ApiError> {
+) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     match asked {
         Some(asked) => {
-            reader.neutron().list_floating_ips(&FloatingIpFilter::address(asked.to_string())).await
+            by_filter(reader, FloatingIpFilter::address(asked.to_string())).await
         }
         None => own(reader, claim).await,
     }
 }
 
+async fn by_filter(reader: Reader<'_>, filter: FloatingIpFilter) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
+    reader.openstack().neutron.list_floating_ips(&filter).await.map_err(Arc::new)
+}
+
 /// The Service's own floating IPs, wherever they lead. A description proves little, so they are found by the uids of
 /// cluster and Service.
-async fn own(reader: &Reader, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, ApiError> {
+async fn own(reader: Reader<'_>, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     reader.floating_ips_tagged(claim.names.identity_tags().into_iter().collect()).await
 }
 
@@ -117,7 +122,7 @@ fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
     floating_ip.floating_ip_address.parse() == Ok(address)
 }
 
-pub(super) fn observed(
+fn observed(
     seen: FloatingIp,
     claim: &Claim<'_>,
     vip: Option<&VipOwner>,

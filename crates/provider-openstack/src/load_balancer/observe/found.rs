@@ -20,7 +20,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// The VIP port and whose it is.
-    pub(in crate::load_balancer::observe) fn vip_owner(&self) -> Option<VipOwner> {
+    pub(super) fn vip_owner(&self) -> Option<VipOwner> {
         let Self { load_balancer, ownership, .. } = self;
         let port_id = load_balancer.vip_port_id.clone()?;
         Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })

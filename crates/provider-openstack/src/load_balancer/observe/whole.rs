@@ -2,30 +2,17 @@
 //!
 //! Reads only, nothing twice, and what does not depend on each other at the same time.
 
-mod answers;
-pub(crate) mod find;
-mod floating_ip;
-mod found;
-mod gathered;
-mod reader;
-mod refresh;
-
 use std::collections::BTreeSet;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 
-use answers::present;
-pub(super) use answers::reading;
-pub(crate) use floating_ip::FloatingIpQuestion;
-pub(crate) use floating_ip::VipOwner;
-pub(crate) use floating_ip::read as floating_ips;
-pub(crate) use found::Found;
-pub(crate) use reader::Reader;
-pub(crate) use refresh::refresh;
-
+use super::floating_ip::{self, FloatingIpQuestion};
+use super::found::Found;
+use super::lists::Reader;
+use super::reading;
+use crate::load_balancer::failure::present;
 use crate::load_balancer::model::convert::{self, MemberList};
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::ownership::Claim;
@@ -34,14 +21,12 @@ use crate::load_balancer::ownership::Claim;
 const AT_ONCE: usize = 8;
 
 /// How much is read of what hangs on a load balancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Listeners, pools, members and monitors.
     Whole,
     /// Listeners and pools: enough to delete them.
     Outline,
-    /// Nothing: these are known to be all.
-    Known(Children),
 }
 
 /// Reads everything that the plan needs.
@@ -49,7 +34,7 @@ pub(crate) enum Depth {
 /// # Errors
 /// Any failed call.
 pub(crate) async fn tree(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     found: Option<Found>,
     depth: Depth,
@@ -68,7 +53,7 @@ pub(crate) async fn tree(
 }
 
 async fn load_balancer(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     found: Option<Found>,
     depth: Depth,
@@ -77,26 +62,10 @@ async fn load_balancer(
     // While Octavia is at work nothing can be changed, and what is seen is not final.
     let children = match depth {
         _ if found.load_balancer.provisioning_status.is_pending() => None,
-        Depth::Known(children) => Some(children),
         Depth::Whole => Some(children(reader, claim, &found, true).await?),
         Depth::Outline => Some(children(reader, claim, &found, false).await?),
     };
     without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
-}
-
-/// What lists show, without what hangs on the load balancer.
-///
-/// # Errors
-/// An answer that makes no sense.
-pub(crate) fn outline(
-    claim: &Claim<'_>,
-    found: Found,
-    floating_ips: Vec<FloatingIp>,
-) -> Result<Observed, Failure> {
-    let claim = claim.on(found.previous_name.clone(), &found.load_balancer.tags);
-    let floating_ips = floating_ips.into_iter().map(|one| floating_ip::observed(one, &claim, None));
-    let floating_ips = floating_ips.collect::<Result<_, _>>()?;
-    Ok(Observed { load_balancer: Some(without_children(found)?), floating_ips })
 }
 
 /// A load balancer without what hangs on it.
@@ -109,7 +78,7 @@ pub(crate) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Fai
 }
 
 async fn children(
-    reader: &Reader,
+    reader: Reader<'_>,
     claim: &Claim<'_>,
     found: &Found,
     whole: bool,
@@ -122,7 +91,7 @@ async fn children(
     let pools: Vec<_> = stream::iter(pools)
         .map(|seen| {
             let ours = claim.owns_pool(&seen, &own, ownership);
-            pool(reader.octavia(), seen, ours, whole)
+            pool(&reader.openstack().octavia, seen, ours, whole)
         })
         .buffered(AT_ONCE)
         .try_collect()

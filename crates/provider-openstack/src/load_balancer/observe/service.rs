@@ -4,14 +4,15 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::observation::Source;
-use super::read::find::{self, Purpose};
-use super::read::{self, Depth, FloatingIpQuestion, Found};
+use super::find::{self, Purpose};
+use super::floating_ip::FloatingIpQuestion;
+use super::found::Found;
+use super::whole::{self, Depth};
 use super::{Observation, Observing, allowed};
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
-use crate::load_balancer::belief::{Belief, Cached};
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::outputs;
@@ -44,56 +45,19 @@ impl Observing<'_> {
         self.read_found(found, faults).await
     }
 
-    /// Reads all that hangs on the load balancer that was found, and the floating IPs.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn read_found(&self, found: Option<Found>, faults: Vec<Fault>) -> Result<Observation, Failure> {
         let listed = found.as_ref().map(|found| &found.load_balancer);
         let project_id = listed.and_then(|listed| listed.project_id.clone());
         let updated_at = listed.and_then(|listed| listed.updated_at.clone());
         let question = self.question_beside(found.as_ref());
-        let observed = read::tree(&self.observer.reader, self.claim, found, Depth::Whole, &question).await?;
-        let seen = Box::new(Cached::new(observed, project_id, updated_at));
-        Ok(Observation::new(Source::Read, seen).with_faults(faults))
+        let observed = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;
+        Ok(Observation::whole(observed, project_id, updated_at).with_faults(faults))
     }
 
     fn question_beside(&self, found: Option<&Found>) -> FloatingIpQuestion {
         let vips: Vec<IpAddr> =
             found.into_iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
         self.floating_ip_question(found.map(|found| found.ownership), &vips)
-    }
-
-    /// What agreed with the Service before somebody changed it, if the load balancer has not changed since; else it is read.
-    ///
-    /// # Errors
-    /// Any failed call; a load balancer that the Service must not use.
-    pub(super) async fn recheck(
-        &self,
-        believed: Belief,
-        lock: &mut LoadBalancerLock<'_>,
-        report: &mut Report,
-    ) -> Result<Observation, Failure> {
-        let named = self.settings.load_balancer_id.as_ref();
-        let (Belief::Recheck(mut cached), Some(named)) = (believed, named) else {
-            return self.read(lock, report).await;
-        };
-        let is_named = cached.load_balancer().is_some_and(|there| there.id == *named);
-        if !is_named || self.observer.watchlist.is_watched(named) {
-            return self.read(lock, report).await;
-        }
-        // What the Service must not use is reported by the reading.
-        let Ok(Some(found)) = self.find(report).await else { return self.read(lock, report).await };
-        if !cached.is_unchanged(&found.load_balancer, found.ownership) {
-            return self.read_found(Some(found), Vec::new()).await;
-        }
-        let question = self.question_beside(Some(&found));
-        let claim = self.claim.on(found.previous_name.clone(), &found.load_balancer.tags);
-        let vip = found.vip_owner();
-        let reader = &self.observer.reader;
-        let floating_ips = read::floating_ips(reader, &claim, &question, vip.as_ref()).await?;
-        cached.found_again(read::without_children(found)?, floating_ips);
-        Ok(Observation::new(Source::Changing, cached))
     }
 
     /// The load balancer that was made for the Service, whatever its annotation names.
@@ -124,18 +88,18 @@ impl Observing<'_> {
             None => Ok(found),
             Some(id) => {
                 lock.move_to(id).await;
-                self.find(report).await
+                Observing { since: Moment::now(), ..*self }.find(report).await
             }
         }
     }
 
     /// The load balancer that the annotation names, else one that has the Service's name.
     async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
-        let (reader, claim, purpose) = (&self.observer.reader, self.claim, self.purpose());
+        let (reader, claim, purpose) = (self.reader(), self.claim, self.purpose());
         let mut found = None;
         if let Some(id) = &self.settings.load_balancer_id {
-            let seen = self.observer.watchlist.take_end(id).and_then(|end| end.load_balancer);
-            found = match seen {
+            let end = self.observer.watchlist.take_end(id).filter(|end| end.begun > self.since);
+            found = match end.and_then(|end| end.load_balancer) {
                 Some(seen) => find::seen(claim, purpose, seen)?,
                 None => {
                     let found = find::by_id(reader, claim, purpose, id).await;

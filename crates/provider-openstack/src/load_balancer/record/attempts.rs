@@ -1,5 +1,6 @@
 //! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
@@ -7,7 +8,6 @@ use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
-use super::event::{Event, PreviousVips};
 use super::stall::Stall;
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::recovery::Failover;
@@ -18,6 +18,18 @@ const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Durati
 /// For so long a load balancer whose creation Octavia accepted counts as created although Octavia does not show it; it doubles
 /// with each one that is never seen. A replica of its database that lags shows it late, and two would take an address each.
 const CREATION_COUNTS_FOR: Backoff = Backoff::doubling(Duration::from_secs(600), Duration::from_secs(3600));
+
+/// The VIPs of a load balancer that broke and was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PreviousVips {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// They were these, the primary one first.
+    Addresses(Vec<IpAddr>),
+    /// They could not be had again.
+    Lost,
+}
 
 /// What was tried since the Service looks as it does, or since all was well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,63 +69,25 @@ impl UnseenCreations {
 }
 
 impl Attempts {
-    /// What is remembered after an event. Pure.
-    #[must_use]
-    pub(super) fn after(mut self, event: &Event<'_>, now: Instant) -> Self {
-        match event {
-            // A change of the Service may mend what failed, so that it is tried at once.
-            Event::ServiceChanged => {
-                let Self { waiting_since, previous_vips, creation_faults, failover, unseen, .. } = self;
-                let stall = self.stall.map(Stall::hopeful);
-                Self {
-                    waiting_since,
-                    stall,
-                    previous_vips,
-                    creation_faults,
-                    failover,
-                    unseen,
-                    ..Self::default()
-                }
-            }
-            // The algorithms would be refused again, and another load balancer that is given up has no part in it.
-            Event::Converged { .. } => {
-                let stall = self.stall.filter(|stall| stall.gives_up);
-                Self { refused_algorithms: self.refused_algorithms, stall, ..Self::default() }
-            }
-            Event::Applied { applied, served, repairs } => {
-                if applied.is_accepted() {
-                    self.stall = self.stall.filter(|stall| stall.gives_up == served.is_some());
-                }
-                self.after_steps(applied, *repairs, now)
-            }
-            Event::Waits => {
-                self.waiting_since.get_or_insert(now);
-                self.stall = self.stall.map(Stall::hopeful);
-                self
-            }
-            Event::Stalled { gives_up } => {
-                self.stall = Some(Stall::again(self.stall, *gives_up, now));
-                self
-            }
-            // What is replaced was seen, and is not found from here on because it was deleted.
-            Event::Replaced(vips) => {
-                let (unseen, creation_faults) = (UnseenCreations::default(), 0);
-                Self { previous_vips: vips.clone(), unseen, creation_faults, ..self }
-            }
-            Event::LockEnded(Some(_)) => Self { unseen: UnseenCreations::default(), ..self },
-            Event::FirstSeen
-            | Event::DriftDue
-            | Event::ListsAgree
-            | Event::LockEnded(None)
-            | Event::Failed
-            | Event::Held
-            | Event::ChangedByOthers
-            | Event::Moved
-            | Event::LockPresumedEnded => self,
-        }
+    /// Somebody changed the Service, which may mend what failed, so that it is tried at once.
+    pub(super) fn service_changed(&mut self) {
+        let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, .. } =
+            std::mem::take(self);
+        let stall = stall.map(Stall::reset_attempts);
+        *self = Self { waiting_since, stall, previous_vips, creation_faults, failover, unseen, ..Self::default() };
     }
 
-    fn after_steps(mut self, applied: &Applied, repairs: bool, now: Instant) -> Self {
+    /// All is as the Service asks for. The algorithms would be refused again, and another load balancer that is given up has no part in it.
+    pub(super) fn converged(&mut self) {
+        let Self { refused_algorithms, stall, .. } = std::mem::take(self);
+        *self = Self { refused_algorithms, stall: stall.filter(|stall| stall.gives_up), ..Self::default() };
+    }
+
+    /// Steps were applied; `gives_up` says that they take away what the Service has. `repairs`: they send again what failed.
+    pub(super) fn applied(&mut self, applied: &Applied, gives_up: bool, repairs: bool, now: Instant) {
+        if applied.is_accepted() {
+            self.stall = self.stall.filter(|stall| stall.gives_up != gives_up);
+        }
         self.refused_algorithms.extend_from_slice(&applied.refused_algorithms);
         if applied.failover.is_some() {
             self.failover.clone_from(&applied.failover);
@@ -124,17 +98,51 @@ impl Attempts {
             None if applied.is_accepted() => self.creation_faults = 0,
             None => {}
         }
+        match applied.failed_creation {
+            Some(ErrorKind::ServerFault) => self.creation_faults = self.creation_faults.saturating_add(1),
+            Some(_) => {}
+            None if applied.is_accepted() => self.creation_faults = 0,
+            None => {}
+        }
         if let Some(locked) = &applied.locked {
             self.waiting_since = Some(now);
             if let Some(made) = &locked.made {
-                self.unseen = self.unseen.created(&made.id, now);
+                self.unseen = std::mem::take(&mut self.unseen).created(&made.id, now);
             }
         }
         if repairs && applied.changed {
-            self.no_repair_before = Some(now + REPAIR_PAUSES.delay(self.repairs));
-            self.repairs = self.repairs.saturating_add(1);
+            self.repaired(now);
         }
-        self
+    }
+
+    /// Something was sent again that may fail again.
+    pub(super) fn repaired(&mut self, now: Instant) {
+        self.no_repair_before = Some(now + REPAIR_PAUSES.delay(self.repairs));
+        self.repairs = self.repairs.saturating_add(1);
+    }
+
+    /// The plan waits for work of Octavia that is under way.
+    pub(super) fn waits(&mut self, now: Instant) {
+        self.waiting_since.get_or_insert(now);
+        self.stall = self.stall.map(Stall::reset_attempts);
+    }
+
+    /// The load balancer is not PENDING, and nothing can be done with it.
+    pub(super) fn stalled(&mut self, gives_up: bool, now: Instant) -> Stall {
+        *self.stall.insert(Stall::again(self.stall, gives_up, now))
+    }
+
+    /// The load balancer was deleted to be recreated, or Neutron refused the addresses that it had. What is replaced was seen, and is
+    /// not found from here on because it was deleted.
+    pub(super) fn replaced(&mut self, vips: PreviousVips) {
+        self.previous_vips = vips;
+        self.unseen = UnseenCreations::default();
+        self.creation_faults = 0;
+    }
+
+    /// Octavia shows the load balancer.
+    pub(super) fn seen(&mut self) {
+        self.unseen = UnseenCreations::default();
     }
 
     /// How long something that failed inside Octavia has to rest before it is sent again.
@@ -167,19 +175,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_repair_waits_longer_until_the_service_changes() {
         let applied = Applied { changed: true, ..Applied::default() };
-        let repair = Event::Applied { applied: &applied, served: None, repairs: true };
         let mut now = Instant::now();
         let mut attempts = Attempts::default();
         let mut pauses = Vec::new();
         for _ in 0..8 {
             assert_eq!(attempts.repair_pause(now), None);
-            attempts = attempts.after(&repair, now);
+            attempts.applied(&applied, false, true, now);
             let pause = attempts.repair_pause(now).expect("a pause");
             pauses.push(pause.as_secs());
             now += pause;
         }
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600, 600]);
-        attempts = attempts.after(&Event::ServiceChanged, now).after(&repair, now);
+        attempts.service_changed();
+        attempts.applied(&applied, false, true, now);
         assert_eq!(attempts.repair_pause(now), Some(Duration::from_secs(10)));
     }
 
@@ -189,10 +197,8 @@ mod tests {
         let mut attempts = Attempts::default();
         let mut times = Vec::new();
         for id in ["a", "b", "c", "d", "e"] {
-            let created = created(id);
-            attempts =
-                attempts.after(&Event::Applied { applied: &created, served: None, repairs: false }, now);
-            attempts = attempts.after(&Event::LockEnded(None), now).after(&Event::ServiceChanged, now);
+            attempts.applied(&created(id), false, false, now);
+            attempts.service_changed();
             assert_eq!(attempts.counts_as_created("another", now), None);
             let time = attempts.counts_as_created(id, now).expect("it counts");
             times.push(time.as_secs());
@@ -202,35 +208,33 @@ mod tests {
         assert_eq!(times, [600, 1200, 2400, 3600, 3600]);
     }
 
-    fn stalled(attempts: Attempts, now: Instant) -> (Attempts, u64) {
-        let attempts = attempts.after(&Event::Stalled { gives_up: false }, now);
-        let pause = attempts.stall.expect("it stalls").pause().as_secs();
-        (attempts, pause)
-    }
-
     #[tokio::test(start_paused = true)]
     async fn each_attempt_where_nothing_can_be_done_comes_later_until_there_is_hope() {
         let (start, mut now) = (Instant::now(), Instant::now());
         let (mut attempts, mut pauses) = (Attempts::default(), Vec::new());
         for _ in 0..8 {
-            let pause;
-            (attempts, pause) = stalled(attempts, now);
-            pauses.push(pause);
-            now += Duration::from_secs(pause);
+            let pause = attempts.stalled(false, now).pause();
+            pauses.push(pause.as_secs());
+            now += pause;
         }
         assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
-        for hope in [Event::ServiceChanged, Event::Waits] {
-            let (after, pause) = stalled(attempts.clone().after(&hope, now), now);
-            assert_eq!((pause, after.stall.map(|stall| stall.age(now))), (2, Some(now - start)), "{hope:?}");
+        let changed: fn(&mut Attempts, Instant) = |attempts, _| attempts.service_changed();
+        for hope in [changed, Attempts::waits] {
+            let mut after = attempts.clone();
+            hope(&mut after, now);
+            let stall = after.stalled(false, now);
+            assert_eq!((stall.pause().as_secs(), stall.age(now)), (2, now - start));
         }
         let locked = Locked { made: None, operation: Some(Operation::Members), on: String::new() };
         let accepted = Applied { changed: true, locked: Some(locked), ..Applied::default() };
-        let elsewhere = Event::Applied { applied: &accepted, served: None, repairs: false };
-        assert!(attempts.after(&elsewhere, now).stall.is_some(), "it was of another load balancer");
+        attempts.applied(&accepted, true, false, now);
+        assert!(attempts.stall.is_some(), "it was of another load balancer");
+        attempts.applied(&accepted, false, false, now);
+        assert!(attempts.stall.is_none());
     }
 
     fn created(id: &str) -> Applied {
-        let made = Made { id: id.to_owned(), name: String::new(), project_id: None };
+        let made = Made { id: id.to_owned(), project_id: None };
         let locked = Locked { made: Some(made), operation: None, on: String::new() };
         Applied { changed: true, locked: Some(locked), ..Applied::default() }
     }

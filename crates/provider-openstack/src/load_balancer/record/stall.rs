@@ -34,7 +34,7 @@ impl Stall {
     }
 
     /// Something happened that may have ended it.
-    pub(super) fn hopeful(self) -> Self {
+    pub(super) fn reset_attempts(self) -> Self {
         Self { times: 0, ..self }
     }
 

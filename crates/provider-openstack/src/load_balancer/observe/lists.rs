@@ -1,0 +1,355 @@
+//! Lists of what is in the project, shared by all that look at the same time: reconciliations and the poller.
+//!
+//! Who looks alone asks for what it needs by id or name. Where several look at once, one list of the project serves all of
+//! them. An answer is good for a look if it was begun after the cause of that look, and after the last write of this process to the
+//! load balancer in question (for floating IPs: to any). What is in another project is asked for by itself.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::cache::{Cache, Moment};
+use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
+use openstack_ccm_openstack_api::octavia::{ChildFilter, Listener, LoadBalancer, LoadBalancerFilter, Pool};
+use tokio::time::Instant;
+
+/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// After a list has failed, everything is asked for by itself for so long: a list may be too long for the cloud where single
+/// answers are not.
+const LISTS_REST: Duration = Duration::from_secs(60);
+
+type Answer<T> = Result<T, Arc<ApiError>>;
+
+/// The lists of one cloud. Clones are the same.
+#[derive(Clone, Debug)]
+pub(in crate::load_balancer) struct Lists {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    openstack: OpenStack,
+    load_balancers: SharedList<LoadBalancer>,
+    listeners: SharedList<Listener>,
+    pools: SharedList<Pool>,
+    floating_ips: SharedList<FloatingIp>,
+    written: Mutex<Writes>,
+}
+
+/// When this process wrote last.
+#[derive(Debug, Default)]
+struct Writes {
+    /// To load balancers, and to what hangs on them, by their ids.
+    load_balancers: HashMap<String, (Moment, Instant)>,
+    /// To any floating IP.
+    floating_ips: Option<Moment>,
+}
+
+/// One kind of list, by project.
+#[derive(Debug)]
+struct SharedList<T> {
+    lists: Cache<String, Arc<Vec<T>>>,
+    /// How many look at the moment.
+    looking: AtomicUsize,
+    failed: Mutex<Option<Instant>>,
+}
+
+/// Somebody who looks, until this is dropped.
+struct Looking<'a>(&'a AtomicUsize);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl<T> Default for SharedList<T> {
+    fn default() -> Self {
+        Self { lists: Cache::new(LIFETIME), looking: AtomicUsize::new(0), failed: Mutex::default() }
+    }
+}
+
+impl<T> SharedList<T> {
+    /// What `pick` takes from a list of the project that was begun after `since`; `alone` asks for nothing else.
+    async fn look<A>(
+        &self,
+        project_id: &str,
+        since: Moment,
+        alone: impl Future<Output = Result<A, ApiError>>,
+        list: impl Future<Output = Result<Vec<T>, ApiError>>,
+        pick: impl Fn(&[T]) -> Option<A>,
+    ) -> Answer<A> {
+        let others = self.looking.fetch_add(1, Ordering::SeqCst);
+        let _looking = Looking(&self.looking);
+        let listed = self.lists.last(project_id).filter(|last| last.is_alive() && last.begun > since);
+        if let Some(found) = listed.and_then(|last| pick(&last.value)) {
+            return Ok(found);
+        }
+        if others == 0 || self.lists_rest() {
+            return alone.await.map_err(Arc::new);
+        }
+        match self.list(project_id, since, list).await {
+            Ok(listed) => match pick(&listed) {
+                Some(found) => Ok(found),
+                None => alone.await.map_err(Arc::new),
+            },
+            Err(error) if is_about_the_list(&error) => alone.await.map_err(Arc::new),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn list(
+        &self,
+        project_id: &str,
+        since: Moment,
+        list: impl Future<Output = Result<Vec<T>, ApiError>>,
+    ) -> Answer<Arc<Vec<T>>> {
+        let listed = self.lists.get_or_fetch_since(project_id, since, async { list.await.map(Arc::new) }).await;
+        if listed.as_ref().is_err_and(|error| is_about_the_list(error)) {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        listed
+    }
+
+    fn lists_rest(&self) -> bool {
+        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.is_some_and(|failed| failed.elapsed() < LISTS_REST)
+    }
+}
+
+/// Whether a single object may be had although the list is not.
+fn is_about_the_list(error: &ApiError) -> bool {
+    matches!(error.kind(), ErrorKind::LostAnswer | ErrorKind::ServerFault | ErrorKind::Decode)
+}
+
+impl Lists {
+    pub(in crate::load_balancer) fn new(openstack: OpenStack) -> Self {
+        let shared = Shared {
+            openstack,
+            load_balancers: SharedList::default(),
+            listeners: SharedList::default(),
+            pools: SharedList::default(),
+            floating_ips: SharedList::default(),
+            written: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(in crate::load_balancer) fn openstack(&self) -> &OpenStack {
+        &self.shared.openstack
+    }
+
+    /// Notes that this process has written to a load balancer, or to what hangs on it: what was listed before is out of date.
+    pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id: &str) {
+        let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        // Lists are not kept for longer.
+        written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIFETIME);
+        written.load_balancers.insert(id.to_owned(), (Moment::now(), Instant::now()));
+    }
+
+    /// The same for floating IPs.
+    pub(in crate::load_balancer) fn wrote_to_floating_ips(&self) {
+        self.shared.written.lock().unwrap_or_else(PoisonError::into_inner).floating_ips = Some(Moment::now());
+    }
+
+    fn since_write_to(&self, id: &str, since: Moment) -> Moment {
+        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.load_balancers.get(id).map_or(since, |(wrote, _)| since.max(*wrote))
+    }
+
+    fn since_write_to_floating_ips(&self, since: Moment) -> Moment {
+        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.floating_ips.map_or(since, |wrote| since.max(wrote))
+    }
+
+    fn own_project(&self) -> Option<&str> {
+        self.shared.openstack.project_id.as_deref()
+    }
+
+    /// All load balancers of a project, for the poller.
+    pub(in crate::load_balancer) async fn all_load_balancers(
+        &self,
+        project_id: &str,
+    ) -> Answer<Arc<Vec<LoadBalancer>>> {
+        let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
+        let list = self.shared.openstack.octavia.list_load_balancers(&filter);
+        self.shared.load_balancers.list(project_id, Moment::now(), list).await
+    }
+
+    /// The load balancer with this id. One of another project is asked for by itself.
+    ///
+    /// # Errors
+    /// Any failed call; [`ErrorKind::NotFound`] where there is none.
+    async fn load_balancer(
+        &self,
+        id: &str,
+        since: Moment,
+    ) -> Answer<LoadBalancer> {
+        let octavia = &self.shared.openstack.octavia;
+        let alone = octavia.get_load_balancer(id);
+        let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
+        let since = self.since_write_to(id, since);
+        let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
+        let list = octavia.list_load_balancers(&filter);
+        let pick = |all: &[LoadBalancer]| all.iter().find(|one| one.id == id).cloned();
+        self.shared.load_balancers.look(project_id, since, alone, list, pick).await
+    }
+
+    /// The load balancers of this name in the project of the credentials: an administrator's list would show those of everybody.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn load_balancers_named(
+        &self,
+        name: &str,
+        since: Moment,
+    ) -> Answer<Vec<LoadBalancer>> {
+        let octavia = &self.shared.openstack.octavia;
+        let project_id = self.own_project();
+        let of_project = LoadBalancerFilter::of_project(project_id.map(str::to_owned));
+        let filter = LoadBalancerFilter { name: Some(name.to_owned()), ..of_project.clone() };
+        let alone = octavia.list_load_balancers(&filter);
+        let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
+        let list = octavia.list_load_balancers(&of_project);
+        let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
+        self.shared.load_balancers.look(project_id, since, alone, list, pick).await
+    }
+
+    /// The listeners of a load balancer.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn listeners(
+        &self,
+        of: &LoadBalancer,
+        since: Moment,
+    ) -> Answer<Vec<Listener>> {
+        let octavia = &self.shared.openstack.octavia;
+        let filter = ChildFilter::load_balancer(&of.id);
+        let alone = octavia.list_listeners(&filter);
+        let Some(project_id) = self.project_shared_with(of) else { return alone.await.map_err(Arc::new) };
+        let since = self.since_write_to(&of.id, since);
+        let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
+        let is_child = |one: &&Listener| one.loadbalancers.iter().any(|parent| parent.id == of.id);
+        let pick = |all: &[Listener]| Some(all.iter().filter(is_child).cloned().collect());
+        let list = octavia.list_listeners(&of_project);
+        self.shared.listeners.look(project_id, since, alone, list, pick).await
+    }
+
+    /// The pools of a load balancer.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn pools(
+        &self,
+        of: &LoadBalancer,
+        since: Moment,
+    ) -> Answer<Vec<Pool>> {
+        let octavia = &self.shared.openstack.octavia;
+        let filter = ChildFilter::load_balancer(&of.id);
+        let alone = octavia.list_pools(&filter);
+        let Some(project_id) = self.project_shared_with(of) else { return alone.await.map_err(Arc::new) };
+        let since = self.since_write_to(&of.id, since);
+        let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
+        let is_child = |one: &&Pool| one.loadbalancers.iter().any(|parent| parent.id == of.id);
+        let pick = |all: &[Pool]| Some(all.iter().filter(is_child).cloned().collect());
+        let list = octavia.list_pools(&of_project);
+        self.shared.pools.look(project_id, since, alone, list, pick).await
+    }
+
+    /// The floating IPs on a port. One of another project may be on it, which no list of the project shows.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn floating_ips_on(
+        &self,
+        port_id: &str,
+        since: Moment,
+    ) -> Answer<Vec<FloatingIp>> {
+        let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
+        let pick = |all: &[FloatingIp]| {
+            let found: Vec<FloatingIp> = all.iter().filter(is_on_it).cloned().collect();
+            (!found.is_empty()).then_some(found)
+        };
+        self.floating_ips(&FloatingIpFilter::port(port_id), since, pick).await
+    }
+
+    /// The floating IPs with all of these tags, wherever they lead. None but those of the own project have tags of ours.
+    ///
+    /// # Errors
+    /// Any failed call.
+    async fn floating_ips_tagged(
+        &self,
+        tags: Vec<String>,
+        since: Moment,
+    ) -> Answer<Vec<FloatingIp>> {
+        let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
+        let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
+        let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_tagged).cloned().collect());
+        self.floating_ips(&filter, since, pick).await
+    }
+
+    async fn floating_ips(
+        &self,
+        filter: &FloatingIpFilter,
+        since: Moment,
+        pick: impl Fn(&[FloatingIp]) -> Option<Vec<FloatingIp>>,
+    ) -> Answer<Vec<FloatingIp>> {
+        let neutron = &self.shared.openstack.neutron;
+        let alone = neutron.list_floating_ips(filter);
+        let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
+        let since = self.since_write_to_floating_ips(since);
+        let list = neutron.list_floating_ips_of_project(Some(project_id));
+        self.shared.floating_ips.look(project_id, since, alone, list, pick).await
+    }
+
+    /// The project of the credentials, if the load balancer is in it: lists of it show all children.
+    fn project_shared_with(&self, of: &LoadBalancer) -> Option<&str> {
+        self.own_project().filter(|own| of.project_id.as_deref() == Some(own))
+    }
+}
+
+/// Looks whose answers have to be begun after the same moment.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::load_balancer) struct Reader<'a> {
+    lists: &'a Lists,
+    since: Moment,
+}
+
+impl<'a> Reader<'a> {
+    pub(in crate::load_balancer) fn new(lists: &'a Lists, since: Moment) -> Self {
+        Self { lists, since }
+    }
+
+    pub(in crate::load_balancer) fn openstack(&self) -> &'a OpenStack {
+        self.lists.openstack()
+    }
+
+    pub(super) async fn load_balancer(&self, id: &str) -> Answer<LoadBalancer> {
+        self.lists.load_balancer(id, self.since).await
+    }
+
+    pub(super) async fn load_balancers_named(&self, name: &str) -> Answer<Vec<LoadBalancer>> {
+        self.lists.load_balancers_named(name, self.since).await
+    }
+
+    pub(super) async fn listeners(&self, of: &LoadBalancer) -> Answer<Vec<Listener>> {
+        self.lists.listeners(of, self.since).await
+    }
+
+    pub(super) async fn pools(&self, of: &LoadBalancer) -> Answer<Vec<Pool>> {
+        self.lists.pools(of, self.since).await
+    }
+
+    pub(super) async fn floating_ips_on(&self, port_id: &str) -> Answer<Vec<FloatingIp>> {
+        self.lists.floating_ips_on(port_id, self.since).await
+    }
+
+    pub(super) async fn floating_ips_tagged(&self, tags: Vec<String>) -> Answer<Vec<FloatingIp>> {
+        self.lists.floating_ips_tagged(tags, self.since).await
+    }
+}

@@ -1,0 +1,223 @@
+//! Finds out what is there, and keeps what is known of it for the next reconciliation.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
+use openstack_ccm_openstack_api::cache::Moment;
+
+use super::{Serving, is_held};
+use crate::load_balancer::locks::LoadBalancerLock;
+use crate::load_balancer::model::{Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::observe::looks::Look;
+use crate::load_balancer::observe::{Observation, Observing};
+use crate::load_balancer::outputs;
+use crate::load_balancer::reconcile::carry_out::AT_MOST;
+use crate::load_balancer::record::{Converged, Digest, Known};
+use crate::load_balancer::report::Report;
+use crate::load_balancer::settings::Aspect;
+
+/// What is kept of a reconciliation that went on from an observation.
+pub(super) struct Kept {
+    /// What is there now, where that is still known.
+    pub(super) known: Option<Observation>,
+    /// Whether a step of ours holds the lock of the load balancer.
+    pub(super) locked: bool,
+    /// What of it is needed when all is well.
+    pub(super) address: Option<IpAddr>,
+}
+
+impl Serving<'_> {
+    fn observing(&self) -> Observing<'_> {
+        Observing {
+            observer: &self.reconciler.observer,
+            service: self.service,
+            settings: self.settings,
+            features: self.features,
+            claim: &self.claim,
+            attempts: &self.beginning.attempts,
+            since: self.beginning.since,
+        }
+    }
+
+    /// What to wait for where a step of this Service has locked its load balancer, and the poller has not seen the end of that. A timer, or
+    /// a node that joins, may begin a reconciliation just then, which could change nothing. If the end is not seen for long, everything is
+    /// read after all.
+    pub(super) fn wait_for_own_work(&self, report: &mut Report) -> Option<Outcome> {
+        let Self { reconciler, service, .. } = *self;
+        let (id, ownership) = self.beginning.load_balancer.as_ref()?;
+        let since = reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_meant(id, *ownership))?;
+        let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
+        self.name_again(id, *ownership, report);
+        Some(Outcome::Waiting(Waiting { on: format!("the change of load balancer {id}"), at_most }))
+    }
+
+    /// Whether the Service still uses this load balancer.
+    fn is_meant(&self, id: &str, ownership: Ownership) -> bool {
+        match &self.settings.load_balancer_id {
+            Some(named) => named == id,
+            None => ownership != Ownership::Guest,
+        }
+    }
+
+    /// Names the load balancer in the annotations of the Service: an earlier write of its id may have failed. What the user
+    /// wrote wrongly stays, so that it can be corrected.
+    fn name_again(&self, id: &str, ownership: Ownership, report: &mut Report) {
+        if !self.settings.is_unreadable(Aspect::LoadBalancer) {
+            report.load_balancer(self.service, id, ownership);
+        }
+    }
+
+    /// A Service that is served as before, where a check for drift is due and lists show that nothing has changed since everything was
+    /// read. What is known is handed back where they do not show it.
+    pub(super) async fn unchanged(
+        &self,
+        known: Known,
+        report: &mut Report,
+    ) -> Result<Result<Ready, Known>, Failure> {
+        if !self.beginning.drift_due {
+            return Ok(Err(known));
+        }
+        let Known::Converged(converged) = known else { return Ok(Err(Known::Nothing)) };
+        let Converged { observed, project_id, address, digest: Some(digest) } = *converged else {
+            return Ok(Err(Known::Nothing));
+        };
+        let observation = Observation::known(observed, project_id);
+        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
+        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Known::Nothing)) };
+        let wanted = self.want(&observation, &[], report).await?;
+        let of_tree = |updated_at: &str| Digest::of_tree(&id, updated_at, &wanted.desired);
+        let is_unchanged = wanted.faults.failure().is_none()
+            && self.observing().is_unchanged(&observation, digest, of_tree).await?;
+        if !is_unchanged {
+            return Ok(Err(Known::Nothing));
+        }
+        let load_balancer = observation.seen().load_balancer.clone();
+        if let Some(there) = &load_balancer {
+            self.name_again(&there.id, there.ownership, report);
+        }
+        let serving = self.with(&wanted.settings);
+        let mut ready = serving.ready(false, address, load_balancer.as_ref(), &wanted.facts, report)?;
+        serving.converge_group(&wanted.facts, &mut ready, report).await;
+        let kept = Kept { known: Some(observation), locked: false, address };
+        let outcome = Ok(Outcome::Ready(ready.clone()));
+        self.keep(&outcome, kept, Some(digest).filter(|_| ready.unfinished.is_none()));
+        Ok(Ok(ready))
+    }
+
+    /// What is there, from what is known of it: what a plan under way has made, where its last step has ended well; the children with
+    /// the members that are shown, where nothing but nodes has changed since all was well; else everything is read.
+    pub(super) async fn first_look(
+        &self,
+        known: Known,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let going_on = match known {
+            Known::Nothing => None,
+            Known::UnderWay { observation, locked } => self.after_step(*observation, locked),
+            Known::Converged(converged) => self.with_members(*converged).await?,
+        };
+        let Some(observation) = going_on else { return Box::pin(self.read(lock, report)).await };
+        if let Some(there) = &observation.seen().load_balancer {
+            self.name_again(&there.id, there.ownership, report);
+            if outputs::is_own_output(self.service) {
+                self.reconciler.observer.found(there);
+            }
+        }
+        Ok(observation)
+    }
+
+    /// What a plan under way has made. A step that ended in anything but ACTIVE may have done anything.
+    fn after_step(&self, mut observation: Observation, locked: bool) -> Option<Observation> {
+        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there))?;
+        let end = self.reconciler.watchlist.take_end(&there.id);
+        if locked {
+            let Some(shown) = end.and_then(|end| end.active()) else {
+                self.reconciler.records.failed(&self.service.key);
+                return None;
+            };
+            let previous_name = self.claim.previous_name_on(&shown);
+            observation.lock_ended(&shown, previous_name);
+            self.reconciler.records.seen(&self.service.key);
+        }
+        Some(observation)
+    }
+
+    /// What was there when all was well, with the members that Octavia shows now. What is wrong with a Service is judged by what was
+    /// read.
+    async fn with_members(&self, converged: Converged) -> Result<Option<Observation>, Failure> {
+        let Converged { observed, project_id, .. } = converged;
+        let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
+        if !may_go_on || self.faults.failure().is_some() || !self.settings.odd.is_empty() {
+            return Ok(None);
+        }
+        let mut observation = Observation::known(observed, project_id);
+        let agrees = self.observing().look_at_members(&mut observation).await?;
+        Ok(agrees.then_some(observation))
+    }
+
+    fn may_go_on(&self, there: &ObservedLoadBalancer) -> bool {
+        self.is_meant(&there.id, there.ownership) && there.children.is_some()
+    }
+
+    /// A look that the plan needs before it goes on. Where it shows anything else than is expected, everything is read.
+    pub(super) async fn look(
+        &self,
+        look: Look,
+        mut observation: Observation,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let observing = self.observing();
+        let agrees = match look {
+            Look::Whole => false,
+            Look::Check => observing.check(&mut observation).await?,
+            Look::Members(pool_id) => observing.list_members(&mut observation, &pool_id).await?,
+        };
+        if agrees {
+            return Ok(observation);
+        }
+        // What was listed when the reconciliation began is not what was looked at.
+        let observing = Observing { since: Moment::now(), ..observing };
+        let read = Box::pin(observing.read(lock, report)).await;
+        read.map_err(|failure| self.faults.beside(failure))
+    }
+
+    /// Reads everything.
+    pub(super) async fn read(
+        &self,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        self.observing().read(lock, report).await.map_err(|failure| self.faults.beside(failure))
+    }
+
+    /// Keeps what is known for the next reconciliation.
+    pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, digest: Option<Digest>) {
+        let (records, key) = (&self.reconciler.records, &self.service.key);
+        let Kept { known, locked, address } = kept;
+        let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
+        if let Some(there) = there {
+            records.uses(key, Some((there.id.clone(), there.ownership)));
+        }
+        let known = match (outcome, known) {
+            (_, None) => Known::Nothing,
+            (Ok(Outcome::Ready(ready)), Some(known)) => {
+                records.converged(key);
+                if is_held(ready) { Known::Nothing } else { converged(known, address, digest) }
+            }
+            // Somebody else is at work on the load balancer: everything is read when that has ended.
+            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Known::Nothing,
+            (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
+                Known::UnderWay { observation: Box::new(known.rest()), locked }
+            }
+        };
+        records.keep(key, known);
+    }
+}
+
+fn converged(known: Observation, address: Option<IpAddr>, digest: Option<Digest>) -> Known {
+    let (observed, project_id): (Observed, Option<String>) = known.into_known();
+    Known::Converged(Box::new(Converged { observed, project_id, address, digest }))
+}
