@@ -138,7 +138,7 @@ async fn a_load_balancer_that_somebody_else_has_locked_is_waited_for() {
     let world = World::serving(&service("web", json!({}))).await;
     let body = json!({"faultcode": "Client", "faultstring": "Load Balancer x is immutable and cannot be updated.",
         "debuginfo": null});
-    world.cloud.faults().add(octavia(Method::PUT, "/members$").answer(409, body).once());
+    world.cloud.faults().add(octavia(Method::PUT, "/members($|[?])").answer(409, body).once());
     let refusals = world.refusals();
     world.add_node("node-3", "v1.36.0");
     world.quiet_unplanned().await;

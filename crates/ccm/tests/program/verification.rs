@@ -91,7 +91,6 @@ async fn a_failed_batch_is_sent_again() {
     let world = serving().await;
     fail_batches(&world, 1);
     world.add_node("node-3", "v1.36.0");
-    world.until("it has failed", has_failed).await;
     tokio::time::sleep(CALM).await;
     assert!(!has_failed(&world));
     assert_eq!(world.take_cloud_writes(), [BATCH; 2]);
@@ -223,10 +222,9 @@ async fn a_pool_that_somebody_deleted_after_a_batch_is_recreated() {
 async fn a_look_that_fails_is_a_failure_after_which_all_is_put_right() {
     let world = serving().await;
     fail_batches(&world, 1);
-    world.add_node("node-3", "v1.36.0");
-    tokio::time::sleep(MADE).await;
     let read = Fault::new().path("/loadbalancers/[^/]+/status$");
-    world.cloud.faults().add(read.answer(503, json!({"faultstring": "down"})).times(3));
+    world.cloud.faults().add(read.answer(503, json!({"faultstring": "down"})).after(1).times(3));
+    world.add_node("node-3", "v1.36.0");
     world.until_warned("web", "SyncLoadBalancerFailed").await;
     assert!(has_failed(&world));
     world.until("it is put right", |world| !has_failed(world)).await;
@@ -273,9 +271,11 @@ async fn a_failure_is_found_within_minutes_although_nodes_never_cease_to_change(
 async fn a_restart_finds_what_failed_before() {
     let mut world = serving().await;
     fail_batches(&world, 1);
+    let read = Fault::new().path("/loadbalancers/[^/]+/status$");
+    world.cloud.faults().add(read.answer(503, json!({"faultstring": "down"})).after(1).times(100));
     world.add_node("node-3", "v1.36.0");
-    tokio::time::sleep(MADE).await;
-    assert!(has_failed(&world));
+    world.until("it has failed", has_failed).await;
+    world.cloud.faults().clear();
     world.restart().await;
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(!has_failed(&world));

@@ -167,7 +167,7 @@ async fn pool(
     view.put_members(&id, Vec::new());
     changes.push(created(Kind::Pool, &object));
     let wanted = wanted.into_iter().map(Value::Object).collect();
-    changes.extend(members::replace(view, &id, wanted).await?);
+    changes.extend(members::batch(view, &id, wanted, false).await?);
     if let Some(attributes) = health_monitor {
         let monitor = monitor(view, &id, &attributes, changes);
         object["healthmonitor_id"] = monitor["id"].clone();

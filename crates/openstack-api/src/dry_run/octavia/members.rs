@@ -13,8 +13,13 @@ fn defaults() -> Map<String, Value> {
     defaults.as_object().cloned().unwrap_or_default()
 }
 
-/// Notes the members of a batch; those that it does not name go.
-pub(super) async fn replace(view: &View, pool: &str, wanted: Vec<Value>) -> Result<Vec<ObjectChange>, Stop> {
+/// Notes the members of a batch; those that it does not name go, unless it only adds.
+pub(super) async fn batch(
+    view: &View,
+    pool: &str,
+    wanted: Vec<Value>,
+    additive: bool,
+) -> Result<Vec<ObjectChange>, Stop> {
     let mut before = view.members(pool).await?;
     let (mut after, mut changes) = (Vec::new(), Vec::new());
     for wanted in wanted {
@@ -38,6 +43,9 @@ pub(super) async fn replace(view: &View, pool: &str, wanted: Vec<Value>) -> Resu
                 after.push(member);
             }
         }
+    }
+    if additive {
+        after.append(&mut before);
     }
     changes.extend(before.iter().map(|member| deleted(Kind::Member, member)));
     view.put_members(pool, after);

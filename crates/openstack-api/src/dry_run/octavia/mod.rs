@@ -46,7 +46,8 @@ pub(super) async fn effect(
         }
         (Method::PUT, Kind::Pool, Some(id), ["members"]) => {
             let wanted = body.and_then(|body| body["members"].as_array()).cloned().unwrap_or_default();
-            let changes = members::replace(view, id, wanted).await?;
+            let additive = request.query.iter().any(|(key, value)| key == "additive_only" && value == "true");
+            let changes = members::batch(view, id, wanted, additive).await?;
             touch_pool(view, id).await?;
             Effect::silent(StatusCode::ACCEPTED, changes)
         }

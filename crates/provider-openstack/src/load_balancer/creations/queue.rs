@@ -54,8 +54,8 @@ struct Creation {
     began: Instant,
     /// Whether Octavia has taken the creation.
     sent: bool,
-    /// The most creations that were under way at once meanwhile, this one included.
-    under_way: usize,
+    /// Whether as many as may be were under way meanwhile, so that more might have made a difference.
+    was_full: bool,
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl CreationQueue {
     pub(super) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
         if creation.sent && is_active {
-            self.window.ended(now.saturating_duration_since(creation.began), creation.under_way);
+            self.window.ended(now.saturating_duration_since(creation.began), creation.was_full);
         }
     }
 
@@ -158,10 +158,9 @@ impl CreationQueue {
     }
 
     fn begin(&mut self, service: ServiceKey, now: Instant) {
-        self.under_way.insert(service, Creation { began: now, sent: false, under_way: 0 });
-        let under_way = self.under_way.len();
-        for creation in self.under_way.values_mut() {
-            creation.under_way = creation.under_way.max(under_way);
+        self.under_way.insert(service, Creation { began: now, sent: false, was_full: false });
+        if !self.has_room() {
+            self.under_way.values_mut().for_each(|creation| creation.was_full = true);
         }
     }
 

@@ -11,7 +11,7 @@ const NOISE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(super) struct Window {
     size: usize,
-    /// What the quickest creation took.
+    /// What the quickest creation of this burst took.
     quickest: Option<Duration>,
 }
 
@@ -27,19 +27,20 @@ impl Window {
         self.size
     }
 
-    /// A creation begins, and nothing was under way or waited. What the window grew to before would make all that follow equally late.
+    /// A creation begins, and nothing was under way or waited. What the window grew to before would make all that follow equally late, and
+    /// the cloud may have become quicker or slower.
     pub(super) fn begins_anew(&mut self) {
-        self.size = FIRST;
+        *self = Self::default();
     }
 
-    /// A load balancer serves whose creation took so long, with so many under way at most. One more may be under way for each that was no
-    /// slower, so that the number doubles with each round; a third fewer after one that was slower, down to one.
-    pub(super) fn ended(&mut self, took: Duration, under_way: usize) {
+    /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way. One more may be under way
+    /// for each that was no slower, so that the number doubles with each round; a third fewer after one that was slower, down to one.
+    pub(super) fn ended(&mut self, took: Duration, was_full: bool) {
         let quickest = self.quickest.map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);
         if took > quickest * 2 + NOISE {
-            self.size = (self.size * 7 / 10).clamp(1, under_way.max(1));
-        } else if under_way >= self.size {
+            self.size = (self.size * 7 / 10).max(1);
+        } else if was_full {
             self.size += 1;
         }
     }
@@ -61,8 +62,7 @@ mod tests {
     fn the_window_follows_the_times(#[case] seconds: &[u64], #[case] size: usize) {
         let mut window = Window::default();
         for took in seconds {
-            let under_way = window.size();
-            window.ended(Duration::from_secs(*took), under_way);
+            window.ended(Duration::from_secs(*took), true);
         }
         assert_eq!(window.size(), size);
         window.begins_anew();

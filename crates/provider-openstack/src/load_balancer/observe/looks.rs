@@ -55,22 +55,22 @@ pub(super) enum Done {
 }
 
 impl Done {
-    pub(super) fn by(step: &Step) -> Option<Self> {
+    /// `made` is the id of the child that it made.
+    pub(super) fn by(step: &Step, made: Option<&str>) -> Option<Self> {
         match step {
             Step::FloatingIp(_) => None,
             Step::Listener(ListenerStep::Delete { .. }) | Step::Pool(PoolStep::Delete { .. }) => {
                 Some(Self::Removal)
             }
             Step::Pool(PoolStep::Update { id, .. }) => Some(Self::Pool(id.clone())),
+            Step::Pool(PoolStep::Create { .. }) => Some(made.map_or(Self::Other, |id| Self::Pool(id.to_owned()))),
             Step::Member(step) => pool_of_members(step).map(Self::Members),
             Step::Monitor(step) => pool_of_monitor(step).map(Self::Monitor),
-            Step::LoadBalancer(_) | Step::Listener(_) | Step::Pool(PoolStep::Create { .. }) => {
-                Some(Self::Other)
-            }
+            Step::LoadBalancer(_) | Step::Listener(_) => Some(Self::Other),
         }
     }
 
-    fn pool(&self) -> Option<&str> {
+    pub(super) fn pool(&self) -> Option<&str> {
         match self {
             Self::Members(id) | Self::Monitor(id) | Self::Pool(id) => Some(id),
             Self::Removal | Self::Other => None,
@@ -239,7 +239,7 @@ mod tests {
         let mut cloud = Cloud::serving(&Shape::web().desired());
         let children = cloud.children();
         children.pools.push(ObservedPool { id: "unused".to_owned(), used_by: BTreeSet::new(), ..children.pools[0].clone() });
-        let looked = Looked { since: done.iter().filter_map(Done::by).collect(), ..Looked::default() };
+        let looked = Looked { since: done.iter().filter_map(|step| Done::by(step, None)).collect(), ..Looked::default() };
         let plan = Plan { steps: vec![step], ..Plan::default() };
         assert_eq!(looked.before(&plan, Some(Ownership::Sole), Some(children)), look);
         assert_eq!(Looked::at_everything().before(&plan, Some(Ownership::Sole), Some(children)), None);

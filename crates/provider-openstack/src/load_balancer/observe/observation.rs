@@ -4,7 +4,7 @@ use openstack_ccm_openstack_api::octavia::{LbAlgorithm, LoadBalancer};
 
 use super::looks::{Done, Look, Looked};
 use crate::load_balancer::advance::advance;
-use crate::load_balancer::apply::Applied;
+use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::model::{Children, Desired, Observed, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::record::Digest;
@@ -72,6 +72,11 @@ impl Observation {
         self.looked.whole
     }
 
+    /// Whether a step was made on a pool since somebody looked.
+    pub(super) fn has_changed_pool(&self, pool_id: &str) -> bool {
+        self.looked.since.iter().any(|done| done.pool() == Some(pool_id))
+    }
+
     /// Whether a pool was deleted since somebody looked: only the list of pools shows that it is gone.
     pub(super) fn has_removed(&self) -> bool {
         self.looked.since.contains(&Done::Removal)
@@ -110,7 +115,15 @@ impl Observation {
             if advance(&mut self.observed, step, answer).is_none() {
                 return false;
             }
-            self.looked.since.extend(Done::by(step));
+            let made = match answer {
+                Answer::Child(id) => Some(id.as_str()),
+                Answer::LoadBalancer(made) => {
+                    self.project_id.clone_from(&made.load_balancer.project_id);
+                    None
+                }
+                Answer::Nothing => None,
+            };
+            self.looked.since.extend(Done::by(step, made));
         }
         self.observed.floating_ips.extend_from_slice(&applied.floating_ips);
         true

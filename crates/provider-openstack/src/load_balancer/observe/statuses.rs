@@ -23,6 +23,9 @@ impl Observing<'_> {
     pub(crate) async fn check(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
         let (id, has_removed) = (there.id.clone(), observation.has_removed());
+        let pools = there.children.iter().flat_map(|children| &children.pools);
+        let changed: BTreeSet<String> =
+            pools.map(|pool| pool.id.clone()).filter(|id| observation.has_changed_pool(id)).collect();
         if !self.statuses_agree(observation, Members::Compare).await? {
             return Ok(false);
         }
@@ -30,7 +33,8 @@ impl Observing<'_> {
         let Some(children) = observation.load_balancer_mut().and_then(|there| there.children.as_mut()) else {
             return Ok(false);
         };
-        for pool in children.pools.iter_mut().filter(|pool| pool.ours && pool.used_by.is_empty()) {
+        let is_unused = |pool: &&mut ObservedPool| pool.used_by.is_empty() && changed.contains(&pool.id);
+        for pool in children.pools.iter_mut().filter(is_unused) {
             if !unused_pool_agrees(octavia, pool).await? {
                 return Ok(false);
             }

@@ -69,6 +69,9 @@ pub(super) fn converge(
     for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
         port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
     }
+    // Build for all ports, then swap, then remove: one look serves all swaps, and one all removals.
+    let swaps = std::mem::take(&mut draft.swaps);
+    draft.plan.steps.extend(swaps);
     if draft.blocked.is_none() {
         children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
     }

@@ -30,6 +30,8 @@ pub(super) struct Draft {
     pub(super) additive: bool,
     /// The rename of the cluster that objects still need.
     pub(super) rename: Option<Rename>,
+    /// What gives pools to listeners: for all ports together, after everything for them is built.
+    pub(super) swaps: Vec<Step>,
     /// Pools that some listener keeps or gets.
     pub(super) claimed_pools: BTreeSet<String>,
 }

@@ -46,7 +46,7 @@ pub(super) fn converge(
         Some(fitting) => {
             warn_of_proxy(draft, children, fitting, &wanted.pool);
             let (listener_id, pool) = (fitting.id.clone(), default_pool);
-            draft.step(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
+            draft.swaps.push(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
         }
         None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
     }
@@ -127,9 +127,9 @@ fn replace(
             existing.protocol, wanted.protocol
         );
         draft.warn(LISTENER_REPLACED, message);
-        draft.step(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
+        draft.swaps.push(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
     }
-    draft.step(Step::Listener(ListenerStep::Create {
+    draft.swaps.push(Step::Listener(ListenerStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),
         listener: Box::new(wanted.clone()),
         default_pool,

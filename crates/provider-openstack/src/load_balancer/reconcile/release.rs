@@ -50,8 +50,13 @@ impl Reconciler {
         let mut first = None;
         if let Some(id) = id {
             let _lock = self.locks.take(id).await;
-            drop(self.watchlist.take_end(id));
-            if let Some(found) = find::by_id(releasing.reader(), &releasing.claim, purpose, id).await? {
+            // The poller has seen that it is gone, and woken the Service for that.
+            let is_gone = self.watchlist.take_end(id).is_some_and(|end| end.load_balancer.is_none());
+            let found = match is_gone {
+                true => None,
+                false => find::by_id(releasing.reader(), &releasing.claim, purpose, id).await?,
+            };
+            if let Some(found) = found {
                 first = Some(found.load_balancer.id.clone());
                 if let Some(waiting) = releasing.give_up(Some(found), report).await? {
                     return Ok(Outcome::Waiting(waiting));

@@ -247,6 +247,11 @@ impl Records {
         })
     }
 
+    /// What was planned last had its effect: the same plan may follow when somebody undoes it.
+    pub(crate) fn had_effect(&self, key: &ServiceKey) {
+        self.failed(key);
+    }
+
     /// Something failed: the same plan may follow.
     pub(crate) fn failed(&self, key: &ServiceKey) {
         self.with(key, |record| record.last_plan = None);

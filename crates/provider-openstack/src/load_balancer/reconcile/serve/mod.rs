@@ -198,10 +198,14 @@ impl Serving<'_> {
     /// # Errors
     /// They have to wait.
     fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+        let (records, key) = (&self.reconciler.records, &self.service.key);
+        if plan.is_converged() {
+            records.had_effect(key);
+        }
         if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
             return Ok(());
         }
-        let repeats = self.reconciler.records.repeats(&self.service.key, Digest::of_steps(&plan.steps));
+        let repeats = records.repeats(key, Digest::of_steps(&plan.steps));
         let Some(pause) = repeats else { return Ok(()) };
         let step = plan.steps.first().map(ToString::to_string).unwrap_or_default();
         let step = step.lines().next().unwrap_or_default();
