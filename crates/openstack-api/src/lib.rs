@@ -6,7 +6,6 @@
 //! | [`transport`] | the seam under which tests replace HTTP |
 //! | [`client`] | retries, metrics, logging |
 //! | [`cache`] | answers that many ask for, shared and kept for a while |
-//! | [`adaptive_limit`] | how many requests at once do not make a cloud slower |
 //! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
 //! | [`error`] | what a failed call means |
@@ -30,7 +29,6 @@
 //! # });
 //! ```
 
-pub mod adaptive_limit;
 pub mod barbican;
 mod body;
 pub mod cache;

@@ -59,7 +59,6 @@ async fn no_step_comes_too_early_or_twice() {
 }
 
 /// Nothing is sent because Octavia has always been done by then.
-#[ignore = "rule 4: while a load balancer is locked no step is sent"]
 #[tokio::test(start_paused = true)]
 async fn no_step_comes_too_early_when_octavia_has_become_slower() {
     let world = acquainted().await;

@@ -233,7 +233,11 @@ fn floating_ip(floating_ips: &mut Vec<ObservedFloatingIp>, step: &FloatingIpStep
     };
     match step {
         FloatingIpStep::Create { .. } => {}
-        FloatingIpStep::Attach { id, port, address: _ } => {
+        FloatingIpStep::Attach { id, port, instead_of, address: _ } => {
+            let former = instead_of.as_ref().and_then(|former| find(floating_ips, &former.id));
+            if let Some(former) = former.and_then(|place| floating_ips.get_mut(place)) {
+                former.port_id = None;
+            }
             let place = find(floating_ips, id)?;
             floating_ips.get_mut(place)?.port_id = Some(port.id()?.to_owned());
         }

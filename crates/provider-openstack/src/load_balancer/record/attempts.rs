@@ -98,12 +98,6 @@ impl Attempts {
             None if applied.is_accepted() => self.creation_faults = 0,
             None => {}
         }
-        match applied.failed_creation {
-            Some(ErrorKind::ServerFault) => self.creation_faults = self.creation_faults.saturating_add(1),
-            Some(_) => {}
-            None if applied.is_accepted() => self.creation_faults = 0,
-            None => {}
-        }
         if let Some(locked) = &applied.locked {
             self.waiting_since = Some(now);
             if let Some(made) = &locked.made {
