@@ -63,8 +63,10 @@ fn created(made: &CreatedLoadBalancer) -> Option<ObservedLoadBalancer> {
     let there = convert::load_balancer(load_balancer.clone(), Ownership::Sole, None).ok()?;
     let listeners = tree.listeners.iter().map(|listener| convert::listener(listener.clone(), true));
     let pools = tree.pools.iter().map(|pool| convert::created_pool(pool.clone()));
-    let mut children =
-        Children { listeners: listeners.collect::<Result<_, _>>().ok()?, pools: pools.collect::<Result<_, _>>().ok()? };
+    let mut children = Children {
+        listeners: listeners.collect::<Result<_, _>>().ok()?,
+        pools: pools.collect::<Result<_, _>>().ok()?,
+    };
     children.count_as_active();
     Some(ObservedLoadBalancer { status: ProvisioningStatus::Active, children: Some(children), ..there })
 }

@@ -28,8 +28,8 @@
 //! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
 //! | beside | `orphans` | lists those among which one may have outlived its Service by accident |
 
-pub mod annotations;
 mod advance;
+pub mod annotations;
 mod apply;
 mod creations;
 mod desired;

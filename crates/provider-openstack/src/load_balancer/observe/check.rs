@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use openstack_ccm_openstack_api::octavia::{MemberStatus, MonitorStatus, PoolStatus, ProvisioningStatus, StatusTree};
+use openstack_ccm_openstack_api::octavia::{
+    MemberStatus, MonitorStatus, PoolStatus, ProvisioningStatus, StatusTree,
+};
 
 use crate::load_balancer::model::{
     Children, Member, MemberKey, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership,
@@ -115,11 +117,7 @@ fn from_status(key: MemberKey, seen: &MemberStatus) -> ObservedMember {
         backup: false,
         admin_state_up: true,
     };
-    ObservedMember {
-        id: seen.id.clone(),
-        status: seen.provisioning_status.clone(),
-        member: Arc::new(member),
-    }
+    ObservedMember { id: seen.id.clone(), status: seen.provisioning_status.clone(), member: Arc::new(member) }
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use openstack_ccm_openstack_api::octavia::{
     LoadBalancer, LoadBalancerFilter, OperatingStatus, ProvisioningStatus,
 };
 
+use super::found::Found;
+use super::lists::Reader;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
-use super::found::Found;
-use super::lists::Reader;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
 
 /// What the load balancer is looked for.

@@ -101,9 +101,7 @@ async fn candidates(
     asked: Option<IpAddr>,
 ) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     match asked {
-        Some(asked) => {
-            by_filter(reader, FloatingIpFilter::address(asked.to_string())).await
-        }
+        Some(asked) => by_filter(reader, FloatingIpFilter::address(asked.to_string())).await,
         None => own(reader, claim).await,
     }
 }

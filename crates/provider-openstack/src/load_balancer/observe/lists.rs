@@ -108,7 +108,8 @@ impl<T> SharedList<T> {
         since: Moment,
         list: impl Future<Output = Result<Vec<T>, ApiError>>,
     ) -> Answer<Arc<Vec<T>>> {
-        let listed = self.lists.get_or_fetch_since(project_id, since, async { list.await.map(Arc::new) }).await;
+        let listed =
+            self.lists.get_or_fetch_since(project_id, since, async { list.await.map(Arc::new) }).await;
         if listed.as_ref().is_err_and(|error| is_about_the_list(error)) {
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
@@ -184,11 +185,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call; [`ErrorKind::NotFound`] where there is none.
-    async fn load_balancer(
-        &self,
-        id: &str,
-        since: Moment,
-    ) -> Answer<LoadBalancer> {
+    async fn load_balancer(&self, id: &str, since: Moment) -> Answer<LoadBalancer> {
         let octavia = &self.shared.openstack.octavia;
         let alone = octavia.get_load_balancer(id);
         let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
@@ -203,11 +200,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn load_balancers_named(
-        &self,
-        name: &str,
-        since: Moment,
-    ) -> Answer<Vec<LoadBalancer>> {
+    async fn load_balancers_named(&self, name: &str, since: Moment) -> Answer<Vec<LoadBalancer>> {
         let octavia = &self.shared.openstack.octavia;
         let project_id = self.own_project();
         let of_project = LoadBalancerFilter::of_project(project_id.map(str::to_owned));
@@ -223,11 +216,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn listeners(
-        &self,
-        of: &LoadBalancer,
-        since: Moment,
-    ) -> Answer<Vec<Listener>> {
+    async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Answer<Vec<Listener>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
         let alone = octavia.list_listeners(&filter);
@@ -244,11 +233,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn pools(
-        &self,
-        of: &LoadBalancer,
-        since: Moment,
-    ) -> Answer<Vec<Pool>> {
+    async fn pools(&self, of: &LoadBalancer, since: Moment) -> Answer<Vec<Pool>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
         let alone = octavia.list_pools(&filter);
@@ -265,11 +250,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn floating_ips_on(
-        &self,
-        port_id: &str,
-        since: Moment,
-    ) -> Answer<Vec<FloatingIp>> {
+    async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Answer<Vec<FloatingIp>> {
         let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
         let pick = |all: &[FloatingIp]| {
             let found: Vec<FloatingIp> = all.iter().filter(is_on_it).cloned().collect();
@@ -282,11 +263,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn floating_ips_tagged(
-        &self,
-        tags: Vec<String>,
-        since: Moment,
-    ) -> Answer<Vec<FloatingIp>> {
+    async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Answer<Vec<FloatingIp>> {
         let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
         let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
         let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_tagged).cloned().collect());

@@ -63,7 +63,9 @@ impl Done {
                 Some(Self::Removal)
             }
             Step::Pool(PoolStep::Update { id, .. }) => Some(Self::Pool(id.clone())),
-            Step::Pool(PoolStep::Create { .. }) => Some(made.map_or(Self::Other, |id| Self::Pool(id.to_owned()))),
+            Step::Pool(PoolStep::Create { .. }) => {
+                Some(made.map_or(Self::Other, |id| Self::Pool(id.to_owned())))
+            }
             Step::Member(step) => pool_of_members(step).map(Self::Members),
             Step::Monitor(step) => pool_of_monitor(step).map(Self::Monitor),
             Step::LoadBalancer(_) | Step::Listener(_) => Some(Self::Other),
@@ -96,7 +98,12 @@ impl Looked {
     }
 
     /// The look that is needed before the steps of a plan that can be sent now, or before its end counts as reached.
-    pub(crate) fn before(&self, plan: &Plan, ownership: Option<Ownership>, children: Option<&Children>) -> Option<Look> {
+    pub(crate) fn before(
+        &self,
+        plan: &Plan,
+        ownership: Option<Ownership>,
+        children: Option<&Children>,
+    ) -> Option<Look> {
         if self.whole && self.since.is_empty() {
             return None;
         }
@@ -108,7 +115,8 @@ impl Looked {
             return Some(Look::Whole);
         }
         let now = plan.steps.iter().position(Step::locks).map_or(plan.steps.len(), |place| place + 1);
-        let looks = plan.steps.iter().take(now).filter_map(|step| self.before_step(step, ownership, children));
+        let looks =
+            plan.steps.iter().take(now).filter_map(|step| self.before_step(step, ownership, children));
         looks.max_by_key(|look| match look {
             Look::Members(_) => 0,
             Look::Check => 1,
@@ -116,13 +124,16 @@ impl Looked {
         })
     }
 
-    fn before_step(&self, step: &Step, ownership: Option<Ownership>, children: Option<&Children>) -> Option<Look> {
+    fn before_step(
+        &self,
+        step: &Step,
+        ownership: Option<Ownership>,
+        children: Option<&Children>,
+    ) -> Option<Look> {
         let check = |needs: bool| (needs && !self.since.is_empty()).then_some(Look::Check);
         match step {
             Step::LoadBalancer(_) => (!self.whole).then_some(Look::Whole),
-            Step::FloatingIp(_) => {
-                (!self.whole && ownership != Some(Ownership::Sole)).then_some(Look::Whole)
-            }
+            Step::FloatingIp(_) => (!self.whole && ownership != Some(Ownership::Sole)).then_some(Look::Whole),
             Step::Listener(ListenerStep::SwapDefaultPool { pool, .. }) => {
                 check(self.since.iter().any(|done| done.pool() == pool.id()))
             }
@@ -159,9 +170,9 @@ fn is_in_use(children: Option<&Children>, pool_id: &str) -> bool {
 
 fn pool_of_members(step: &MemberStep) -> Option<String> {
     match step {
-        MemberStep::ReplaceAll { pool, .. } | MemberStep::Add { pool, .. } | MemberStep::Create { pool, .. } => {
-            pool.id().map(str::to_owned)
-        }
+        MemberStep::ReplaceAll { pool, .. }
+        | MemberStep::Add { pool, .. }
+        | MemberStep::Create { pool, .. } => pool.id().map(str::to_owned),
         MemberStep::Delete { pool_id, .. } => Some(pool_id.clone()),
     }
 }
@@ -208,7 +219,10 @@ mod tests {
 
     fn rename() -> Step {
         let changes = openstack_ccm_openstack_api::octavia::UpdateLoadBalancer::default();
-        Step::LoadBalancer(crate::load_balancer::step::LoadBalancerStep::Update { id: "lb".to_owned(), changes })
+        Step::LoadBalancer(crate::load_balancer::step::LoadBalancerStep::Update {
+            id: "lb".to_owned(),
+            changes,
+        })
     }
 
     fn detach() -> Step {
@@ -238,8 +252,15 @@ mod tests {
     ) {
         let mut cloud = Cloud::serving(&Shape::web().desired());
         let children = cloud.children();
-        children.pools.push(ObservedPool { id: "unused".to_owned(), used_by: BTreeSet::new(), ..children.pools[0].clone() });
-        let looked = Looked { since: done.iter().filter_map(|step| Done::by(step, None)).collect(), ..Looked::default() };
+        children.pools.push(ObservedPool {
+            id: "unused".to_owned(),
+            used_by: BTreeSet::new(),
+            ..children.pools[0].clone()
+        });
+        let looked = Looked {
+            since: done.iter().filter_map(|step| Done::by(step, None)).collect(),
+            ..Looked::default()
+        };
         let plan = Plan { steps: vec![step], ..Plan::default() };
         assert_eq!(looked.before(&plan, Some(Ownership::Sole), Some(children)), look);
         assert_eq!(Looked::at_everything().before(&plan, Some(Ownership::Sole), Some(children)), None);

@@ -111,7 +111,9 @@ impl Observation {
     /// Steps were accepted. Answers whether it is still known what is there.
     pub(crate) fn accepted(&mut self, steps: &[Step], applied: &Applied) -> bool {
         self.updated_at = self.updated_at.take().filter(|_| applied.accepted.is_empty());
-        for (step, answer) in applied.accepted.iter().filter_map(|(place, answer)| Some((steps.get(*place)?, answer))) {
+        for (step, answer) in
+            applied.accepted.iter().filter_map(|(place, answer)| Some((steps.get(*place)?, answer)))
+        {
             if advance(&mut self.observed, step, answer).is_none() {
                 return false;
             }

@@ -77,7 +77,11 @@ impl Observing<'_> {
     ///
     /// # Errors
     /// Any failed call.
-    pub(crate) async fn list_members(&self, observation: &mut Observation, pool_id: &str) -> Result<bool, Failure> {
+    pub(crate) async fn list_members(
+        &self,
+        observation: &mut Observation,
+        pool_id: &str,
+    ) -> Result<bool, Failure> {
         let octavia = &self.observer.lists.openstack().octavia;
         let listed = present(octavia.list_members(pool_id, MemberList::default()).await);
         let Some(listed) = listed.map_err(|error| reading(&error))? else { return Ok(false) };
@@ -153,12 +157,14 @@ fn is_not_shown(error: &ApiError) -> bool {
 async fn unused_pool_agrees(octavia: &Octavia, pool: &mut ObservedPool) -> Result<bool, Failure> {
     let read = |error: ApiError| reading(&error);
     let Some(seen) = present(octavia.get_pool(&pool.id).await).map_err(read)? else { return Ok(false) };
-    let members = octavia.list_members(&pool.id, MemberList::default()).await.map_err(read)?.into_members()?;
+    let members =
+        octavia.list_members(&pool.id, MemberList::default()).await.map_err(read)?.into_members()?;
     let monitor = match &seen.healthmonitor_id {
         Some(id) => present(octavia.get_health_monitor(id).await).map_err(read)?.map(convert::monitor),
         None => None,
     };
-    let keys = |pool: &ObservedPool| pool.members.iter().map(|one| one.key()).collect::<BTreeSet<MemberKey>>();
+    let keys =
+        |pool: &ObservedPool| pool.members.iter().map(|one| one.key()).collect::<BTreeSet<MemberKey>>();
     let expected = (keys(pool), pool.monitor.as_ref().map(|monitor| monitor.id.clone()));
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
     let shown = ObservedPool { members, monitor, ..convert::pool(seen, pool.ours, used_by) };

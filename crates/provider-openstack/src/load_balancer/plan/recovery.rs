@@ -212,7 +212,12 @@ fn in_error(broken: &ObservedLoadBalancer) -> Failure {
 
 /// Whether only what marks the load balancer, or what failed when it broke, would be sent if it were whole.
 fn agrees(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> bool {
-    let plan = converge(Draft { serial: desired.serial, additive: desired.additive, ..Draft::default() }, desired, observed, broken);
+    let plan = converge(
+        Draft { serial: desired.serial, additive: desired.additive, ..Draft::default() },
+        desired,
+        observed,
+        broken,
+    );
     let harmless = |(place, step): (usize, &Step)| match step {
         Step::FloatingIp(_) | Step::LoadBalancer(LoadBalancerStep::Update { .. }) => true,
         _ => plan.repairs.contains(&place),

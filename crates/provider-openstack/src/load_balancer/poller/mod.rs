@@ -68,7 +68,8 @@ impl Poller {
                 Ok(()) => failures = 0,
                 Err(error) => {
                     let asked_for = error.retry_after().unwrap_or_default();
-                    let rest = PAUSES_AFTER_ERRORS.delay(failures).max(asked_for).min(PAUSES_AFTER_ERRORS.longest);
+                    let rest =
+                        PAUSES_AFTER_ERRORS.delay(failures).max(asked_for).min(PAUSES_AFTER_ERRORS.longest);
                     warn!(%error, retry_seconds = rest.as_secs(), "could not look at load balancers that are pending");
                     failures = failures.saturating_add(1);
                     earliest = now + rest;

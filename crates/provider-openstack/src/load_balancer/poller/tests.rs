@@ -94,7 +94,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (octavia, watchlist, bells) = (Octavia::default(), Watchlist::default(), Arc::new(Bells::default()));
+        let (octavia, watchlist, bells) =
+            (Octavia::default(), Watchlist::default(), Arc::new(Bells::default()));
         let shutdown = CancellationToken::new();
         let poller = Poller::new(octavia.lists(), watchlist.clone(), bells.clone());
         tokio::spawn(poller.run(shutdown.clone()));
@@ -127,7 +128,10 @@ async fn who_waits_is_woken_when_the_load_balancer_is_active_failed_or_gone() {
     seconds(5).await;
     let mut woken = world.bells.take();
     woken.sort();
-    assert_eq!(woken, [("fails", false), ("goes", false), ("serves", true)].map(|(name, is)| (name.to_owned(), is)));
+    assert_eq!(
+        woken,
+        [("fails", false), ("goes", false), ("serves", true)].map(|(name, is)| (name.to_owned(), is))
+    );
     world.octavia.take_calls();
     seconds(60).await;
     assert!(world.octavia.take_calls().is_empty(), "nothing is watched any more");

@@ -74,7 +74,15 @@ impl Attempts {
         let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, .. } =
             std::mem::take(self);
         let stall = stall.map(Stall::reset_attempts);
-        *self = Self { waiting_since, stall, previous_vips, creation_faults, failover, unseen, ..Self::default() };
+        *self = Self {
+            waiting_since,
+            stall,
+            previous_vips,
+            creation_faults,
+            failover,
+            unseen,
+            ..Self::default()
+        };
     }
 
     /// All is as the Service asks for. The algorithms would be refused again, and another load balancer that is given up has no part in it.

@@ -10,7 +10,6 @@ pub(crate) use kinds::{
     PoolStep,
 };
 
-
 /// One call to the cloud, by kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {

@@ -46,7 +46,8 @@ impl Serving<'_> {
     pub(super) fn wait_for_own_work(&self, report: &mut Report) -> Option<Outcome> {
         let Self { reconciler, service, .. } = *self;
         let (id, ownership) = self.beginning.load_balancer.as_ref()?;
-        let since = reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_meant(id, *ownership))?;
+        let since =
+            reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_meant(id, *ownership))?;
         let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
         self.name_again(id, *ownership, report);
         Some(Outcome::Waiting(Waiting { on: format!("the change of load balancer {id}"), at_most }))

@@ -30,12 +30,7 @@ impl Serving<'_> {
 
     /// Makes the group of a load balancer that serves the wanted one, or removes it where groups are not managed any
     /// more. What fails is part of the result: the load balancer is published all the same.
-    pub(super) async fn converge_group(
-        &self,
-        facts: &Facts,
-        ready: &mut Ready,
-        report: &mut Report,
-    ) {
+    pub(super) async fn converge_group(&self, facts: &Facts, ready: &mut Ready, report: &mut Report) {
         match self.try_converge_group(facts, report).await {
             Ok(changed) => ready.changed |= changed,
             Err(failure) => {
@@ -46,11 +41,7 @@ impl Serving<'_> {
         }
     }
 
-    async fn try_converge_group(
-        &self,
-        facts: &Facts,
-        report: &mut Report,
-    ) -> Result<bool, Failure> {
+    async fn try_converge_group(&self, facts: &Facts, report: &mut Report) -> Result<bool, Failure> {
         let groups = &self.reconciler.security_groups;
         if !self.settings.manage_security_groups {
             return groups.release_legacy(&self.claim).await.map(|()| false);

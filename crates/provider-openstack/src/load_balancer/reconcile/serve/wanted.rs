@@ -98,8 +98,7 @@ impl Serving<'_> {
             return Err(failure);
         }
         let settings = self.keeping(&faults, observed);
-        let (facts, looked_up) =
-            self.with(&settings).resolve(observed, report).await?;
+        let (facts, looked_up) = self.with(&settings).resolve(observed, report).await?;
         let (intent, names) = (self.intent, &self.names(existing, report));
         faults.extend(looked_up);
         faults.extend(desired::faults(

@@ -154,7 +154,8 @@ impl Cloud {
             Step::Pool(PoolStep::Delete { id, .. }) => {
                 self.lock();
                 self.own_pool(id);
-                let users = self.children().listeners.iter().filter(|one| one.default_pool_id.as_ref() == Some(id));
+                let users =
+                    self.children().listeners.iter().filter(|one| one.default_pool_id.as_ref() == Some(id));
                 assert!(users.into_iter().all(|listener| listener.ours), "a foreign listener loses its pool");
                 self.advance(step, "");
             }
