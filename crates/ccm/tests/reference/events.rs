@@ -55,6 +55,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "FloatingIPKept", "keep-floatingip is neither true nor false, so a floating IP of the Service is kept. Delete it if it is not needed."),
     row("Service", "Warning", "LoadBalancerRetained", "The load balancer of a Service that is gone is kept, because its reclaim policy asks for it or cannot be read."),
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia failed to apply the last change of a listener, pool, member or monitor. It is sent again."),
+    row("Service", "Warning", "LoadBalancerChangeRepeated", "Octavia accepted the same changes before, and they are needed again although nothing failed: they have no effect on this cloud, or somebody else changes the load balancer. They are sent again after a pause, which grows. The message names the first one."),
     row("Service", "Normal", "LoadBalancerSharedInternally", "An internal Service joins the load balancer of other Services and is published by its VIP. OCCM refuses such a Service; after a switch from OCCM it is served."),
     row("Service", "Normal", "LoadBalancerQueued", "The load balancer is not being created yet: others come first, because the more Octavia creates at once, the longer each takes."),
     row("Service", "Warning", "LoadBalancerStuck", "For ten minutes, the load balancer has been PENDING, or a listener, pool, member or monitor below one that is ACTIVE, or Octavia has refused every change as if it were at work. Ask the operator of the cloud; the message names the object."),

@@ -14,6 +14,7 @@
 //! | | `ownership` | whose a load balancer is |
 //! | | `report` | what a reconciliation tells besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
+//! | | `lists` | one list of the project for all that look at the same time |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |
 //! | | `creations` | how many load balancers are created at once, and whose |
 //! | resolve | `resolve` | looks up what nobody has written down |
@@ -23,6 +24,8 @@
 //! | apply | `apply` | makes the calls |
 //! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
 //! | | `advance` | what is there once a step is done |
+//! | | `attempts` | what was tried, and has to rest or need not be tried again |
+//! | | `digest` | what stands for content that is compared and not kept |
 //! | observe | `observe` | what is there: everything, or a check of what is expected |
 //! | | `record` | what is remembered of a Service between two reconciliations |
 //! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
@@ -31,10 +34,13 @@
 mod advance;
 pub mod annotations;
 mod apply;
+mod attempts;
 mod creations;
 mod desired;
+mod digest;
 pub(crate) mod failure;
 pub mod floating_subnet;
+mod lists;
 mod locks;
 mod model;
 pub mod names;
@@ -67,7 +73,7 @@ use openstack_ccm_openstack_api::OpenStack;
 use crate::config::Config;
 use annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
 use creations::Creations;
-use observe::lists::Lists;
+use lists::Lists;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
 use reconcile::Reconciler;

@@ -32,10 +32,10 @@ use openstack_ccm_doctor::leftovers;
 use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
 
 use crate::error_text::said_once;
+use crate::subcommands::output::Progress;
 use crate::subcommands::output::print;
 use args::{DoctorArgs, DoctorOutput, DoctorRole, WalkArgs};
 use facts::gather;
-use terminal::Progress;
 
 /// Exit code of what could not be looked at.
 const NOT_LOOKED_AT: u8 = 2;
@@ -73,7 +73,7 @@ pub(crate) async fn look(arguments: &WalkArgs) -> anyhow::Result<Looked> {
     let mut troubles: Vec<String> = gathered.unreadable().into_iter().map(str::to_owned).collect();
     troubles.extend(gathered.cloud_trouble.clone());
     if arguments.live {
-        progress.end();
+        drop(progress);
         live::dial(&client, arguments, &mut gathered).await?;
     }
     troubles.sort();

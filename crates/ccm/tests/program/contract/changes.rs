@@ -261,7 +261,7 @@ async fn e15_a_listener_of_somebody_else_is_a_conflict(#[case] headers: bool) {
     let path = format!("listeners/{}", id(&listener(&world, 80)));
     edit(&world.cloud, &path, &json!({"listener": {"tags": ["team-a"]}}));
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("100"));
-    world.until_warned("web", "somebody else").await;
+    world.until_warned("web", "already used by listener").await;
     assert_eq!(listener(&world, 80)["tags"], json!(["team-a"]));
     assert_eq!(listener(&world, 80)["connection_limit"], -1);
 }

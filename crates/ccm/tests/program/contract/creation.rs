@@ -493,8 +493,9 @@ async fn a_node_joins_and_leaves_by_its_labels() {
     let label = |value: Value| json!({"metadata": {"labels": {"env": value}}});
     world.kube.patch("nodes", "", "node-2", &label(json!("prod"))).unwrap();
     world.until("it is a member", |world| member_names(world) == ["node-2"]).await;
+    world.kube.patch("nodes", "", "node-1", &label(json!("prod"))).unwrap();
     world.kube.patch("nodes", "", "node-2", &label(json!("test"))).unwrap();
-    world.until("it has left", |world| member_names(world).is_empty()).await;
+    world.until("it has left", |world| member_names(world) == ["node-1"]).await;
 }
 
 /// A load balancer of the legacy name is found although one of the new name is going.

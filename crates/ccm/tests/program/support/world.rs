@@ -385,7 +385,11 @@ impl World {
     }
 
     pub(crate) fn warnings(&self, name: &str) -> Vec<String> {
-        self.events(name).into_iter().filter(|event| event.starts_with("Warning")).collect()
+        // What a switch of the PROXY protocol asks of the pods is no sign of trouble.
+        let is_trouble = |event: &String| {
+            event.starts_with("Warning") && !event.contains("LoadBalancerProxyProtocolSwitched")
+        };
+        self.events(name).into_iter().filter(is_trouble).collect()
     }
 
     // Both.

@@ -113,4 +113,4 @@ pub const OWNED_LOAD_BALANCER_ID: Annotation = added("loadbalancer.openstack.org
 /// What everything agreed with, and when.
 pub const CONVERGED_DIGEST: Annotation = added("loadbalancer.openstack.org/settled")
     .form(Form::Output("16 hexadecimal digits"))
-    .effect("A digest of the Service's settings when its load balancer was last up to date, and of the load balancer's `updated_at` at that time. While both are unchanged, a start of the controller only reads the load balancer's entry in the list. Removing the annotation costs a few reads.");
+    .effect("Written by versions before 0.2.0, and not used any more. It is removed with the next write that the Service needs anyway.");

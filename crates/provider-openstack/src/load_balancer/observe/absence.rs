@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::Observing;
 use super::missing::{self, Absence};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
+use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.

@@ -8,8 +8,8 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 use super::found::Found;
-use super::lists::Reader;
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::lists::Reader;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};

@@ -7,8 +7,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
 
-use super::lists::Reader;
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::lists::Reader;
 use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::ownership::Claim;

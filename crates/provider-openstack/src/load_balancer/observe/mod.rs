@@ -9,7 +9,6 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `lists` | one list of the project for all that look at the same time |
 //! | `service` | finds the load balancer of a Service and reads it whole |
 //! | `find`, `found` | the load balancer, by id or by name |
 //! | `whole` | what hangs on a load balancer |
@@ -28,7 +27,6 @@ mod check;
 pub(crate) mod find;
 pub(crate) mod floating_ip;
 mod found;
-pub(crate) mod lists;
 pub(crate) mod looks;
 mod missing;
 mod observation;
@@ -45,14 +43,14 @@ use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 
+use super::attempts::Attempts;
 use super::failure::{self, Missing};
+use super::lists::{Lists, Reader};
 use super::model::{Features, ObservedLoadBalancer};
 use super::ownership::Claim;
 use super::poller::Watchlist;
-use super::record::Attempts;
 use super::settings::Settings;
 pub(crate) use found::Found;
-use lists::{Lists, Reader};
 use missing::MissingLoadBalancers;
 pub(crate) use observation::Observation;
 

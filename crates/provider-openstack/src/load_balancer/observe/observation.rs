@@ -5,9 +5,9 @@ use openstack_ccm_openstack_api::octavia::{LbAlgorithm, LoadBalancer};
 use super::looks::{Done, Look, Looked};
 use crate::load_balancer::advance::advance;
 use crate::load_balancer::apply::{Answer, Applied};
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::model::{Children, Desired, Observed, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::record::Digest;
 use crate::load_balancer::settings::Fault;
 use crate::load_balancer::step::Step;
 

@@ -9,10 +9,10 @@ use openstack_ccm_openstack_api::octavia::{ChildFilter, Octavia, ProvisioningSta
 use super::check::{self, Members};
 use super::floating_ip::{self, VipOwner};
 use super::{Observation, Observing, reading};
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::model::convert::{self, MemberList};
 use crate::load_balancer::model::{MemberKey, ObservedFloatingIp, ObservedPool};
-use crate::load_balancer::record::Digest;
 
 impl Observing<'_> {
     /// Whether everything is there as the steps so far have made it, and nothing has failed. Where it is not, or where Octavia does

@@ -10,9 +10,9 @@ use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 
 use super::floating_ip::{self, FloatingIpQuestion};
 use super::found::Found;
-use super::lists::Reader;
 use super::reading;
 use crate::load_balancer::failure::present;
+use crate::load_balancer::lists::Reader;
 use crate::load_balancer::model::convert::{self, MemberList};
 use crate::load_balancer::model::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::ownership::Claim;

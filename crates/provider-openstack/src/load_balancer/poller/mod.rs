@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use super::observe::lists::Lists;
+use super::lists::Lists;
 pub(super) use operation::Operation;
 use watchlist::Finished;
 pub(super) use watchlist::{Awaited, Watchlist};

@@ -11,7 +11,7 @@
 //!
 //! 1. A plan starts from a whole look, under the lock of the load balancer's id. Only where nothing but nodes changed since all was well
 //!    are the members taken from the status tree, and the rest from what was read then.
-//! 2. Lists are shared ([`super::observe::lists`]).
+//! 2. Lists are shared ([`super::lists`]).
 //! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, nothing is read, for two minutes at most. The
 //!    poller sees the end and wakes the Service.
 //! 4. In between, what was read is kept, with each accepted step applied to it ([`super::advance`]); the rest of the plan follows from
@@ -53,9 +53,9 @@ use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 
 use super::creations::Creations;
+use super::lists::Lists;
 use super::locks::LoadBalancerLocks;
 use super::observe::Observer;
-use super::observe::lists::Lists;
 use super::ownership::{Others, Scope};
 use super::poller::Watchlist;
 use super::record::Records;

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::Reconciler;
 use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress, STUCK};
 use crate::load_balancer::apply::Locked;
+use crate::load_balancer::attempts::Stall;
 use crate::load_balancer::model::observed::ObservedLoadBalancer;
 use crate::load_balancer::plan::Wait;
-use crate::load_balancer::record::Stall;
 use crate::load_balancer::report::Report;
 
 impl Reconciler {

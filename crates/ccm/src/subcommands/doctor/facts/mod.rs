@@ -35,7 +35,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
 use super::args::WalkArgs;
-use super::terminal::Progress;
+use crate::subcommands::output::Progress;
 use cluster::Known;
 use reading::said;
 
@@ -79,18 +79,18 @@ pub(super) async fn gather(
     arguments: &WalkArgs,
     progress: &mut Progress,
 ) -> anyhow::Result<Gathered> {
-    progress.say("reading the cluster");
+    progress.tell("reading the cluster");
     let known = cluster::gather(client, arguments).await?;
     let chosen = choose(&known, arguments)?;
     let provider = provider(arguments);
-    progress.say("looking at the cloud");
+    progress.tell("looking at the cloud");
     let (mut clouds, cloud_trouble) = look_at_cloud(&provider, arguments, &chosen).await;
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
     let mut services = Vec::new();
     for service in chosen {
         let key = key_of(&service);
-        progress.say(&format!("reading {key}"));
+        progress.tell(format_args!("reading {key}"));
         let path = path::of(&service, config);
         services.push(ServiceFacts {
             wanted: path::wanted(&service, &path, &known.held),

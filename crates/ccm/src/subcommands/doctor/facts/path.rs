@@ -17,20 +17,20 @@ use openstack_ccm_provider_openstack::load_balancer::PROVIDER_NAMES;
 use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
 
 /// The way to an application.
-pub(super) struct Read {
+pub(super) struct PathRead {
     pub(super) fact: PathFact,
     path: Path,
     preference: Preference,
 }
 
 /// Reads the Service as the service controller does, or, where it has an annotation of another cloud, as the overlay does.
-pub(super) fn of(service: &Service, config: &Config) -> Looked<Read> {
+pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
     let facts = checked_facts(service).map_err(|failure| failure.to_string())?;
     if let Some((key, value)) = of_another_cloud(service) {
         let path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
         let needs = Some(Needs::ProxyProtocol.to_string());
         let fact = PathFact { needs, header: true, source: format!("{key}: {value}"), ..PathFact::default() };
-        return Ok(Read { fact, path, preference: Preference::default() });
+        return Ok(PathRead { fact, path, preference: Preference::default() });
     }
     let (settings, _) = Settings::read(&facts, config);
     let settings = settings.map_err(|faults: Faults| faults.messages().join("; "))?;
@@ -46,7 +46,7 @@ pub(super) fn of(service: &Service, config: &Config) -> Looked<Read> {
         pools: of_tcp.map(|port| (port.port, settings.pool_protocol(port).to_string())).collect(),
         source: source(service),
     };
-    Ok(Read { fact, path, preference: settings.preference })
+    Ok(PathRead { fact, path, preference: settings.preference })
 }
 
 /// The annotation of another cloud by which a Service asks for the PROXY protocol.
@@ -74,7 +74,7 @@ fn source(service: &Service) -> String {
 /// How the addresses that are published would be published.
 pub(super) fn wanted(
     service: &Service,
-    path: &Looked<Read>,
+    path: &Looked<PathRead>,
     cluster: &Looked<Cluster>,
 ) -> Looked<WantedStatus> {
     let published = entries(service);
@@ -84,7 +84,7 @@ pub(super) fn wanted(
         // A hostname says nothing of the address behind it.
         return Ok(WantedStatus { published: true, ..WantedStatus::default() });
     }
-    let Read { path, preference, .. } = path.as_ref().map_err(Clone::clone)?;
+    let PathRead { path, preference, .. } = path.as_ref().map_err(Clone::clone)?;
     let cluster = cluster.as_ref().map_err(Clone::clone)?;
     let publication = Publication {
         addresses: &addresses,

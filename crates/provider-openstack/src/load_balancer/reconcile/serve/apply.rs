@@ -9,12 +9,12 @@ use super::Serving;
 use super::look::Kept;
 use super::wanted::Planned;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
+use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::model::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::reconcile::addresses::addresses;
 use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
-use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 

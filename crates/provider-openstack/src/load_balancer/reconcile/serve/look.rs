@@ -7,13 +7,14 @@ use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use openstack_ccm_openstack_api::cache::Moment;
 
 use super::{Serving, is_held};
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::{Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::observe::{Observation, Observing};
 use crate::load_balancer::outputs;
 use crate::load_balancer::reconcile::carry_out::AT_MOST;
-use crate::load_balancer::record::{Converged, Digest, Known};
+use crate::load_balancer::record::{Converged, Remembered};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
 
@@ -73,25 +74,25 @@ impl Serving<'_> {
     /// read. What is known is handed back where they do not show it.
     pub(super) async fn unchanged(
         &self,
-        known: Known,
+        known: Remembered,
         report: &mut Report,
-    ) -> Result<Result<Ready, Known>, Failure> {
+    ) -> Result<Result<Ready, Remembered>, Failure> {
         if !self.beginning.drift_due {
             return Ok(Err(known));
         }
-        let Known::Converged(converged) = known else { return Ok(Err(Known::Nothing)) };
+        let Remembered::Converged(converged) = known else { return Ok(Err(Remembered::Nothing)) };
         let Converged { observed, project_id, address, digest: Some(digest) } = *converged else {
-            return Ok(Err(Known::Nothing));
+            return Ok(Err(Remembered::Nothing));
         };
         let observation = Observation::known(observed, project_id);
         let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
-        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Known::Nothing)) };
+        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Remembered::Nothing)) };
         let wanted = self.want(&observation, &[], report).await?;
         let of_tree = |updated_at: &str| Digest::of_tree(&id, updated_at, &wanted.desired);
         let is_unchanged = wanted.faults.failure().is_none()
             && self.observing().is_unchanged(&observation, digest, of_tree).await?;
         if !is_unchanged {
-            return Ok(Err(Known::Nothing));
+            return Ok(Err(Remembered::Nothing));
         }
         let load_balancer = observation.seen().load_balancer.clone();
         if let Some(there) = &load_balancer {
@@ -110,14 +111,14 @@ impl Serving<'_> {
     /// the members that are shown, where nothing but nodes has changed since all was well; else everything is read.
     pub(super) async fn first_look(
         &self,
-        known: Known,
+        known: Remembered,
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Observation, Failure> {
         let going_on = match known {
-            Known::Nothing => None,
-            Known::UnderWay { observation, locked } => self.after_step(*observation, locked),
-            Known::Converged(converged) => self.with_members(*converged).await?,
+            Remembered::Nothing => None,
+            Remembered::UnderWay { observation, locked } => self.after_step(*observation, locked),
+            Remembered::Converged(converged) => self.with_members(*converged).await?,
         };
         let Some(observation) = going_on else { return Box::pin(self.read(lock, report)).await };
         if let Some(there) = &observation.seen().load_balancer {
@@ -203,22 +204,22 @@ impl Serving<'_> {
             records.uses(key, Some((there.id.clone(), there.ownership)));
         }
         let known = match (outcome, known) {
-            (_, None) => Known::Nothing,
+            (_, None) => Remembered::Nothing,
             (Ok(Outcome::Ready(ready)), Some(known)) => {
                 records.converged(key);
-                if is_held(ready) { Known::Nothing } else { converged(known, address, digest) }
+                if is_held(ready) { Remembered::Nothing } else { converged(known, address, digest) }
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
-            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Known::Nothing,
+            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Remembered::Nothing,
             (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
-                Known::UnderWay { observation: Box::new(known.rest()), locked }
+                Remembered::UnderWay { observation: Box::new(known.rest()), locked }
             }
         };
         records.keep(key, known);
     }
 }
 
-fn converged(known: Observation, address: Option<IpAddr>, digest: Option<Digest>) -> Known {
+fn converged(known: Observation, address: Option<IpAddr>, digest: Option<Digest>) -> Remembered {
     let (observed, project_id): (Observed, Option<String>) = known.into_known();
-    Known::Converged(Box::new(Converged { observed, project_id, address, digest }))
+    Remembered::Converged(Box::new(Converged { observed, project_id, address, digest }))
 }

@@ -32,13 +32,14 @@ use tracing::debug;
 
 use super::Reconciler;
 use super::identity_tags::Permission;
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::model::Features;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan::{Plan, Then};
-use crate::load_balancer::record::{Beginning, Digest, Known};
+use crate::load_balancer::record::{Beginning, Remembered};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use wanted::Planned;
@@ -109,7 +110,7 @@ impl Serving<'_> {
     }
 
     /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
-    async fn converge_under_lock(&self, known: Known, report: &mut Report) -> Result<Outcome, Failure> {
+    async fn converge_under_lock(&self, known: Remembered, report: &mut Report) -> Result<Outcome, Failure> {
         let named = self.settings.load_balancer_id.as_deref();
         let name = named.unwrap_or(self.claim.names.load_balancer());
         let mut lock = self.reconciler.locks.take(name).await;

@@ -3,9 +3,9 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::Serving;
+use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::model::{Facts, Vip};
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::record::PreviousVips;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Refusal;
 use crate::load_balancer::step::{LoadBalancerStep, Step};

@@ -1,5 +1,7 @@
 //! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again.
 
+mod stall;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -8,7 +10,8 @@ use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
-use super::stall::Stall;
+pub(crate) use stall::Stall;
+
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::recovery::Failover;
 
@@ -70,7 +73,7 @@ impl UnseenCreations {
 
 impl Attempts {
     /// Somebody changed the Service, which may mend what failed, so that it is tried at once.
-    pub(super) fn service_changed(&mut self) {
+    pub(in crate::load_balancer) fn service_changed(&mut self) {
         let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, .. } =
             std::mem::take(self);
         let stall = stall.map(Stall::reset_attempts);
@@ -86,13 +89,19 @@ impl Attempts {
     }
 
     /// All is as the Service asks for. The algorithms would be refused again, and another load balancer that is given up has no part in it.
-    pub(super) fn converged(&mut self) {
+    pub(in crate::load_balancer) fn converged(&mut self) {
         let Self { refused_algorithms, stall, .. } = std::mem::take(self);
         *self = Self { refused_algorithms, stall: stall.filter(|stall| stall.gives_up), ..Self::default() };
     }
 
     /// Steps were applied; `gives_up` says that they take away what the Service has. `repairs`: they send again what failed.
-    pub(super) fn applied(&mut self, applied: &Applied, gives_up: bool, repairs: bool, now: Instant) {
+    pub(in crate::load_balancer) fn applied(
+        &mut self,
+        applied: &Applied,
+        gives_up: bool,
+        repairs: bool,
+        now: Instant,
+    ) {
         if applied.is_accepted() {
             self.stall = self.stall.filter(|stall| stall.gives_up != gives_up);
         }
@@ -118,32 +127,32 @@ impl Attempts {
     }
 
     /// Something was sent again that may fail again.
-    pub(super) fn repaired(&mut self, now: Instant) {
+    pub(in crate::load_balancer) fn repaired(&mut self, now: Instant) {
         self.no_repair_before = Some(now + REPAIR_PAUSES.delay(self.repairs));
         self.repairs = self.repairs.saturating_add(1);
     }
 
     /// The plan waits for work of Octavia that is under way.
-    pub(super) fn waits(&mut self, now: Instant) {
+    pub(in crate::load_balancer) fn waits(&mut self, now: Instant) {
         self.waiting_since.get_or_insert(now);
         self.stall = self.stall.map(Stall::reset_attempts);
     }
 
     /// The load balancer is not PENDING, and nothing can be done with it.
-    pub(super) fn stalled(&mut self, gives_up: bool, now: Instant) -> Stall {
+    pub(in crate::load_balancer) fn stalled(&mut self, gives_up: bool, now: Instant) -> Stall {
         *self.stall.insert(Stall::again(self.stall, gives_up, now))
     }
 
     /// The load balancer was deleted to be recreated, or Neutron refused the addresses that it had. What is replaced was seen, and is
     /// not found from here on because it was deleted.
-    pub(super) fn replaced(&mut self, vips: PreviousVips) {
+    pub(in crate::load_balancer) fn replaced(&mut self, vips: PreviousVips) {
         self.previous_vips = vips;
         self.unseen = UnseenCreations::default();
         self.creation_faults = 0;
     }
 
     /// Octavia shows the load balancer.
-    pub(super) fn seen(&mut self) {
+    pub(in crate::load_balancer) fn seen(&mut self) {
         self.unseen = UnseenCreations::default();
     }
 

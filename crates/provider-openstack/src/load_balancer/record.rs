@@ -1,16 +1,6 @@
 //! One record for each Service: all that this process remembers between two reconciliations. A release drops it.
 //!
 //! All of it may be lost: without it everything is read.
-//!
-//! | module | holds |
-//! | --- | --- |
-//! | `attempts` | what was tried, and has to rest or need not be tried again |
-//! | `stall` | for how long nothing could be done with a load balancer that is not PENDING |
-//! | `digest` | what stands for content that is compared and not kept |
-
-mod attempts;
-mod digest;
-mod stall;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,16 +13,15 @@ use openstack_ccm_openstack_api::cache::Moment;
 use tokio::time::Instant;
 
 use super::apply::Applied;
+use super::attempts::{Attempts, PreviousVips, Stall};
+use super::digest::Digest;
 use super::model::{Observed, Ownership};
 use super::observe::Observation;
 use super::outputs;
-pub(crate) use attempts::{Attempts, PreviousVips};
-pub(crate) use digest::Digest;
-pub(crate) use stall::Stall;
 
 /// What is known of what a Service has.
 #[derive(Debug, Default)]
-pub(crate) enum Known {
+pub(crate) enum Remembered {
     /// Nothing: it is read.
     #[default]
     Nothing,
@@ -62,7 +51,7 @@ pub(crate) struct Converged {
 /// How a reconciliation begins.
 #[derive(Debug)]
 pub(crate) struct Beginning {
-    pub(crate) known: Known,
+    pub(crate) known: Remembered,
     pub(crate) attempts: Attempts,
     /// Id and ownership of the load balancer that the Service used last.
     pub(crate) load_balancer: Option<(String, Ownership)>,
@@ -78,7 +67,7 @@ struct Record {
     service: Digest,
     /// The nodes, shared between Services.
     nodes: Arc<[Arc<Node>]>,
-    known: Known,
+    known: Remembered,
     attempts: Attempts,
     load_balancer: Option<(String, Ownership)>,
     /// Whether changes that somebody made in the cloud are to be looked for.
@@ -97,7 +86,7 @@ impl Record {
         Self {
             service,
             nodes: Arc::from([]),
-            known: Known::Nothing,
+            known: Remembered::Nothing,
             attempts: Attempts::default(),
             load_balancer: None,
             drift_due: false,
@@ -140,12 +129,12 @@ impl Records {
         let nodes_changed = !Arc::ptr_eq(&record.nodes, nodes) && record.nodes != *nodes;
         if service_changed {
             record.service = service;
-            record.known = Known::Nothing;
+            record.known = Remembered::Nothing;
             record.attempts.service_changed();
             record.last_plan = None;
         }
-        if nodes_changed && matches!(record.known, Known::UnderWay { .. }) {
-            record.known = Known::Nothing;
+        if nodes_changed && matches!(record.known, Remembered::UnderWay { .. }) {
+            record.known = Remembered::Nothing;
         }
         record.nodes = Arc::clone(nodes);
         let drift_due = std::mem::take(&mut record.drift_due);
@@ -166,11 +155,11 @@ impl Records {
     pub(crate) fn begin_release(&self, service: &Service) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Record::new(Digest::of_service(service), Moment::now());
-        records.entry(service.key.clone()).or_insert_with(new).known = Known::Nothing;
+        records.entry(service.key.clone()).or_insert_with(new).known = Remembered::Nothing;
     }
 
     /// It ends, and this is what is known.
-    pub(crate) fn keep(&self, key: &ServiceKey, known: Known) {
+    pub(crate) fn keep(&self, key: &ServiceKey, known: Remembered) {
         self.with(key, |record| record.known = known);
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Stall {
 
 impl Stall {
     /// Nothing could be done, once more if that was so before.
-    pub(super) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
+    pub(in crate::load_balancer) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
         let goes_on = |before: &Self| before.gives_up == gives_up && now < before.last + SILENCE;
         let before = before.filter(goes_on);
         let (since, times) = before.map_or((now, 0), |Self { since, times, .. }| (since, times));

@@ -22,7 +22,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// answers are not.
 const LISTS_REST: Duration = Duration::from_secs(60);
 
-type Answer<T> = Result<T, Arc<ApiError>>;
+type Listed<T> = Result<T, Arc<ApiError>>;
 
 /// The lists of one cloud. Clones are the same.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl<T> SharedList<T> {
         alone: impl Future<Output = Result<A, ApiError>>,
         list: impl Future<Output = Result<Vec<T>, ApiError>>,
         pick: impl Fn(&[T]) -> Option<A>,
-    ) -> Answer<A> {
+    ) -> Listed<A> {
         let others = self.looking.fetch_add(1, Ordering::SeqCst);
         let _looking = Looking(&self.looking);
         let listed = self.lists.last(project_id).filter(|last| last.is_alive() && last.begun > since);
@@ -107,7 +107,7 @@ impl<T> SharedList<T> {
         project_id: &str,
         since: Moment,
         list: impl Future<Output = Result<Vec<T>, ApiError>>,
-    ) -> Answer<Arc<Vec<T>>> {
+    ) -> Listed<Arc<Vec<T>>> {
         let listed =
             self.lists.get_or_fetch_since(project_id, since, async { list.await.map(Arc::new) }).await;
         if listed.as_ref().is_err_and(|error| is_about_the_list(error)) {
@@ -175,7 +175,7 @@ impl Lists {
     pub(in crate::load_balancer) async fn all_load_balancers(
         &self,
         project_id: &str,
-    ) -> Answer<Arc<Vec<LoadBalancer>>> {
+    ) -> Listed<Arc<Vec<LoadBalancer>>> {
         let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
         let list = self.shared.openstack.octavia.list_load_balancers(&filter);
         self.shared.load_balancers.list(project_id, Moment::now(), list).await
@@ -185,7 +185,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call; [`ErrorKind::NotFound`] where there is none.
-    async fn load_balancer(&self, id: &str, since: Moment) -> Answer<LoadBalancer> {
+    async fn load_balancer(&self, id: &str, since: Moment) -> Listed<LoadBalancer> {
         let octavia = &self.shared.openstack.octavia;
         let alone = octavia.get_load_balancer(id);
         let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
@@ -200,7 +200,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn load_balancers_named(&self, name: &str, since: Moment) -> Answer<Vec<LoadBalancer>> {
+    async fn load_balancers_named(&self, name: &str, since: Moment) -> Listed<Vec<LoadBalancer>> {
         let octavia = &self.shared.openstack.octavia;
         let project_id = self.own_project();
         let of_project = LoadBalancerFilter::of_project(project_id.map(str::to_owned));
@@ -216,7 +216,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Answer<Vec<Listener>> {
+    async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Listener>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
         let alone = octavia.list_listeners(&filter);
@@ -233,7 +233,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn pools(&self, of: &LoadBalancer, since: Moment) -> Answer<Vec<Pool>> {
+    async fn pools(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Pool>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
         let alone = octavia.list_pools(&filter);
@@ -250,7 +250,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Answer<Vec<FloatingIp>> {
+    async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
         let pick = |all: &[FloatingIp]| {
             let found: Vec<FloatingIp> = all.iter().filter(is_on_it).cloned().collect();
@@ -263,7 +263,7 @@ impl Lists {
     ///
     /// # Errors
     /// Any failed call.
-    async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Answer<Vec<FloatingIp>> {
+    async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
         let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
         let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_tagged).cloned().collect());
@@ -275,7 +275,7 @@ impl Lists {
         filter: &FloatingIpFilter,
         since: Moment,
         pick: impl Fn(&[FloatingIp]) -> Option<Vec<FloatingIp>>,
-    ) -> Answer<Vec<FloatingIp>> {
+    ) -> Listed<Vec<FloatingIp>> {
         let neutron = &self.shared.openstack.neutron;
         let alone = neutron.list_floating_ips(filter);
         let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
@@ -306,27 +306,33 @@ impl<'a> Reader<'a> {
         self.lists.openstack()
     }
 
-    pub(super) async fn load_balancer(&self, id: &str) -> Answer<LoadBalancer> {
+    pub(in crate::load_balancer) async fn load_balancer(&self, id: &str) -> Listed<LoadBalancer> {
         self.lists.load_balancer(id, self.since).await
     }
 
-    pub(super) async fn load_balancers_named(&self, name: &str) -> Answer<Vec<LoadBalancer>> {
+    pub(in crate::load_balancer) async fn load_balancers_named(
+        &self,
+        name: &str,
+    ) -> Listed<Vec<LoadBalancer>> {
         self.lists.load_balancers_named(name, self.since).await
     }
 
-    pub(super) async fn listeners(&self, of: &LoadBalancer) -> Answer<Vec<Listener>> {
+    pub(in crate::load_balancer) async fn listeners(&self, of: &LoadBalancer) -> Listed<Vec<Listener>> {
         self.lists.listeners(of, self.since).await
     }
 
-    pub(super) async fn pools(&self, of: &LoadBalancer) -> Answer<Vec<Pool>> {
+    pub(in crate::load_balancer) async fn pools(&self, of: &LoadBalancer) -> Listed<Vec<Pool>> {
         self.lists.pools(of, self.since).await
     }
 
-    pub(super) async fn floating_ips_on(&self, port_id: &str) -> Answer<Vec<FloatingIp>> {
+    pub(in crate::load_balancer) async fn floating_ips_on(&self, port_id: &str) -> Listed<Vec<FloatingIp>> {
         self.lists.floating_ips_on(port_id, self.since).await
     }
 
-    pub(super) async fn floating_ips_tagged(&self, tags: Vec<String>) -> Answer<Vec<FloatingIp>> {
+    pub(in crate::load_balancer) async fn floating_ips_tagged(
+        &self,
+        tags: Vec<String>,
+    ) -> Listed<Vec<FloatingIp>> {
         self.lists.floating_ips_tagged(tags, self.since).await
     }
 }
