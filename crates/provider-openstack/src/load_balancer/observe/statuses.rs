@@ -12,7 +12,7 @@ use super::{Observation, Observing, reading};
 use crate::load_balancer::digest::Digest;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::model::convert::{self, MemberList};
-use crate::load_balancer::model::{MemberKey, ObservedFloatingIp, ObservedPool};
+use crate::load_balancer::model::{MemberKey, ObservedFloatingIp, ObservedMember, ObservedPool};
 
 impl Observing<'_> {
     /// Whether everything is there as the steps so far have made it, and nothing has failed. Where it is not, or where Octavia does
@@ -164,7 +164,7 @@ async fn unused_pool_agrees(octavia: &Octavia, pool: &mut ObservedPool) -> Resul
         None => None,
     };
     let keys =
-        |pool: &ObservedPool| pool.members.iter().map(|one| one.key()).collect::<BTreeSet<MemberKey>>();
+        |pool: &ObservedPool| pool.members.iter().map(ObservedMember::key).collect::<BTreeSet<MemberKey>>();
     let expected = (keys(pool), pool.monitor.as_ref().map(|monitor| monitor.id.clone()));
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
     let shown = ObservedPool { members, monitor, ..convert::pool(seen, pool.ours, used_by) };

@@ -25,7 +25,7 @@ use tracing::{debug, warn};
 use super::lists::Lists;
 pub(super) use operation::Operation;
 use watchlist::Finished;
-pub(super) use watchlist::{Awaited, Watchlist};
+pub(super) use watchlist::{Awaited, End, Watchlist};
 
 /// Pauses while nothing is answered.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));

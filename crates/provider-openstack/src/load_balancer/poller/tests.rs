@@ -38,7 +38,7 @@ impl Octavia {
         std::mem::take(&mut self.state.lock().unwrap().calls)
     }
 
-    fn answer(&self, path: String) -> (u16, Value) {
+    fn answer(&self, path: &str) -> (u16, Value) {
         let mut state = self.state.lock().unwrap();
         let view = |(id, status): &(String, &str)| json!({"id": id, "provisioning_status": status, "operating_status": "ONLINE", "project_id": "p"});
         let single = path.split('/').next_back().filter(|last| !last.starts_with("loadbalancers"));
@@ -58,7 +58,7 @@ impl Octavia {
     fn lists(&self) -> Lists {
         let octavia = self.clone();
         let transport = FnTransport::new(move |request| {
-            let (status, body) = octavia.answer(request.path.clone());
+            let (status, body) = octavia.answer(&request.path);
             let mut answer = http::Response::new(bytes::Bytes::from(body.to_string()));
             *answer.status_mut() = http::StatusCode::from_u16(status).unwrap();
             async move { Ok(Response::from(answer)) }

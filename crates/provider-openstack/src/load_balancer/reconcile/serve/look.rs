@@ -13,6 +13,7 @@ use crate::load_balancer::model::{Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::observe::{Observation, Observing};
 use crate::load_balancer::outputs;
+use crate::load_balancer::poller::End;
 use crate::load_balancer::reconcile::carry_out::AT_MOST;
 use crate::load_balancer::record::{Converged, Remembered};
 use crate::load_balancer::report::Report;
@@ -135,7 +136,7 @@ impl Serving<'_> {
         let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there))?;
         let end = self.reconciler.watchlist.take_end(&there.id);
         if locked {
-            let Some(shown) = end.and_then(|end| end.active()) else {
+            let Some(shown) = end.and_then(End::active) else {
                 self.reconciler.records.failed(&self.service.key);
                 return None;
             };
