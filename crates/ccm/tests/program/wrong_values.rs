@@ -235,7 +235,10 @@ async fn what_does_not_exist_yet_is_refused() {
             let named =
                 |one: &&String| one.contains(annotation.key) && one.contains(&shown) && one.contains("; ");
             assert_eq!(warnings.iter().filter(named).count(), 1, "{}: {warnings:?}", annotation.key);
-            let made = usize::from(annotation.form == Form::Bool);
+            // A wrong value of a setting that has no effect is no reason to refuse.
+            let without_effect =
+                warnings.iter().any(|one| one.contains("LoadBalancerSettingWrongWithoutEffect"));
+            let made = usize::from(annotation.form == Form::Bool || without_effect);
             assert_eq!(world.cloud.load_balancers().len(), made, "{}: {value:?}", annotation.key);
             world.delete("web");
             world.until_gone("web").await;
@@ -302,7 +305,8 @@ async fn a_degraded_service_is_cheap() {
     let calls = world.take_calls().into_iter();
     let calls: Vec<String> =
         calls.filter(|call| call.side == Side::OpenStack).map(|call| call.name).collect();
-    assert_eq!(calls, Vec::<String>::new());
+    // It is read now and then: what stands in for a wrong value is what is there.
+    assert!(calls.iter().all(|call| call.starts_with("GET ")) && calls.len() < 30, "{calls:?}");
     assert_eq!(world.warnings("web").len(), 1);
 }
 

@@ -138,32 +138,7 @@ pub struct UpdatePort {
     pub allowed_address_pairs: Option<Vec<AllowedAddressPair>>,
 }
 
-/// Which security groups a port carries, and what it belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct PortSecurityGroups {
-    /// Id of the port.
-    pub id: String,
-    /// What it belongs to: a server's or router's id, or `lb-<load balancer id>`.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub device_id: String,
-    /// Ids of its security groups.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub security_groups: Vec<String>,
-}
-
 impl Neutron {
-    /// The security groups of all ports of a project, or of all that may be seen.
-    pub async fn list_security_groups_of_ports(
-        &self,
-        project_id: Option<&str>,
-    ) -> Result<Vec<PortSecurityGroups>, ApiError> {
-        let call = V2
-            .get("port_security_group_list", &["ports"])
-            .fields(&["id", "device_id", "security_groups"])
-            .query_if("project_id", project_id);
-        self.client.list(call, "ports").await
-    }
-
     /// Lists ports.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();

@@ -206,9 +206,10 @@ impl Serving<'_> {
         }
         let known = match (outcome, known) {
             (_, None) => Remembered::Nothing,
-            (Ok(Outcome::Ready(ready)), Some(known)) => {
+            (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Remembered::Nothing,
+            (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
-                if is_held(ready) { Remembered::Nothing } else { converged(known, address, digest) }
+                converged(known, address, digest)
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
             (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Remembered::Nothing,
