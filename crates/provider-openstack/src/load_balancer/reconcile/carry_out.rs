@@ -101,6 +101,8 @@ impl Reconciler {
             Ok(()) => self.progress(context, &applied, resting, report),
             Err(failure) => Err(failure),
         };
+        // What blocks a plan may have changed by the next reconciliation, which looks again.
+        let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
         CarriedOut { progress, known, locked: applied.is_accepted() }
     }
 
