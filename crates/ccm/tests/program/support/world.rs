@@ -182,7 +182,7 @@ impl World {
         if let Some(uid) = &self.settings.cluster_uid {
             self.kube.set_cluster_uid(uid).unwrap();
         }
-        let uid = cluster_uid(kube::Client::new(self.kube.service(), "default")).await.unwrap();
+        let uid = self.cluster_uid().await;
         self.registry = Arc::default();
         let queues = WorkQueues::registered(&mut self.registry.lock().unwrap());
         let options = self.options();
@@ -200,6 +200,16 @@ impl World {
         let leading = stop.clone();
         let task = tokio::spawn(async move { program.run(&health, leading).await });
         self.running = Some(Running { line, stop, task });
+    }
+
+    /// Asked until there is an answer, as the program does at its start.
+    async fn cluster_uid(&self) -> String {
+        loop {
+            match cluster_uid(kube::Client::new(self.kube.service(), "default")).await {
+                Ok(uid) => return uid,
+                Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+            }
+        }
     }
 
     /// What the program runs.
