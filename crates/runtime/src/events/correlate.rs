@@ -93,7 +93,7 @@ impl Bucket {
     }
 }
 
-/// What a request id of OpenStack begins with; a UUID follows.
+/// What a request id begins with in the answers of many clouds; a UUID follows.
 const REQUEST_ID: &str = "req-";
 
 /// A message as it is compared. Each refusal of the same kind has other request ids.
