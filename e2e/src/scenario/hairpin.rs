@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::doctor::rules;
 use super::steps::{
     self, Reach, client_outside, clients_inside, green, publish_as_before, published_through, red,
 };
@@ -45,7 +46,7 @@ pub(crate) fn create(stage: &mut Stage) -> Result<String> {
 ///
 /// # Errors
 /// The controller cannot be stopped.
-pub(crate) fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
+pub(crate) fn red_then_green(stage: &mut Stage, label: &str, mode: Mode) -> Result<()> {
     let api = stage.api()?;
     stage.stop_controller()?;
     let mut addresses = Vec::new();
@@ -59,6 +60,7 @@ pub(crate) fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
         stage.check("1 hairpin", &case, |stage| {
             let seen = red(stage, address, &clients_inside(stage, *reach))?;
             green(address, &[client_outside(*reach)]).context("the client outside")?;
+            rules::agree(stage, mode, address, true)?;
             Ok(format!("RED as it must be: {seen}; outside is well (PROXY {version})"))
         });
     }
@@ -68,7 +70,9 @@ pub(crate) fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
             ensure!(&published_through(&api, name)? == address, "the address has changed");
             let mut clients = clients_inside(stage, *reach);
             clients.push(client_outside(*reach));
-            Ok(format!("GREEN: {}, right client addresses (PROXY {version})", green(address, &clients)?))
+            let seen = green(address, &clients)?;
+            rules::agree(stage, mode, address, false)?;
+            Ok(format!("GREEN: {seen}, right client addresses (PROXY {version})"))
         });
     }
     Ok(())
@@ -81,9 +85,9 @@ pub(crate) fn red_then_green(stage: &mut Stage, label: &str) -> Result<()> {
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let kind = stage.cluster()?.plane.kind;
     if stage.check("1 hairpin", &format!("{}, publish", kind.text()), create) {
-        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Iptables.text()))?;
+        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Iptables.text()), Mode::Iptables)?;
         stage.replace_proxies(kind, Mode::Nftables)?;
-        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Nftables.text()))?;
+        red_then_green(stage, &format!("{} {}", kind.text(), Mode::Nftables.text()), Mode::Nftables)?;
     }
     stage.check("1 hairpin", &format!("{}, clean-up", kind.text()), |stage| steps::release(stage, &names()));
     Ok(())

@@ -9,6 +9,7 @@ pub(crate) mod choice;
 pub(crate) mod cluster;
 pub(crate) mod datagrams;
 pub(crate) mod detection;
+pub(crate) mod doctor;
 pub(crate) mod fallback;
 pub(crate) mod families;
 pub(crate) mod hairpin;
@@ -108,6 +109,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::new("truth", &[Minor::V1_36], SERVED, truth),
     Group::new("calls", &[Minor::V1_36], SERVED, calls),
     Group::new("machines", &[Minor::V1_36], SERVED, machines),
+    Group::new("doctor", &[Minor::V1_36, Minor::V1_29], SERVED, doctor::run),
     Group::new("nodes", &[Minor::V1_36, Minor::V1_29], SERVED, nodes),
     Group::new("canary", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, canary),
     Group {

@@ -37,7 +37,7 @@ pub(super) fn cluster(stage: &mut Stage, name: &str) -> Result<Audit> {
 }
 
 /// The terminal of an operator who may do everything.
-pub(super) fn operator(stage: &mut Stage) -> Result<Terminal> {
+pub(in crate::scenario) fn operator(stage: &mut Stage) -> Result<Terminal> {
     let program = stage.program().to_owned();
     let cluster = stage.cluster()?;
     let certificate = |part: &str| cluster.plane.pki.file(&format!("admin.{part}"));

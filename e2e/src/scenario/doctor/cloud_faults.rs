@@ -1,0 +1,136 @@
+//! What somebody breaks in the cloud by hand.
+
+use anyhow::{Context as _, Result};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Fault;
+use super::patient::{Ends, PLACES, Patient, SERVICE};
+use crate::openstack::api::OpenStack;
+use crate::openstack::database;
+use crate::openstack::tree::Tree;
+use crate::scenario::steps::at_rest;
+use crate::stage::Stage;
+
+pub(super) const ALL: &[Fault] = &[
+    Fault {
+        name: "a pool without the PROXY protocol",
+        codes: &["D601"],
+        ends: Ends::End,
+        provoke: |stage, _| lead_to_a_pool_of_tcp(stage),
+        mend: |stage, _| reconcile(stage),
+    },
+    Fault {
+        name: "a security group closes the node ports",
+        codes: &["D702"],
+        ends: Ends::End,
+        provoke: |stage, _| guard(stage, false),
+        mend: |stage, _| guard(stage, true),
+    },
+    Fault {
+        name: "a member that somebody removed and one at another port",
+        codes: &["D701"],
+        ends: Ends::MayEnd,
+        provoke: |stage, _| misdirect_a_member(stage),
+        mend: |stage, _| reconcile(stage),
+    },
+    Fault {
+        name: "a listener in ERROR below an ACTIVE load balancer",
+        codes: &["D501"],
+        ends: Ends::MayEnd,
+        provoke: |stage, _| status_of_listener(stage, "ERROR"),
+        mend: |stage, _| status_of_listener(stage, "ACTIVE"),
+    },
+    Fault {
+        name: "a health monitor that the Service wants and somebody removed",
+        codes: &["D507"],
+        ends: Ends::Arrive,
+        provoke: |stage, patient| remove_the_monitor(stage, patient),
+        mend: |stage, _| reconcile(stage),
+    },
+];
+
+/// Has the controller mend it, and stops it again.
+fn reconcile(stage: &mut Stage) -> Result<()> {
+    stage.start_controller()?;
+    let terminal = crate::scenario::plan::operator(stage)?;
+    crate::wait::soon("nothing is left to do", || {
+        let name = format!("default/{SERVICE}");
+        terminal
+            .types(&["plan", &name, "--cluster-name=e2e", "--controllers=service"])?
+            .with_code(&[0])
+            .map(drop)
+    })?;
+    at_rest(&stage.cloud.user, SERVICE)?;
+    stage.stop_controller()
+}
+
+fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Value> {
+    let body = (!body.is_null()).then_some(body);
+    let answer =
+        stage.cloud.user.call("load-balancer", method, &format!("/v2/lbaas/{path}"), body)?.success()?;
+    crate::wait::soon("Octavia has done it", || Tree::of(&stage.cloud.user, SERVICE).map(drop))?;
+    Ok(answer)
+}
+
+fn pools(stage: &Stage) -> Result<Vec<Value>> {
+    let id = Tree::of(&stage.cloud.user, SERVICE)?.id;
+    stage.cloud.user.list("load-balancer", &format!("/v2/lbaas/pools?loadbalancer_id={id}"), "pools")
+}
+
+fn lead_to_a_pool_of_tcp(stage: &Stage) -> Result<()> {
+    let tree = Tree::of(&stage.cloud.user, SERVICE)?;
+    let pool = json!({"pool": {"name": "by-hand", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "loadbalancer_id": tree.id}});
+    let made = write(stage, Method::POST, "pools", &pool)?;
+    let made = made["pool"]["id"].as_str().context("no id")?.to_owned();
+    for member in &tree.members {
+        let body = json!({"member": {"address": member["address"], "protocol_port": member["protocol_port"], "subnet_id": member["subnet_id"]}});
+        write(stage, Method::POST, &format!("pools/{made}/members"), &body)?;
+    }
+    let listener = tree.listeners[0]["id"].as_str().context("no id")?;
+    let lead = json!({"listener": {"default_pool_id": made}});
+    write(stage, Method::PUT, &format!("listeners/{listener}"), &lead).map(drop)
+}
+
+/// The security groups of the nodes: that which lets everybody in, or none.
+fn guard(stage: &Stage, open: bool) -> Result<()> {
+    let cloud = &stage.cloud.user;
+    let group =
+        cloud.list("network", "/v2.0/security-groups?name=default", "security_groups")?[0]["id"].clone();
+    let administrator = OpenStack::log_in("admin")?;
+    for place in PLACES {
+        let path = format!("/v2.0/ports?device_id={}", place.server());
+        let port = cloud.list("network", &path, "ports")?[0]["id"].as_str().context("no port")?.to_owned();
+        let groups = if open { vec![group.clone()] } else { Vec::new() };
+        let body = json!({"port": {"security_groups": groups}});
+        administrator.put("network", &format!("/v2.0/ports/{port}"), &body)?.success()?;
+    }
+    Ok(())
+}
+
+fn misdirect_a_member(stage: &Stage) -> Result<()> {
+    let pool = pools(stage)?[0]["id"].as_str().context("no id")?.to_owned();
+    let members = Tree::of(&stage.cloud.user, SERVICE)?.members;
+    let id = members[0]["id"].as_str().context("no id")?;
+    write(stage, Method::DELETE, &format!("pools/{pool}/members/{id}"), &Value::Null)?;
+    let other = json!({"member": {"address": members[0]["address"], "protocol_port": 9, "subnet_id": members[0]["subnet_id"]}});
+    write(stage, Method::POST, &format!("pools/{pool}/members"), &other).map(drop)
+}
+
+fn status_of_listener(stage: &Stage, status: &str) -> Result<()> {
+    let listener =
+        Tree::of(&stage.cloud.user, SERVICE)?.listeners[0]["id"].as_str().context("no id")?.to_owned();
+    database::execute(
+        "octavia",
+        &format!("UPDATE listener SET provisioning_status = '{status}' WHERE id = '{listener}'"),
+    )
+}
+
+fn remove_the_monitor(stage: &mut Stage, _patient: &Patient) -> Result<()> {
+    let annotation =
+        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
+    stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &annotation)?;
+    reconcile(stage)?;
+    let monitor = pools(stage)?[0]["healthmonitor_id"].as_str().context("no monitor")?.to_owned();
+    write(stage, Method::DELETE, &format!("healthmonitors/{monitor}"), &Value::Null).map(drop)
+}

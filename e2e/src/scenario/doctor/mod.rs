@@ -1,0 +1,75 @@
+//! `doctor` against the truth: for each fault requests show what happens to a packet, and `doctor` names the fault by its code
+//! and no other error. On a healthy Service it names none.
+
+mod cloud_faults;
+mod cluster_faults;
+mod patient;
+pub(in crate::scenario) mod rules;
+
+use anyhow::{Context as _, Result, ensure};
+
+use self::patient::{Ends, Patient};
+use super::{CURRENT, GATE_OFF};
+use crate::kubernetes::proxy::Mode;
+use crate::scenario::steps;
+use crate::stage::Stage;
+
+const SCENARIO: &str = "29 doctor";
+
+/// Something that is broken on purpose.
+struct Fault {
+    /// In words.
+    name: &'static str,
+    /// What `doctor` has to name: all errors, and warnings where there is no error.
+    codes: &'static [&'static str],
+    /// Who gets through, as requests show it and as `doctor` says it: a pod, a node, a client outside.
+    ends: Ends,
+    /// Breaks it.
+    provoke: fn(&mut Stage, &mut Patient) -> Result<()>,
+    /// Mends it.
+    mend: fn(&mut Stage, &mut Patient) -> Result<()>,
+}
+
+/// On 1.36 with iptables, then with nftables, and on 1.29 with the gate off.
+///
+/// # Errors
+/// A part cannot be set up.
+pub(crate) fn run(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("doctor", CURRENT, Mode::Iptables)?;
+    let mut patient = Patient::prepare(stage)?;
+    stage.check(SCENARIO, "1.36 iptables: a healthy Service shows nothing", |stage| patient.is_well(stage));
+    for fault in cluster_faults::ALL.iter().chain(cloud_faults::ALL) {
+        look_at(stage, &mut patient, fault)?;
+    }
+    stage.check(SCENARIO, "hairpin-proxy's line in the Corefile", |stage| {
+        cluster_faults::hairpin_line(stage, &patient)
+    });
+    rules::of_nodes(stage, &patient.address)?;
+    stage.replace_proxies(CURRENT, Mode::Nftables)?;
+    stage.check(SCENARIO, "1.36 nftables: a healthy Service shows nothing", |stage| patient.is_well(stage));
+    stage.start_controller()?;
+    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
+
+    stage.start_cluster("doctor-gate-off", GATE_OFF, Mode::Iptables)?;
+    let mut patient = Patient::prepare_by_name(stage)?;
+    stage.check(SCENARIO, "1.29 gate off, by name: a healthy Service shows nothing", |stage| {
+        patient.is_well(stage)
+    });
+    look_at(stage, &mut patient, &cluster_faults::GATE_OFF)?;
+    stage.start_controller()?;
+    stage.check(SCENARIO, "1.29 gate off, clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
+    Ok(())
+}
+
+/// Breaks, looks twice (by requests and by `doctor`), mends.
+fn look_at(stage: &mut Stage, patient: &mut Patient, fault: &Fault) -> Result<()> {
+    stage.check(SCENARIO, fault.name, |stage| {
+        (fault.provoke)(stage, patient).context("it cannot be broken")?;
+        let truth = patient.requests(stage, fault.ends)?;
+        let seen = patient.examine(stage)?;
+        ensure!(seen.codes == fault.codes, "doctor names {:?}: {}", seen.codes, seen.text);
+        fault.ends.agree_with(&seen.report)?;
+        Ok(format!("{truth}; doctor: {}", seen.sentence()))
+    });
+    (fault.mend)(stage, patient).with_context(|| format!("{}: it cannot be mended", fault.name))
+}

@@ -1,0 +1,225 @@
+//! The Service that is examined: the PROXY protocol, ingress-nginx by its objects, a controller that is stopped so that it mends
+//! nothing.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::ask::from_namespace;
+use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::objects::ServiceSketch;
+use crate::network::NODES;
+use crate::scenario::fallback::{SUFFIX, add_name, published_by_name};
+use crate::scenario::plan::operator;
+use crate::scenario::steps::{
+    self, Client, Reach, at_rest, client_outside, clients_inside, published_through,
+};
+use crate::stage::Stage;
+use crate::terminal::Terminal;
+use crate::wait::until;
+
+pub(super) const SERVICE: &str = "examined";
+pub(super) const PLACES: [crate::network::NodePlace; 2] = [NODES[0], NODES[1]];
+/// The ConfigMap of its ingress controller.
+pub(super) const SETTINGS: &str = "/api/v1/namespaces/default/configmaps/examined";
+/// Where CoreDNS has its configuration.
+pub(super) const COREFILE: &str = "/api/v1/namespaces/kube-system/configmaps/coredns";
+/// Longest time until service proxies, HAProxy or security groups follow.
+const FOLLOWS: Duration = Duration::from_secs(20);
+
+/// Whether packets from a pod, from a node and from outside arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ends {
+    /// All do.
+    Arrive,
+    /// None does.
+    End,
+    /// Only those from outside do.
+    EndInside,
+    /// Some connections do, some do not, or not for ever: no request is proof.
+    MayEnd,
+}
+
+impl Ends {
+    fn arrives(self, from: &str) -> Option<bool> {
+        match self {
+            Self::Arrive => Some(true),
+            Self::End => Some(false),
+            Self::EndInside => Some(from == "outside"),
+            Self::MayEnd => None,
+        }
+    }
+
+    /// Fails where `doctor` says something else.
+    ///
+    /// # Errors
+    /// It does, for the origin that is named.
+    pub(super) fn agree_with(self, report: &Value) -> Result<()> {
+        for end in report["services"][0]["ends"].as_array().into_iter().flatten() {
+            let (from, said) =
+                (end["from"].as_str().unwrap_or_default(), end["result"].as_str().unwrap_or_default());
+            let agree = match self.arrives(from) {
+                Some(true) => said == "arrives",
+                Some(false) => said == "ends",
+                None => said == "may-end" || said == "arrives",
+            };
+            ensure!(agree, "a packet from {from}: requests say {self:?}, doctor says {end}");
+        }
+        Ok(())
+    }
+}
+
+/// What `doctor` says.
+pub(super) struct Seen {
+    pub codes: Vec<String>,
+    pub report: Value,
+    pub text: String,
+}
+
+impl Seen {
+    pub(super) fn sentence(&self) -> String {
+        self.report["services"][0]["sentence"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub(super) struct Patient {
+    pub sketch: ServiceSketch,
+    /// The address of the load balancer.
+    pub address: String,
+    /// What clients ask for: the address, or the name that is published.
+    pub host: String,
+    terminal: Terminal,
+}
+
+impl Patient {
+    /// Has it served, and stops the controller.
+    ///
+    /// # Errors
+    /// It is not served.
+    pub(super) fn prepare(stage: &mut Stage) -> Result<Self> {
+        let api = stage.api()?;
+        let sketch = create(&api)?;
+        stage.start_controller()?;
+        let address = published_through(&api, SERVICE)?;
+        Self::at_rest(stage, sketch, address.clone(), address)
+    }
+
+    /// The same on a cluster that cannot honour `ipMode`.
+    ///
+    /// # Errors
+    /// As for [`Patient::prepare`].
+    pub(super) fn prepare_by_name(stage: &mut Stage) -> Result<Self> {
+        let networks = stage.cloud.networks.clone();
+        let settings = format!("ingress-hostname-suffix = {SUFFIX}");
+        stage.cluster()?.launch.load_balancer_settings(&networks, &settings)?;
+        let api = stage.api()?;
+        let sketch = create(&api)?;
+        stage.start_controller()?;
+        let name = published_by_name(stage, SERVICE)?;
+        let address = steps::address(&api, SERVICE)?;
+        add_name(stage, &name, &address)?;
+        Self::at_rest(stage, sketch, address, name)
+    }
+
+    fn at_rest(stage: &mut Stage, sketch: ServiceSketch, address: String, host: String) -> Result<Self> {
+        at_rest(&stage.cloud.user, SERVICE)?;
+        stage.stop_controller()?;
+        Ok(Self { sketch, address, host, terminal: operator(stage)? })
+    }
+
+    /// A pod on each node, a process on a node, a client outside, by the names that `doctor` has for them.
+    fn clients(stage: &Stage) -> Vec<(&'static str, Client)> {
+        let inside = clients_inside(stage, Reach::Internal).into_iter();
+        let named = inside.map(|client| (if client.who.starts_with("pod") { "pod" } else { "node" }, client));
+        named.chain([("outside", client_outside(Reach::Internal))]).collect()
+    }
+
+    /// Requests show that it is as it is said.
+    ///
+    /// # Errors
+    /// Somebody gets through who should not, or the reverse.
+    pub(super) fn requests(&self, stage: &Stage, ends: Ends) -> Result<String> {
+        for (from, client) in Self::clients(stage) {
+            let Some(arrives) = ends.arrives(from) else { continue };
+            until(&format!("requests from {} agree with {ends:?}", client.who), FOLLOWS, || {
+                let outcome = from_namespace(&client.namespace, &self.host, 80)?;
+                let seen = outcome.client() == Some(&client.address);
+                ensure!(seen == arrives, "{}: {outcome}", client.who);
+                Ok(())
+            })?;
+        }
+        Ok(format!("requests: {ends:?}"))
+    }
+
+    /// What `doctor` says: the codes of its errors, or of its warnings where there is no error.
+    ///
+    /// # Errors
+    /// It could not look.
+    pub(super) fn examine(&self, _stage: &Stage) -> Result<Seen> {
+        let name = format!("default/{SERVICE}");
+        let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "json"];
+        let report = self.terminal.types(&flags)?.json(&[0, 1])?;
+        let checks: Vec<&Value> = report["services"][0]["categories"]
+            .as_array()
+            .context("no hop")?
+            .iter()
+            .flat_map(|category| category["checks"].as_array().into_iter().flatten())
+            .collect();
+        let of = |result: &str| {
+            let found = checks.iter().filter(|check| check["result"] == result);
+            let mut codes: Vec<String> =
+                found.filter_map(|check| check["code"].as_str().map(str::to_owned)).collect();
+            codes.sort_unstable();
+            codes.dedup();
+            codes
+        };
+        let mut codes = of("error");
+        if codes.is_empty() {
+            codes = of("warning");
+        }
+        let odd = checks.iter().filter(|check| {
+            !["success", "skipped", "info"].contains(&check["result"].as_str().unwrap_or_default())
+        });
+        let text = odd.map(|check| check.to_string()).collect::<Vec<_>>().join("; ");
+        Ok(Seen { codes, report, text })
+    }
+
+    /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.
+    ///
+    /// # Errors
+    /// It is not so.
+    pub(super) fn is_well(&self, stage: &Stage) -> Result<String> {
+        let truth = self.requests(stage, Ends::Arrive)?;
+        let seen = self.examine(stage)?;
+        ensure!(seen.codes.is_empty(), "{:?}: {}", seen.codes, seen.text);
+        ensure!(seen.report["counts"]["unknown"] == 0, "{}", seen.text);
+        Ends::Arrive.agree_with(&seen.report)?;
+        Ok(format!("{truth}; doctor: {}", seen.sentence()))
+    }
+}
+
+/// The Service with a pod by which the ingress controller and its settings are found. nginx itself runs without them.
+fn create(api: &Kubernetes) -> Result<ServiceSketch> {
+    let sketch = ServiceSketch::proxy(SERVICE, "v2", true);
+    sketch.create(api, &PLACES)?;
+    api.patch(&Kubernetes::service_path(SERVICE), &json!({"spec": {"selector": {"app": SERVICE}}}))?;
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    api.ensure("/api/v1/namespaces/default/serviceaccounts", &account)?;
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": SERVICE, "labels": {"app": SERVICE}},
+        "spec": {"nodeName": PLACES[0].name(), "containers": [{
+            "name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
+            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/examined"],
+        }]},
+    });
+    api.ensure("/api/v1/namespaces/default/pods", &pod)?;
+    for (namespace, name, key, value) in [
+        ("default", SERVICE, "use-proxy-protocol", "true"),
+        ("kube-system", "coredns", "Corefile", ".:53 {\n    kubernetes cluster.local\n}\n"),
+    ] {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {key: value}});
+        api.ensure(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map)?;
+    }
+    Ok(sketch)
+}

@@ -1,0 +1,89 @@
+//! `doctor rules` on what the nodes of this run really have, against what requests show.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::SCENARIO;
+use crate::kubernetes::proxy::Mode;
+use crate::network::{NODES, NodePlace};
+use crate::process::run;
+use crate::scenario::CURRENT;
+use crate::stage::Stage;
+use crate::world::in_namespace;
+
+/// What an operator has a node print.
+fn dump(stage: &Stage, place: NodePlace, mode: Mode) -> Result<PathBuf> {
+    let text = match mode {
+        Mode::Iptables => run(&mut in_namespace(&place.name(), "iptables-save"))?,
+        Mode::Nftables => run(in_namespace(&place.name(), "nft").args(["-j", "list", "ruleset"]))?,
+    };
+    let file = stage.folder().join(format!("{}.rules", place.name()));
+    std::fs::write(&file, text)?;
+    Ok(file)
+}
+
+/// Fate and codes for an address whose path needs the load balancer.
+fn judged(stage: &Stage, place: NodePlace, mode: Mode, address: &str) -> Result<(String, Vec<String>)> {
+    let mut command = Command::new(stage.program());
+    command.args(["doctor", "rules", "--needs-load-balancer", "-o", "json", "--mode", mode.text()]);
+    command.arg(format!("--address={address}:80")).arg(dump(stage, place, mode)?);
+    let output = command.output()?;
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let codes = said["findings"].as_array().into_iter().flatten();
+    let codes = codes.filter_map(|finding| finding["code"].as_str().map(str::to_owned)).collect();
+    Ok((said["fate"]["verdict"].as_str().unwrap_or_default().to_owned(), codes))
+}
+
+/// The rules of each node say what requests showed: that packets to the address go to a pod, or through.
+///
+/// # Errors
+/// They say something else.
+pub(in crate::scenario) fn agree(
+    stage: &Stage,
+    mode: Mode,
+    address: &str,
+    short_circuited: bool,
+) -> Result<()> {
+    for place in [NODES[0], NODES[1]] {
+        let (fate, codes) = judged(stage, place, mode, address)?;
+        let right = if short_circuited {
+            fate == "to-pod" && codes == ["D302"]
+        } else {
+            fate == "through" && codes.is_empty()
+        };
+        ensure!(right, "doctor rules on {}: {fate} {codes:?}", place.name());
+    }
+    Ok(())
+}
+
+/// What a reload of firewalld and a change of mode leave behind.
+///
+/// # Errors
+/// A service proxy does not start.
+pub(super) fn of_nodes(stage: &mut Stage, address: &str) -> Result<()> {
+    let place = NODES[0];
+    stage.check(SCENARIO, "rules flushed as a reload of firewalld does it", |stage| {
+        run(in_namespace(&place.name(), "iptables").args(["-t", "nat", "-F"]))?;
+        let (_, codes) = judged(stage, place, Mode::Iptables, address)?;
+        ensure!(codes == ["D303"], "{codes:?}");
+        Ok("D303".into())
+    });
+    stage.end_proxy(place)?;
+    stage.start_proxy(place, CURRENT, Mode::Iptables)?;
+    stage.check(SCENARIO, "two service proxies on one node", |stage| {
+        stage.kill_proxy(place)?;
+        stage.start_proxy(place, CURRENT, Mode::Nftables)?;
+        // kube-proxy removes what another mode left; somebody puts it back, as a restored dump of rules does.
+        run(in_namespace(&place.name(), "bash").args(["-c", "iptables -t nat -N KUBE-SERVICES 2>/dev/null; iptables -t nat -C PREROUTING -j KUBE-SERVICES 2>/dev/null || iptables -t nat -A PREROUTING -j KUBE-SERVICES"]))?;
+        let (_, codes) = judged(stage, place, Mode::Nftables, address)?;
+        ensure!(codes == ["D304"], "{codes:?}");
+        Ok("D304".into())
+    });
+    stage.end_proxy(place)?;
+    run(in_namespace(&place.name(), "iptables").args(["-t", "nat", "-F"]))?;
+    stage.start_proxy(place, CURRENT, Mode::Iptables)
+}
