@@ -9,6 +9,7 @@ use crate::artifacts::Artifacts;
 use crate::cache::Cache;
 use crate::controller;
 use crate::lane::present_file;
+use crate::openstack::release::Release;
 use crate::queue::Queue;
 use crate::report::say;
 use crate::stage::Stage;
@@ -17,14 +18,14 @@ use crate::stage::Stage;
 ///
 /// # Errors
 /// The cloud does not start.
-pub(crate) fn run(run: &Path, folder: &Path) -> Result<()> {
+pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
-    let mut stage = Stage::build(folder, Artifacts::new(Cache::of_user()?), controller::program()?)?;
-    say(&format!("     a cloud answers after {} s", began.elapsed().as_secs()));
+    let mut stage = Stage::build(folder, Artifacts::new(Cache::of_user()?), controller::program()?, release)?;
+    say(&format!("     a cloud of {} answers after {} s", release.name(), began.elapsed().as_secs()));
     loop {
         std::fs::write(present_file(folder), "-")?;
-        let Some(group) = queue.wait()? else { break };
+        let Some(group) = queue.wait(release)? else { break };
         std::fs::write(present_file(folder), group.name)?;
         let began = Instant::now();
         stage.begin(&queue, group);

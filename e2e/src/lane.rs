@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
+use crate::openstack::release::Release;
 use crate::process::last_lines;
 use crate::queue::Queue;
 use crate::report::Finding;
@@ -28,6 +29,8 @@ pub(crate) struct Lane {
     pub queue: Queue,
     /// Longest time for one group.
     pub group_limit: Duration,
+    /// Whether groups run on the newest release, so that its clouds may start while programs are built.
+    pub with_newest: bool,
 }
 
 /// The file in which a world says which group it runs.
@@ -43,15 +46,13 @@ impl Lane {
     pub(crate) fn work(&self, number: usize) -> Result<()> {
         let mut broken = 0;
         for attempt in 0.. {
-            if self.queue.is_over() {
-                return Ok(());
-            }
+            let Some(release) = self.next_release(attempt == 0) else { return Ok(()) };
             let name =
                 if attempt == 0 { format!("world-{number}") } else { format!("world-{number}-{attempt}") };
             let folder = self.run.join(name);
             std::fs::create_dir_all(&folder)?;
             let mut present = (String::new(), Instant::now());
-            let Some(reason) = self.one_world(&folder, &mut present)? else { return Ok(()) };
+            let Some(reason) = self.one_world(&folder, release, &mut present)? else { continue };
             self.blame(&folder, &reason, present.1.elapsed())?;
             broken += 1;
             anyhow::ensure!(broken < ATTEMPTS, "{broken} worlds of one lane broke, the last one: {reason}");
@@ -59,10 +60,31 @@ impl Lane {
         Ok(())
     }
 
+    /// The release of OpenStack that the next world has; none when there is no work left.
+    fn next_release(&self, first: bool) -> Option<Release> {
+        if first && self.with_newest {
+            return Some(Release::NEWEST);
+        }
+        loop {
+            if let Some(release) = self.queue.release() {
+                return Some(release);
+            }
+            if self.queue.is_over() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// Runs one world to its end, keeps which group it is at and since when, and tells why it did not come to a good one.
-    fn one_world(&self, folder: &Path, present: &mut (String, Instant)) -> Result<Option<String>> {
+    fn one_world(
+        &self,
+        folder: &Path,
+        release: Release,
+        present: &mut (String, Instant),
+    ) -> Result<Option<String>> {
         let (run, path) = (self.run.to_string_lossy(), folder.to_string_lossy());
-        let mut child = world::start(&self.program, &["inside", &run, &path])?;
+        let mut child = world::start(&self.program, &["inside", &run, &path, release.name()])?;
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok((!status.success()).then(|| format!("its world ended ({status})")));

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use crate::openstack::release::Release;
 use crate::process::{run, run_line};
 use crate::report::say;
 
@@ -47,8 +48,9 @@ pub(crate) fn obstacle() -> Option<String> {
         }
         Ok(_) => {}
     }
-    if !answers(&python()) {
-        return Some("there is no Python 3".into());
+    let minor = Release::NEWEST.python_minor();
+    if python(minor).is_none() {
+        return Some(format!("there is no Python {minor}"));
     }
     let missing = missing_packages();
     if !missing.is_empty() && !answers("apt-get") {
@@ -67,18 +69,21 @@ fn fetches_its_successors(version: &str) -> bool {
     digits.parse().is_ok_and(|minor: u32| minor >= GO_MINOR)
 }
 
-/// The Python that OpenStack runs on. Debian's own is compiled with profiles and a third faster than what `pyenv` builds, which
-/// often comes first in the path; most of a run's time is Python's. The pinned list is for the minor that it asks for.
-pub(crate) fn python() -> String {
-    let candidates = ["/usr/bin/python3", "python3"];
-    let fits = |program: &&str| {
-        run(Command::new(program).arg("--version")).is_ok_and(|version| version.contains(PYTHON_MINOR))
+/// A Python of a minor version, such as `3.11`. Debian's own is compiled with profiles and a third faster than what `pyenv`
+/// builds, which often comes first in the path; most of a run's time is Python's.
+pub(crate) fn python(minor: &str) -> Option<String> {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let own = run(
+        Command::new("bash").args(["-c", &format!("ls -d {home}/.pyenv/versions/{minor}.*/bin/python3")])
+    );
+    let of_pyenv = own.unwrap_or_default();
+    let candidates = ["/usr/bin/python3".to_owned(), "python3".to_owned(), format!("python{minor}")];
+    let fits = |program: &String| {
+        let version = run(Command::new(program).arg("--version"));
+        version.is_ok_and(|version| version.starts_with(&format!("Python {minor}.")))
     };
-    candidates.into_iter().find(fits).unwrap_or("python3").to_owned()
+    candidates.into_iter().chain(of_pyenv.lines().map(str::to_owned)).find(fits)
 }
-
-/// What `octavia/constraints.txt` is pinned for.
-const PYTHON_MINOR: &str = "Python 3.11.";
 
 fn answers(program: &str) -> bool {
     run(Command::new(program).arg("--version")).is_ok()

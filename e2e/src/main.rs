@@ -40,6 +40,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::openstack::release::Release;
 use crate::report::say;
 
 /// End-to-end tests of openstack-ccm.
@@ -61,6 +62,8 @@ enum Command {
         run: PathBuf,
         /// The folder of this world.
         folder: PathBuf,
+        /// The release of its OpenStack.
+        release: Release,
     },
     /// Send one request and describe what happened.
     #[command(hide = true)]
@@ -113,7 +116,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(options) => run::run(&options),
-        Command::Inside { run, folder } => inside::run(&run, &folder).map(|()| true),
+        Command::Inside { run, folder, release } => inside::run(&run, &folder, release).map(|()| true),
         Command::Ask { host, port, authority, path } => {
             say(&ask::account(&host, port, &path, authority.as_deref()).to_string());
             Ok(true)

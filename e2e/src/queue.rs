@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
+use crate::openstack::release::Release;
 use crate::report::Finding;
 use crate::scenario::{GROUPS, Group};
 
@@ -80,14 +81,14 @@ impl Queue {
         self.close()
     }
 
-    /// Takes the first group that is ready.
+    /// Takes the first group that is ready and runs on a release of OpenStack.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub(crate) fn take(&self) -> Result<Work> {
+    pub(crate) fn take(&self, release: Release) -> Result<Work> {
         // Looked at first: what is offered before the queue closes is seen after it.
         let closed = self.folder.join("closed").exists();
-        for group in GROUPS {
+        for group in GROUPS.iter().filter(|group| group.release == release) {
             if std::fs::rename(self.file("ready", group), self.file("taken", group)).is_ok() {
                 return Ok(Work::Group(group));
             }
@@ -99,14 +100,19 @@ impl Queue {
     ///
     /// # Errors
     /// As for [`Queue::take`].
-    pub(crate) fn wait(&self) -> Result<Option<&'static Group>> {
+    pub(crate) fn wait(&self, release: Release) -> Result<Option<&'static Group>> {
         loop {
-            match self.take()? {
+            match self.take(release)? {
                 Work::Group(group) => return Ok(Some(group)),
                 Work::Nothing => return Ok(None),
                 Work::Later => std::thread::sleep(Duration::from_millis(200)),
             }
         }
+    }
+
+    /// The release of the first group that is ready.
+    pub(crate) fn release(&self) -> Option<Release> {
+        GROUPS.iter().find(|group| self.file("ready", group).exists()).map(|group| group.release)
     }
 
     /// Whether all work is taken and no more will come.
@@ -195,10 +201,10 @@ mod tests {
             queue.offer(group).unwrap();
         }
         queue.close().unwrap();
-        assert_eq!(queue.wait().unwrap().unwrap().name, GROUPS[0].name);
+        assert_eq!(queue.wait(Release::NEWEST).unwrap().unwrap().name, GROUPS[0].name);
         assert!(!queue.is_over());
-        assert_eq!(queue.wait().unwrap().unwrap().name, GROUPS[1].name);
-        assert!(queue.wait().unwrap().is_none() && queue.is_over());
+        assert_eq!(queue.wait(Release::NEWEST).unwrap().unwrap().name, GROUPS[1].name);
+        assert!(queue.wait(Release::NEWEST).unwrap().is_none() && queue.is_over());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::artifacts::{Artifacts, Framework, Minor};
 use crate::cache::{self, Cache};
 use crate::lane::Lane;
+use crate::openstack::release::Release;
 use crate::queue::Queue;
 use crate::report::{Finding, Report, say};
 use crate::scenario::{GROUPS, Group};
@@ -134,6 +135,7 @@ impl Plan {
             run: folder.to_owned(),
             queue: queue.clone(),
             group_limit: Duration::from_secs(options.group_limit),
+            with_newest: self.groups.iter().any(|group| group.release == Release::NEWEST),
         };
         let broken = self.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
         let mut report = self.report(&queue)?;
@@ -171,7 +173,9 @@ impl Plan {
     fn carry_out(&self, lane: &Lane, worlds: usize, artifacts: &Artifacts) -> Result<()> {
         let began = Instant::now();
         // Nothing runs without these, and all worlds need them.
-        artifacts.drivers()?;
+        if lane.with_newest {
+            artifacts.drivers(Release::NEWEST)?;
+        }
         artifacts.etcd()?;
         say(&format!("OpenStack and etcd are in place after {} s", began.elapsed().as_secs()));
         std::thread::scope(|scope| {
@@ -192,9 +196,14 @@ impl Plan {
     /// Offers each group as soon as its programs are there, as long as there is time.
     fn build(&self, lane: &Lane, artifacts: &Artifacts) -> Result<()> {
         for group in &self.groups {
+            if let Some(obstacle) = group.release.obstacle() {
+                say(&format!("left out: the group {}, because {obstacle}", group.name));
+                continue;
+            }
             if self.is_late(missing(artifacts, group)?) {
                 continue;
             }
+            artifacts.drivers(group.release)?;
             for minor in group.needs {
                 for program in group.programs {
                     artifacts.kubernetes(*minor, program)?;
@@ -254,6 +263,9 @@ impl Plan {
 /// How long the build of what a group needs takes at most.
 fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
     let mut time = Duration::ZERO;
+    if !artifacts.has_openstack(group.release)? {
+        time += Release::INSTALLATION;
+    }
     for minor in group.needs {
         if !group
             .programs
@@ -284,7 +296,7 @@ fn conclude(report: &Report, left_out: &[&str], folder: &Path, began: Instant) -
     say(&format!("\n{}\n", report.table(Some(72))));
     if !left_out.is_empty() {
         say(&format!(
-            "left out: the groups {}, because the time of the budget was over",
+            "left out: the groups {}, because the time of the budget was over or this machine lacks something",
             left_out.join(", ")
         ));
     }

@@ -16,6 +16,7 @@ use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
 use crate::network::{self, NODES, Networks, NodePlace};
 use crate::openstack::api::OpenStack;
+use crate::openstack::release::Release;
 use crate::openstack::{Folders, Services, database};
 use crate::queue::Queue;
 use crate::report::{Finding, say};
@@ -71,11 +72,17 @@ impl Stage {
     ///
     /// # Errors
     /// A part cannot be started.
-    pub(crate) fn build(folder: &Path, artifacts: Artifacts, program: PathBuf) -> Result<Self> {
+    pub(crate) fn build(
+        folder: &Path,
+        artifacts: Artifacts,
+        program: PathBuf,
+        release: Release,
+    ) -> Result<Self> {
         let folders = Folders {
             state: folder.join("openstack"),
-            environment: artifacts.openstack()?,
-            drivers: artifacts.drivers()?,
+            environment: artifacts.openstack(release)?,
+            drivers: artifacts.drivers(release)?,
+            release,
         };
         folders.prepare()?;
         let hosts = folder.join("hosts");
@@ -287,6 +294,16 @@ impl Stage {
         self.look_at(scenario, case, |stage| look(stage).map(|cost| (cost.to_string(), Some(cost))))
     }
 
+    /// A scenario by its name, with the release of OpenStack where it is not the newest.
+    fn named(&self, scenario: &str) -> String {
+        let release = self.cloud.folders.release;
+        if release == Release::NEWEST {
+            scenario.to_owned()
+        } else {
+            format!("{scenario}, {}", release.name())
+        }
+    }
+
     fn look_at(
         &mut self,
         scenario: &str,
@@ -302,7 +319,7 @@ impl Stage {
             (format!("{error:#}; evidence: {kept}"), None)
         });
         let finding = Finding {
-            scenario: scenario.to_owned(),
+            scenario: self.named(scenario),
             case: case.to_owned(),
             seen: text,
             passed,

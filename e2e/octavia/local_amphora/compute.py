@@ -1,10 +1,11 @@
 """Octavia compute driver: an "instance" is a directory; its ports are real Neutron ports."""
 import collections
+import functools
 import os
 import shutil
 import signal
 
-from octavia.common import clients
+import openstack
 from octavia.common import constants
 from octavia.common import data_models
 from octavia.compute import compute_base
@@ -19,8 +20,10 @@ ServerGroup = collections.namedtuple('ServerGroup', 'id')
 MANAGEMENT_IP = '192.0.2.1'
 
 
+@functools.cache
 def neutron():
-    return clients.NeutronAuth.get_neutron_client()
+    """Octavia's own client is another one before 2023.2."""
+    return openstack.connect(cloud='octavia').network
 
 
 class LocalComputeDriver(compute_base.ComputeBase):

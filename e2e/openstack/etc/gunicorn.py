@@ -7,11 +7,11 @@ STATE, VENV = '@STATE@', '@VENV@'
 name = os.environ['E2E_SERVICE']
 # Name: port, application, arguments, environment.
 port, wsgi_app, arguments, environment = {
-    'keystone': (5000, 'keystone.wsgi.api:application', [],
+    'keystone': (5000, 'keystone_application:application', [],
                  {'OS_KEYSTONE_CONFIG_FILES': STATE + '/etc/keystone/keystone.conf'}),
-    'neutron': (9696, 'neutron.wsgi.api:application', [],
+    'neutron': (9696, 'neutron_application:application', [],
                 {'OS_NEUTRON_CONFIG_DIR': STATE + '/etc/neutron', 'OS_NEUTRON_CONFIG_FILES': 'neutron.conf;ml2.ini'}),
-    'octavia': (9876, 'octavia.wsgi.api:application',
+    'octavia': (9876, 'octavia_application:application',
                 ['--config-file', STATE + '/etc/octavia/octavia.conf', '--log-file', STATE + '/log/octavia-api.log'], {}),
     'barbican': (9311, 'barbican_application:application', [], {'HOME': STATE + '/etc'}),
     'placement': (8778, 'placement.wsgi.api:application', [], {'OS_PLACEMENT_CONFIG_DIR': STATE + '/etc/placement'}),
@@ -28,7 +28,7 @@ threads = 6
 keepalive = 75
 timeout = 120
 graceful_timeout = 3
-pythonpath = STATE + '/etc'
+pythonpath = STATE + '/etc/wsgi'
 accesslog = STATE + '/log/%s.access.log' % name
 access_log_format = '%(t)s "%(m)s %(U)s?%(q)s" %(s)s %(b)s %(M)sms "%(a)s"'
 worker_tmp_dir = '/dev/shm'

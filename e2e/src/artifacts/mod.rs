@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::cache::{Cache, Key, beside};
 use crate::machine::python;
+use crate::openstack::release::Release;
 use crate::process::{run, run_logged};
 use crate::report::say;
 
@@ -186,45 +187,52 @@ impl Artifacts {
         Ok(folder.join(program))
     }
 
-    /// The virtual environment with the OpenStack services.
+    /// The virtual environment with the OpenStack services of a release.
     ///
     /// # Errors
-    /// It cannot be installed.
-    pub(crate) fn openstack(&self) -> Result<PathBuf> {
-        let python = python();
-        let version = run(Command::new(&python).arg("--version"))?;
-        let key = Key::of(&[&python, &version])
-            .file(&source("octavia/requirements.txt"))?
-            .file(&source("octavia/constraints.txt"))?;
-        self.cache.entry("openstack", &key, |folder| {
+    /// There is no Python for it, or it cannot be installed.
+    pub(crate) fn openstack(&self, release: Release) -> Result<PathBuf> {
+        let (name, key, python) = environment(release)?;
+        self.cache.entry(&name, &key, |folder| {
             let began = Instant::now();
             let log = beside(folder, "log");
             run_logged(&log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
-            run_logged(
-                &log,
-                Command::new(&pip).args(["install", "-q", "-U", "pip>=24", "wheel", "setuptools<81"]),
-            )?;
+            let tools = ["install", "-q", "-U", "pip>=24,<26", "wheel", release.setuptools()];
+            run_logged(&log, Command::new(&pip).args(tools))?;
             let mut install = Command::new(&pip);
-            install.args(["install", "-q", "-c"]).arg(source("octavia/constraints.txt"));
-            run_logged(&log, install.arg("-r").arg(source("octavia/requirements.txt")))?;
-            say(&format!("installed OpenStack in {} s", began.elapsed().as_secs()));
+            install.args(["install", "-q", "-c"]).arg(release.file("constraints.txt"));
+            run_logged(&log, install.arg("-r").arg(release.file("requirements.txt")))?;
+            say(&format!("installed OpenStack {} in {} s", release.name(), began.elapsed().as_secs()));
             Ok(())
         })
+    }
+
+    /// Whether the environment of a release is installed.
+    ///
+    /// # Errors
+    /// As for [`Artifacts::openstack`].
+    pub(crate) fn has_openstack(&self, release: Release) -> Result<bool> {
+        let (name, key, _) = environment(release)?;
+        Ok(self.cache.has(&name, &key))
     }
 
     /// The folder for `PYTHONPATH` with the drivers that make amphorae local processes.
     ///
     /// # Errors
     /// They cannot be installed.
-    pub(crate) fn drivers(&self) -> Result<PathBuf> {
-        let environment = self.openstack()?;
-        let key =
-            Key::of(&[]).file(&source("octavia/pyproject.toml"))?.file(&source("octavia/local_amphora"))?;
+    pub(crate) fn drivers(&self, release: Release) -> Result<PathBuf> {
+        let environment = self.openstack(release)?;
+        let key = Key::of(&[release.name()])
+            .file(&source("octavia/pyproject.toml"))?
+            .file(&source("octavia/local_amphora"))?;
         self.cache.entry("drivers", &key, |folder| {
             // pip leaves files of the build in the source.
             let copy = folder.join("source");
-            run(Command::new("cp").arg("-r").arg(source("octavia")).arg(&copy))?;
+            std::fs::create_dir_all(&copy)?;
+            let mut sources = Command::new("cp");
+            sources.arg("-r").args([source("octavia/pyproject.toml"), source("octavia/local_amphora")]);
+            run(sources.arg(&copy))?;
             let mut install = Command::new(environment.join("bin/pip"));
             install
                 .args(["install", "-q", "--no-deps", "--no-build-isolation", "--target"])
@@ -233,6 +241,16 @@ impl Artifacts {
             run_logged(&beside(folder, "log"), &mut install)
         })
     }
+}
+
+/// Name and key of the environment of a release, and the Python that it runs on.
+fn environment(release: Release) -> Result<(String, Key, String)> {
+    let python = python(release.python_minor())
+        .with_context(|| format!("OpenStack {} needs Python {}", release.name(), release.python_minor()))?;
+    let version = run(Command::new(&python).arg("--version"))?;
+    let files = ["requirements.txt", "constraints.txt"].map(|name| release.file(name));
+    let key = files.iter().try_fold(Key::of(&[&python, &version]), |key, file| key.file(file))?;
+    Ok((format!("openstack-{}", release.name()), key, python))
 }
 
 /// What a program of a Go module is made from.

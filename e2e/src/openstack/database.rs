@@ -88,14 +88,18 @@ fn make(folders: &Folders) -> Result<()> {
     services.api(folders, "keystone")?;
     authority(&folders.state.join("keys"))?;
     schemas(folders, &log)?;
-    compute::schemas(folders, &log)?;
+    if folders.release.has_nova() {
+        compute::schemas(folders, &log)?;
+    }
     services.wait_for_port("keystone", PORTS[0].1)?;
     services.api(folders, "neutron")?;
     let seed = source("openstack/seed.py");
     run_logged(&log, folders.program("python").arg(&seed).arg("identity"))?;
     services.wait_for_port("neutron", PORTS[1].1)?;
     run_logged(&log, folders.program("python").arg(&seed).arg("network"))?;
-    compute::seed(&mut services, folders, &log)?;
+    if folders.release.has_nova() {
+        compute::seed(&mut services, folders, &log)?;
+    }
     // The database last, so that nobody writes while it closes its files.
     services.stop("neutron")?;
     services.stop("keystone")?;

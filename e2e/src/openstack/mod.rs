@@ -7,6 +7,7 @@ pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
 pub(crate) mod picture;
+pub(crate) mod release;
 pub(crate) mod security;
 pub(crate) mod tree;
 pub(crate) mod writes;
@@ -20,6 +21,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::artifacts::source;
 use crate::process::Daemon;
 use crate::wait::until;
+use release::Release;
 
 /// Longest time until a service answers, on a machine that compiles beside it.
 const START: Duration = Duration::from_secs(180);
@@ -30,6 +32,8 @@ const PORTS: [(&str, u16); 4] =
 /// Where an OpenStack lives.
 #[derive(Clone, Debug)]
 pub(crate) struct Folders {
+    /// Which OpenStack it is.
+    pub release: Release,
     /// Files of this run: configuration, databases, logs.
     pub state: PathBuf,
     /// The virtual environment.
@@ -70,7 +74,8 @@ impl Folders {
             }
             let text = std::fs::read_to_string(entry.path())?
                 .replace("@STATE@", &self.state.to_string_lossy())
-                .replace("@VENV@", &self.environment.to_string_lossy());
+                .replace("@VENV@", &self.environment.to_string_lossy())
+                .replace("@SCOPES@", self.release.scopes());
             std::fs::write(&target, text)
                 .with_context(|| format!("{} cannot be written", target.display()))?;
         }

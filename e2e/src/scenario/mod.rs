@@ -16,6 +16,7 @@ pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod life;
 pub(crate) mod machines;
+pub(crate) mod older_release;
 pub(crate) mod overlay;
 pub(crate) mod plan;
 pub(crate) mod security_groups;
@@ -35,6 +36,7 @@ use crate::artifacts::{Framework, Minor};
 use crate::ipv6::SecondSubnet;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
+use crate::openstack::release::Release;
 use crate::stage::Stage;
 use crate::truth;
 
@@ -54,6 +56,8 @@ pub(crate) struct Group {
     pub with_acme: bool,
     /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
     pub on_request: bool,
+    /// The release of OpenStack that it runs on.
+    pub release: Release,
     /// What it does.
     pub run: fn(&mut Stage) -> Result<()>,
 }
@@ -73,6 +77,7 @@ impl Group {
             with_occm: false,
             with_acme: false,
             on_request: false,
+            release: Release::NEWEST,
             run,
         }
     }
@@ -123,8 +128,17 @@ pub(crate) const GROUPS: &[Group] = &[
         on_request: true,
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
+    older_release("openstack-2024.1", Release::V2024_1, false),
+    older_release("openstack-2025.1", Release::V2025_1, true),
+    older_release("openstack-2023.1", Release::V2023_1, true),
+    older_release("openstack-yoga", Release::Yoga, true),
     Group { with_acme: true, ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run) },
 ];
+
+/// What is shown on an older OpenStack.
+const fn older_release(name: &'static str, release: Release, on_request: bool) -> Group {
+    Group { release, on_request, ..Group::new(name, &[Minor::V1_36], SERVED, older_release::run) }
+}
 
 fn current(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("current", CURRENT, Mode::Iptables)?;

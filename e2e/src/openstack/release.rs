@@ -1,0 +1,79 @@
+//! Releases of OpenStack that a world can run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::artifacts::source;
+use crate::machine::python;
+
+/// A release, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Release {
+    /// Octavia 10, API 2.25.
+    #[value(name = "yoga")]
+    Yoga,
+    /// Octavia 12, API 2.26.
+    #[value(name = "2023.1")]
+    V2023_1,
+    /// Octavia 14, API 2.28.
+    #[value(name = "2024.1")]
+    V2024_1,
+    /// Octavia 16, API 2.30.
+    #[value(name = "2025.1")]
+    V2025_1,
+    /// Octavia 19.
+    #[value(name = "2026.2")]
+    V2026_2,
+}
+
+impl Release {
+    /// The one that all groups run on that are not about releases.
+    pub(crate) const NEWEST: Self = Self::V2026_2;
+    /// How long it takes to install, on two busy cores.
+    pub(crate) const INSTALLATION: Duration = Duration::from_secs(450);
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Yoga => "yoga",
+            Self::V2023_1 => "2023.1",
+            Self::V2024_1 => "2024.1",
+            Self::V2025_1 => "2025.1",
+            Self::V2026_2 => "2026.2",
+        }
+    }
+
+    /// The Python that its list of packages is pinned for.
+    pub(crate) fn python_minor(self) -> &'static str {
+        match self {
+            Self::Yoga => "3.8",
+            Self::V2023_1 => "3.10",
+            Self::V2024_1 | Self::V2025_1 | Self::V2026_2 => "3.11",
+        }
+    }
+
+    /// A file of its lists.
+    pub(crate) fn file(self, name: &str) -> PathBuf {
+        source("octavia/releases").join(self.name()).join(name)
+    }
+
+    /// Why this machine cannot run it; nothing if it can.
+    pub(crate) fn obstacle(self) -> Option<String> {
+        let minor = self.python_minor();
+        python(minor).is_none().then(|| format!("there is no Python {minor}"))
+    }
+
+    /// `[project]` in `pyproject.toml` needs 61; services of before 2025 need `pkg_resources` as it was before 70.
+    pub(crate) fn setuptools(self) -> &'static str {
+        if self == Self::NEWEST { "setuptools<81" } else { "setuptools>=61,<70" }
+    }
+
+    /// Only the newest comes with Nova, Placement and Glance.
+    pub(crate) fn has_nova(self) -> bool {
+        self == Self::NEWEST
+    }
+
+    /// Keystone's policy: older releases have their defaults.
+    pub(crate) fn scopes(self) -> &'static str {
+        if self == Self::NEWEST { "[oslo_policy]\nenforce_scope = true" } else { "" }
+    }
+}
