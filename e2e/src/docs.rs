@@ -1,15 +1,19 @@
 //! Writes what a run has seen into the sources.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
 use crate::artifacts::source;
 use crate::report::{Report, say};
+use crate::scenario::Group;
 use crate::truth::recorded_file;
 
 /// The page for users.
 const PAGE: &str = "../docs/explanation/end-to-end.md";
+/// The page that says what it runs with.
+const VERSIONS: &str = "../docs/reference/versions.md";
 /// The page with everything.
 const ALL: &str = "CASES.md";
 /// Longest cell of it.
@@ -18,6 +22,7 @@ const CASES: &str = "<!-- begin: written by `make e2e E2E_ARGS=--record` -->";
 const COSTS: &str = "<!-- begin: calls, written by `make e2e E2E_ARGS=--record` -->";
 const BESIDE_OCCM: &str =
     "<!-- begin: calls beside OCCM, written by `make e2e E2E_ARGS='--only beside-occm --record'` -->";
+const TESTED: &str = "<!-- begin: tested with, written by `make e2e E2E_ARGS=--record` -->";
 const END: &str = "<!-- end -->";
 
 /// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
@@ -51,6 +56,41 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
     replace(ALL, CASES, &report.table(Some(CELL)))
 }
 
+/// Writes what groups of a run have been run with, each with the number of its cases. Rows of what this run had nothing of stay.
+///
+/// # Errors
+/// The page cannot be written, or has lost its marks.
+pub(crate) fn record_versions(groups: &[(&Group, usize)]) -> Result<()> {
+    let page = std::fs::read_to_string(source(VERSIONS))?;
+    let (_, rest) = page.split_once(TESTED).context("the page has no table of versions")?;
+    let (known, _) = rest.split_once(END).context("the table of versions has no end")?;
+    let date = crate::process::run(std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+    replace(VERSIONS, TESTED, &versions(known, groups, date.trim()))
+}
+
+fn versions(known: &str, groups: &[(&Group, usize)], date: &str) -> String {
+    let mut rows: BTreeMap<String, String> = known
+        .lines()
+        .filter_map(|line| Some((line.strip_prefix("| ")?.split_once(" |")?.0.to_owned(), line.to_owned())))
+        .filter(|(name, _)| name.starts_with("OpenStack") || name.starts_with("Kubernetes"))
+        .collect();
+    let mut ran: BTreeMap<String, (usize, Vec<&str>)> = BTreeMap::new();
+    for (group, cases) in groups {
+        let minors = group.needs.iter().map(|minor| format!("Kubernetes {}", minor.text()));
+        for name in minors.chain([format!("OpenStack {}", group.release.name())]) {
+            let (sum, names) = ran.entry(name).or_default();
+            *sum += cases;
+            names.push(group.name);
+        }
+    }
+    for (name, (cases, groups)) in ran {
+        let groups = groups.iter().map(|group| format!("`{group}`")).collect::<Vec<_>>().join(", ");
+        rows.insert(name.clone(), format!("| {name} | {cases} | {groups} | {date} |"));
+    }
+    let head = "| With | Cases | Groups of the end-to-end tests | Last run |\n| --- | ---: | --- | --- |";
+    [head.to_owned()].into_iter().chain(rows.into_values()).collect::<Vec<_>>().join("\n")
+}
+
 /// Writes another table into a page.
 fn replace(page: &str, mark: &str, table: &str) -> Result<()> {
     let page = source(page);
@@ -77,8 +117,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_some_groups_leaves_the_rows_of_others() {
+        let known = "\n| With | Cases |\n| --- | --- |\n| Kubernetes 1.28 | 3 | `old` | 2026-01-01 |\n| OpenStack yoga | 9 | `x` | 2026-01-01 |\n";
+        let group = crate::scenario::GROUPS.iter().find(|group| group.name == "old").unwrap();
+        let written = versions(known, &[(group, 7)], "2026-02-02");
+        let rows: Vec<&str> = written.lines().skip(2).collect();
+        assert_eq!(
+            rows,
+            [
+                "| Kubernetes 1.28 | 7 | `old` | 2026-02-02 |",
+                "| OpenStack 2026.2 | 7 | `old` | 2026-02-02 |",
+                "| OpenStack yoga | 9 | `x` | 2026-01-01 |",
+            ]
+        );
+    }
+
+    #[test]
     fn the_pages_have_their_marks() {
-        for (page, mark) in [(ALL, CASES), (ALL, COSTS), (PAGE, BESIDE_OCCM)] {
+        for (page, mark) in [(ALL, CASES), (ALL, COSTS), (PAGE, BESIDE_OCCM), (VERSIONS, TESTED)] {
             let page = std::fs::read_to_string(source(page)).unwrap();
             assert!(with_table(&page, mark, "").is_ok(), "{mark}");
         }

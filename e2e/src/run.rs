@@ -66,6 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let (report, queue) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
         docs::record(&report, &folder, plan.left_out(&queue).is_empty() && options.only.is_empty())?;
+        docs::record_versions(&plan.ran(&queue)?)?;
     }
     if succeeds(&report, options.if_possible) || !options.again {
         return Ok(succeeds(&report, options.if_possible));
@@ -253,6 +254,12 @@ impl Plan {
             }
         }
         Ok(report)
+    }
+
+    /// The groups that were run, with the number of their cases.
+    fn ran(&self, queue: &Queue) -> Result<Vec<(&'static Group, usize)>> {
+        let ran = self.groups.iter().filter(|group| queue.is_done(group));
+        ran.map(|group| Ok((*group, queue.findings(group)?.len()))).collect()
     }
 
     fn left_out(&self, queue: &Queue) -> Vec<&'static str> {

@@ -147,11 +147,11 @@ codes! {
         "no address is published",
         "The Service has no entry in `status.loadBalancer.ingress`, so nobody knows where to go.",
         "The Events of the Service say why: `kubectl describe service`.";
-    D301 Error Some(Hop::Node), Inside true,
+    D301 Error Some(Hop::Node), Inside false,
         "a node ignores ipMode",
         "The service proxy of a node is held to short-circuit the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
         "Upgrade the service proxy (kube-proxy to 1.30 or newer), or publish a hostname until then. `openstack-ccm canary --once` measures all nodes.";
-    D302 Error Some(Hop::Node), Inside true,
+    D302 Error Some(Hop::Node), Inside false,
         "the rules of a node short-circuit the address",
         "In the rules of this node packets to the address go to a pod, although the path needs the load balancer.",
         "Correct the status of the Service; if it is right, the service proxy ignores it: see D301.";
@@ -171,7 +171,7 @@ codes! {
         "the source ranges of the load balancer lack the cluster",
         "The load balancer accepts connections from certain networks only (`allowed_cidrs`), and those from which the cluster itself connects are not among them.",
         "Set the annotation `loadbalancer.openstack.org/allow-cluster-sources: \"true\"`, or add the networks to `loadBalancerSourceRanges`.";
-    D403 Error Some(Hop::Way), Inside true,
+    D403 Error Some(Hop::Way), Inside false,
         "a connection from a node is not answered",
         "A pod on the node dialled the address and port, and nobody answered in time, or the connection was refused.",
         "Look at the findings of the other hops first. If there are none, look for the route from the node to the address: a router, source ranges, a firewall.";

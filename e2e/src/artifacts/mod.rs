@@ -24,11 +24,20 @@ pub(crate) enum Minor {
     V1_28,
     /// Alpha: the gate is off unless it is switched on.
     V1_29,
+    /// The first with the gate on unless it is switched off.
+    V1_30,
+    /// MutatingAdmissionPolicy is alpha, nftables is stable.
+    V1_33,
+    /// MutatingAdmissionPolicy is beta.
+    V1_35,
     /// The field is always there.
     V1_36,
 }
 
 impl Minor {
+    /// All of them.
+    #[cfg(test)]
+    const ALL: [Self; 6] = [Self::V1_28, Self::V1_29, Self::V1_30, Self::V1_33, Self::V1_35, Self::V1_36];
     /// How long its programs take to build on two busy cores with nothing in the compiler's cache.
     pub(crate) const BUILD: Duration = Duration::from_secs(600);
 
@@ -37,6 +46,9 @@ impl Minor {
         match self {
             Self::V1_28 => "1.28",
             Self::V1_29 => "1.29",
+            Self::V1_30 => "1.30",
+            Self::V1_33 => "1.33",
+            Self::V1_35 => "1.35",
             Self::V1_36 => "1.36",
         }
     }
@@ -44,9 +56,14 @@ impl Minor {
     /// 1.30 and older have the SDKs of clouds in their tree.
     fn tags(self) -> &'static [&'static str] {
         match self {
-            Self::V1_28 | Self::V1_29 => &["-tags", "providerless"],
-            Self::V1_36 => &[],
+            Self::V1_28 | Self::V1_29 | Self::V1_30 => &["-tags", "providerless"],
+            Self::V1_33 | Self::V1_35 | Self::V1_36 => &[],
         }
+    }
+
+    /// Whether its API server can have MutatingAdmissionPolicies.
+    pub(crate) fn has_mutating_policy(self) -> bool {
+        matches!(self, Self::V1_35 | Self::V1_36)
     }
 
     /// A version of a kubelet of this minor.
@@ -54,6 +71,9 @@ impl Minor {
         match self {
             Self::V1_28 => "v1.28.15",
             Self::V1_29 => "v1.29.15",
+            Self::V1_30 => "v1.30.14",
+            Self::V1_33 => "v1.33.5",
+            Self::V1_35 => "v1.35.4",
             Self::V1_36 => "v1.36.3",
         }
     }
@@ -342,7 +362,7 @@ mod tests {
 
     #[test]
     fn versions_come_from_the_pinned_modules() {
-        for minor in [Minor::V1_28, Minor::V1_29, Minor::V1_36] {
+        for minor in Minor::ALL {
             let module = source(&format!("tools/kubernetes-{}", minor.text()));
             assert_eq!(pinned_version(&module, "k8s.io/kubernetes").unwrap(), minor.kubelet_version());
         }

@@ -101,7 +101,7 @@ impl Proxy {
 /// The feature gates: before 1.31 nftables has one of its own.
 fn gates(kind: ServerKind, mode: Mode) -> Option<String> {
     let gates = kind.gate_flag();
-    if mode == Mode::Nftables && kind.minor == Minor::V1_29 {
+    if mode == Mode::Nftables && matches!(kind.minor, Minor::V1_29 | Minor::V1_30) {
         let more = "NFTablesProxyMode=true";
         return Some(
             gates.map_or_else(|| format!("--feature-gates={more}"), |gates| format!("{gates},{more}")),

@@ -160,9 +160,12 @@ impl ControlPlane {
         command.arg(format!("--service-cluster-ip-range=10.96.0.0/16{second}"));
         command.arg("--authorization-mode=Node,RBAC");
         command.args(["--profiling=false", "--shutdown-delay-duration=0s"]);
-        if kind.minor == Minor::V1_36 {
-            // Off by default; what 1.34 and 1.35 have is tried on it.
+        if kind.minor.has_mutating_policy() {
+            // Off by default; what 1.34 and 1.35 have is tried on 1.36, too.
             command.arg("--runtime-config=admissionregistration.k8s.io/v1beta1=true");
+        }
+        if kind.minor == Minor::V1_35 {
+            command.arg("--feature-gates=MutatingAdmissionPolicy=true");
         }
         command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag()).args(&self.flags);
         self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?);

@@ -60,6 +60,18 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
+/// The verdict on a cluster of one version, whose nodes honour `ipMode`.
+///
+/// # Errors
+/// A part cannot be set up.
+pub(crate) fn on_one_version(stage: &mut Stage, kind: ServerKind, mode: Mode) -> Result<()> {
+    let canary = prepare(stage, &[(TRUTH, "IPv4")], false)?;
+    let case = format!("kube-proxy {} {}", kind.text(), mode.text());
+    stage.check(SCENARIO, &case, |stage| verdict_is_truth(stage, &canary, true, &[TRUTH]));
+    stage.check(SCENARIO, &format!("{case}, clean-up"), |stage| steps::release(stage, &[TRUTH]));
+    Ok(())
+}
+
 /// The verdict over both families of a dual-stack cluster.
 ///
 /// # Errors

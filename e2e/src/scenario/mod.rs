@@ -14,6 +14,7 @@ pub(crate) mod fallback;
 pub(crate) mod families;
 pub(crate) mod hairpin;
 pub(crate) mod killed;
+pub(crate) mod kubernetes_release;
 pub(crate) mod life;
 pub(crate) mod machines;
 pub(crate) mod older_release;
@@ -128,12 +129,31 @@ pub(crate) const GROUPS: &[Group] = &[
         on_request: true,
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
+    kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
+        kubernetes_release::run(stage, Minor::V1_33)
+    }),
+    kubernetes("kubernetes-1.30", &[Minor::V1_30], true, |stage| {
+        kubernetes_release::run(stage, Minor::V1_30)
+    }),
+    kubernetes("kubernetes-1.35", &[Minor::V1_35], true, |stage| {
+        kubernetes_release::run(stage, Minor::V1_35)
+    }),
     older_release("openstack-2024.1", Release::V2024_1, false),
     older_release("openstack-2025.1", Release::V2025_1, true),
     older_release("openstack-2023.1", Release::V2023_1, true),
     older_release("openstack-yoga", Release::Yoga, true),
     Group { with_acme: true, ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run) },
 ];
+
+/// What is shown on one more version of Kubernetes.
+const fn kubernetes(
+    name: &'static str,
+    needs: &'static [Minor],
+    on_request: bool,
+    run: fn(&mut Stage) -> Result<()>,
+) -> Group {
+    Group { on_request, owners: &[Framework::V0_36], ..Group::new(name, needs, SERVED, run) }
+}
 
 /// What is shown on an older OpenStack.
 const fn older_release(name: &'static str, release: Release, on_request: bool) -> Group {

@@ -22,7 +22,11 @@ mod quiet;
 
 use anyhow::Result;
 
+use owned::Owned;
+
 use super::{CURRENT, GATE_ON};
+use crate::kubernetes::manifests;
+use crate::kubernetes::overlay::{self, OverlayLaunch};
 use crate::kubernetes::proxy::Mode;
 use crate::network::NODES;
 use crate::stage::Stage;
@@ -42,4 +46,40 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     occm::run(stage)?;
     stage.start_cluster("overlay on 1.29", GATE_ON, Mode::Iptables)?;
     controller::run(stage)
+}
+
+/// Red with the owner alone, green with the overlay's controller, on the present cluster.
+///
+/// # Errors
+/// A part cannot be set up.
+pub(crate) fn by_controller(stage: &mut Stage) -> Result<()> {
+    let mut owned = Owned::prepare(stage)?;
+    owned::red_alone(stage, &owned);
+    let binary = stage.program().to_owned();
+    let launch = OverlayLaunch::prepare(&stage.cluster()?.plane, &binary)?;
+    let replica = launch.start(0, &[owned::CLOUDS.to_owned()])?;
+    owned::green_with(stage, &owned, "overlay");
+    replica.stop()?;
+    owned::clean_up(stage, &mut owned, &owned::NAMES);
+    Ok(())
+}
+
+/// The same with the policy, as `v1beta1`.
+///
+/// # Errors
+/// A part cannot be set up.
+pub(crate) fn by_policy(stage: &mut Stage) -> Result<()> {
+    let mut owned = Owned::prepare(stage)?;
+    owned::red_alone(stage, &owned);
+    for object in overlay::policy(stage.program(), &[owned::CLOUDS, "--api", "v1beta1"])? {
+        manifests::apply(&owned.api, &object)?;
+    }
+    stage.check(
+        SCENARIO,
+        &format!("{}, policy: an empty write turns what is stored", owned::kind(stage)),
+        |_| policy::in_force(&owned),
+    );
+    owned::green_with(stage, &owned, "policy");
+    owned::clean_up(stage, &mut owned, &owned::NAMES);
+    overlay::remove_policy(&stage.api()?)
 }

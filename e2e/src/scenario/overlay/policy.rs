@@ -75,7 +75,7 @@ fn of_both_versions(stage: &Stage, owned: &Owned) -> Result<String> {
 }
 
 /// The API server takes the policy into account some seconds after it was stored.
-fn in_force(owned: &Owned) -> Result<String> {
+pub(super) fn in_force(owned: &Owned) -> Result<String> {
     for name in NAMES {
         soon(&format!("an empty write gives {name} the mode"), || {
             owned.api.patch(&format!("{}/status", Kubernetes::service_path(name)), &json!({}))?;
