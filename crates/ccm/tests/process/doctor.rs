@@ -231,6 +231,29 @@ async fn faults_in_the_cloud_are_named_by_their_codes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_monitor_that_somebody_removed_is_named() {
+    let stage = Stage::new().await;
+    cluster(&stage);
+    let wish =
+        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
+    stage.kube.patch("services", "default", "web", &wish).unwrap();
+    {
+        let mut process = Process::start(&stage, "ccm", &[]);
+        process.until_ready().await;
+        stage.until_published("web").await;
+        process.terminate();
+        process.end().await;
+    }
+    stage.cloud.settle();
+    assert_eq!(codes(&stage).1, [""; 0]);
+    let monitor = stage.cloud.health_monitors()[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v2.0/lbaas/healthmonitors/{monitor}");
+    assert_eq!(stage.cloud.user().delete("load-balancer", &path).0, 204);
+    stage.cloud.settle();
+    assert_eq!(codes(&stage).1, ["D507"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
     let stage = served().await;
     let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);

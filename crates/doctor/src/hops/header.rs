@@ -59,11 +59,20 @@ fn sends_header(protocol: &str) -> bool {
     matches!(protocol, "PROXY" | "PROXYV2")
 }
 
-/// Whether a change of the plan is the swap of a pool that this hop is about.
-pub(super) fn is_about_protocol(change: &Change) -> bool {
+/// Whether a plan swaps a pool for one of another protocol, which this hop is about.
+pub(super) fn swaps_a_pool(changes: &[Change]) -> bool {
+    changes.iter().any(is_other_pool)
+}
+
+/// Whether a change of the plan is part of such a swap, or follows from it.
+pub(super) fn is_about_protocol(change: &Change, all: &[Change]) -> bool {
     let kind = change.kind.as_str();
-    let fields = || change.fields.iter().map(|field| field.name.as_str());
-    (kind == "pool" && fields().any(|name| name == "protocol"))
-        || (kind == "listener" && change.mark == "~" && fields().all(|name| name == "default_pool"))
-        || (kind == "health monitor" && change.mark != "~")
+    let mut fields = change.fields.iter();
+    is_other_pool(change)
+        || (kind == "listener" && change.mark == "~" && fields.all(|field| field.name == "default_pool"))
+        || (kind == "health monitor" && change.mark != "~" && swaps_a_pool(all))
+}
+
+fn is_other_pool(change: &Change) -> bool {
+    change.kind == "pool" && change.fields.iter().any(|field| field.name == "protocol")
 }

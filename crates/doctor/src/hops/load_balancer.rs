@@ -39,7 +39,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         ),
     }
     if cloud.load_balancer.is_some() {
-        checks.extend(cloud.changes.iter().filter_map(|change| changed(look, change)));
+        checks.extend(cloud.changes.iter().filter_map(|change| changed(look, change, &cloud.changes)));
     }
     checks.extend(warnings(look, cloud));
     checks
@@ -113,9 +113,9 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
 /// What the controller would change, of what belongs to this hop.
-fn changed(look: &Look<'_>, change: &Change) -> Option<Check> {
+fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Check> {
     let kind = change.kind.as_str();
-    if matches!(kind, "members" | "member") || super::header::is_about_protocol(change) {
+    if matches!(kind, "members" | "member") || super::header::is_about_protocol(change, all) {
         return None;
     }
     let in_cloud = ["load balancer", "listener", "pool", "health monitor", "floating IP", "security group"];

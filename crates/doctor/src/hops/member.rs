@@ -19,8 +19,8 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
     let mut checks: Vec<Check> = cloud
         .changes
         .iter()
-        .filter(|change| change.kind == "members")
-        .filter(|_| !cloud.changes.iter().any(super::header::is_about_protocol))
+        .filter(|change| matches!(change.kind.as_str(), "members" | "member"))
+        .filter(|_| !super::header::swaps_a_pool(&cloud.changes))
         .map(|change| {
             Finding::new(Code::D701, "the members are not the nodes and ports of today")
                 .seen(look.object(), "plan", change.line())

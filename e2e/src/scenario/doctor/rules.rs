@@ -67,23 +67,51 @@ pub(in crate::scenario) fn agree(
 pub(super) fn of_nodes(stage: &mut Stage, address: &str) -> Result<()> {
     let place = NODES[0];
     stage.check(SCENARIO, "rules flushed as a reload of firewalld does it", |stage| {
-        run(in_namespace(&place.name(), "iptables").args(["-t", "nat", "-F"]))?;
-        let (_, codes) = judged(stage, place, Mode::Iptables, address)?;
-        ensure!(codes == ["D303"], "{codes:?}");
-        Ok("D303".into())
+        with_rules(place, "", || {
+            let (_, codes) = judged(stage, place, Mode::Iptables, address)?;
+            ensure!(codes == ["D303"], "{codes:?}");
+            Ok("D303".into())
+        })
     });
     stage.end_proxy(place)?;
     stage.start_proxy(place, CURRENT, Mode::Iptables)?;
+    let rules = saved(place)?;
+    stage.end_proxy(place)?;
+    stage.start_proxy(place, CURRENT, Mode::Nftables)?;
+    // kube-proxy removes what another mode left; a script that restores a dump of rules brings it back.
     stage.check(SCENARIO, "two service proxies on one node", |stage| {
-        stage.kill_proxy(place)?;
-        stage.start_proxy(place, CURRENT, Mode::Nftables)?;
-        // kube-proxy removes what another mode left; somebody puts it back, as a restored dump of rules does.
-        run(in_namespace(&place.name(), "bash").args(["-c", "iptables -t nat -N KUBE-SERVICES 2>/dev/null; iptables -t nat -C PREROUTING -j KUBE-SERVICES 2>/dev/null || iptables -t nat -A PREROUTING -j KUBE-SERVICES"]))?;
-        let (_, codes) = judged(stage, place, Mode::Nftables, address)?;
-        ensure!(codes == ["D304"], "{codes:?}");
-        Ok("D304".into())
+        with_rules(place, &rules, || {
+            let (_, codes) = judged(stage, place, Mode::Nftables, address)?;
+            ensure!(codes == ["D304"], "{codes:?}");
+            Ok("D304".into())
+        })
     });
     stage.end_proxy(place)?;
-    run(in_namespace(&place.name(), "iptables").args(["-t", "nat", "-F"]))?;
     stage.start_proxy(place, CURRENT, Mode::Iptables)
+}
+
+/// The table nat of a node, as `iptables-restore` takes it.
+fn saved(place: NodePlace) -> Result<String> {
+    run(in_namespace(&place.name(), "iptables-save").args(["-t", "nat"]))
+}
+
+/// Does something while a node has another table nat.
+fn with_rules(place: NodePlace, other: &str, work: impl FnOnce() -> Result<String>) -> Result<String> {
+    let before = saved(place)?;
+    restore(place, other)?;
+    let done = work();
+    restore(place, &before)?;
+    done
+}
+
+fn restore(place: NodePlace, rules: &str) -> Result<()> {
+    let file = std::env::temp_dir().join(format!("{}-{}.nat", std::process::id(), place.name()));
+    std::fs::write(&file, rules)?;
+    let name = place.name();
+    run(in_namespace(&name, "iptables").args(["-w", "-t", "nat", "-F"]))?;
+    run(in_namespace(&name, "iptables").args(["-w", "-t", "nat", "-X"]))?;
+    if !rules.is_empty() {
+        run(in_namespace(&name, "iptables-restore").args(["-w", "-T", "nat"]).arg(&file))?;
+    }
+    Ok(std::fs::remove_file(&file)?)
 }
