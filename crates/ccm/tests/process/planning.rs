@@ -108,11 +108,15 @@ async fn another_cluster_name_is_asked_about_before_anything_else() {
 async fn a_typo_in_a_uid_or_a_name_is_no_proof_that_nothing_is_orphaned() {
     let stage = served().await;
     let orphans = |more: &[&str]| run(&stage, &[&["orphans"], more].concat());
-    assert_eq!(orphans(&[]), (0, "Nothing is orphaned.\n".to_owned()));
+    assert_eq!(orphans(&[]), (0, "Nothing that is older than 10m0s is orphaned.\n".to_owned()));
+    assert_eq!(orphans(&["--older-than=0s"]), (0, "Nothing is orphaned.\n".to_owned()));
     assert!(orphans(&["--cluster-uid=abc"]).1.contains("No object carries the uid abc."));
     let (_, output) = orphans(&["--occm-names"]);
     assert!(output.contains("No object is named kube_service_kubernetes_*"), "{output}");
-    assert_eq!(orphans(&["--occm-names", "--cluster-name=c1"]).1, "Nothing is orphaned.\n");
+    assert_eq!(
+        orphans(&["--occm-names", "--cluster-name=c1", "--older-than=0s"]).1,
+        "Nothing is orphaned.\n"
+    );
 }
 
 /// What `orphans` prints can be pasted into a shell.
@@ -123,7 +127,7 @@ async fn the_command_that_orphans_prints_deletes_what_it_names() {
     let uid = json!({"metadata": {"finalizers": null}});
     stage.kube.patch("services", "default", "web", &uid).unwrap();
     stage.kube.delete("services", "default", "web").unwrap();
-    let (code, output) = run(&stage, &["orphans", "--occm-names", "--cluster-name=c1"]);
+    let (code, output) = run(&stage, &["orphans", "--occm-names", "--cluster-name=c1", "--older-than=0s"]);
     assert_eq!(code, 2, "{output}");
     let command = output.lines().find_map(|line| line.trim().strip_prefix("delete ")).unwrap().trim();
     let program = env!("CARGO_BIN_EXE_openstack-ccm");

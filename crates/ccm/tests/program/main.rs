@@ -42,6 +42,7 @@ mod plan;
 mod retained;
 mod rules;
 mod shared_address;
+mod shares;
 mod support;
 mod switch;
 mod takeover;

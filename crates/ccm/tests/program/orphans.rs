@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use openstack_ccm::subcommands::orphans::delete::{chosen, delete};
+use openstack_ccm::subcommands::orphans::delete::{chosen, delete, delete_all};
 use openstack_ccm::subcommands::orphans::inventory::{Inventory, Owners};
 use openstack_ccm::subcommands::orphans::judge::{Orphan, Question, orphans};
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
+use openstack_ccm_openstack_sim::OperationKind;
 use serde_json::{Value, json};
 
-use crate::contract::setup::cluster_uid;
+use crate::contract::setup::{cluster_uid, id};
 use crate::support::line::cloud;
-use crate::support::{PROXY, Stop, World, service};
+use crate::support::{PROXY, Stop, World, lb_name, service};
 
 fn openstack(world: &World) -> OpenStack {
     let mut openstack = OpenStack::new(Client::over(cloud(&world.cloud, "demo")));
@@ -41,9 +42,9 @@ fn left(world: &World) -> BTreeSet<String> {
 }
 
 /// The Service goes although nobody took its load balancer away: somebody removed the finalizer.
-fn force_away(world: &World) {
-    world.patch("web", &json!({"metadata": {"finalizers": Value::Null}}));
-    world.delete("web");
+fn force_away(world: &World, name: &str) {
+    world.patch(name, &json!({"metadata": {"finalizers": Value::Null}}));
+    world.delete(name);
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +58,7 @@ async fn killed_at_any_call_what_is_left_is_named_and_can_be_deleted() {
         world.kill().await;
         world.cloud.settle();
         assert!(find(&world).await.is_empty(), "nothing is orphaned while the Service is there");
-        force_away(&world);
+        force_away(&world, "web");
         let found = find(&world).await;
         let ids: Vec<String> = found.iter().map(|one| one.id.clone()).collect();
         assert_eq!(
@@ -85,6 +86,30 @@ async fn what_serves_is_not_named_and_cannot_be_deleted() {
     let id = world.cloud.load_balancers()[0]["id"].as_str().unwrap().to_owned();
     let refusal = chosen(&found, &[id]).unwrap_err().to_string();
     assert!(refusal.contains("is not orphaned"), "{refusal}");
+}
+
+/// Octavia takes minutes for the first, and somebody creates the Service of the second anew.
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_over_while_others_are_deleted_stays() {
+    let world = World::started().await;
+    for name in ["first", "second"] {
+        world.serve(&service(name, json!({}))).await;
+        force_away(&world, name);
+    }
+    let of = |name: &str| world.cloud.load_balancer(&lb_name(name)).map(|one| id(&one));
+    let ids = ["first", "second"].map(|name| of(name).unwrap());
+    world.cloud.set_delay(OperationKind::LoadBalancerDelete, Duration::from_secs(200));
+    let openstack = openstack(&world);
+    let deletion = delete_all(&openstack, &ids, async || Ok(find(&world).await), |_| Ok(()));
+    let creation = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        world.create(&service("second", json!({})));
+    };
+    let (result, ()) = tokio::join!(deletion, creation);
+    let error = format!("{:#}", result.unwrap_err());
+    assert!(error.starts_with("1 of 2 were deleted, and nothing more: "), "{error}");
+    assert_eq!((of("first"), of("second")), (None, Some(ids[1].clone())));
+    world.until_published("second").await;
 }
 
 /// Every cluster has a Service of its own API server: a list without any is no list.

@@ -196,7 +196,6 @@ async fn requests_that_hang_stop_no_other_service(#[case] nodes: usize) {
 }
 
 /// Lists of all load balancers take longer than anybody waits, and each of them can be read.
-#[ignore = "a shared list that times out still costs each of those that wait a minute before they ask alone"]
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_too_slow_stops_no_service_that_can_be_read() {
     const SERVICES: usize = 12;
@@ -207,7 +206,7 @@ async fn a_list_that_is_too_slow_stops_no_service_that_can_be_read() {
         world.serve(&service(&name(number), json!({}))).await;
     }
     world.stop().await;
-    let lists = octavia(Method::GET, "/loadbalancers(\\?.*)?$").latency(Duration::from_secs(3600));
+    let lists = octavia(Method::GET, "/loadbalancers(\\?project_id=.*)?$").latency(Duration::from_secs(3600));
     world.cloud.faults().add(lists);
     world.start().await;
     tokio::time::sleep(Duration::from_secs(10)).await;

@@ -6,6 +6,7 @@
 //! The scheduler of `kube` knows neither reasons nor an order, and `workqueue_*` metrics would have to be counted around it.
 
 mod metrics;
+mod ready;
 mod state;
 
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -28,6 +29,11 @@ pub(crate) trait Reason: Copy + Send + Sync + 'static {
 
     /// Smaller is sooner.
     fn rank(self) -> u32;
+
+    /// Whether nothing but the key itself changed. Who changes all the time has to wait a little after each time.
+    fn is_own_change(self) -> bool {
+        false
+    }
 }
 
 /// A queue in which all keys are alike.
@@ -40,9 +46,15 @@ impl Reason for () {
 }
 
 /// What is queued.
-pub(crate) trait Key: Clone + Eq + Hash + Ord + Send + 'static {}
+pub(crate) trait Key: Clone + Eq + Hash + Ord + Send + 'static {
+    /// Namespaces take turns.
+    fn namespace(&self) -> &str {
+        ""
+    }
+}
 
-impl<K: Clone + Eq + Hash + Ord + Send + 'static> Key for K {}
+/// The name of a node.
+impl Key for String {}
 
 /// What happens with a key after the work on it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::metrics::QueueMetrics;
+use super::ready::{Place, Ready};
 use super::{Key, Reason};
 
 /// Who has waited longer than this is not passed over for ever: see [`SHARE`].
@@ -14,15 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// are the most urgent ones', so that what changes all the time starves nobody, and a new Service does not wait for a change of nodes
 /// that takes minutes to reach thousands.
 const SHARE: u64 = 4;
+/// A key that changes all the time is worked on for its own changes at most so often.
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a queue holds.
 pub(super) struct State<K, R> {
     /// Each is on its own: a table has room for up to twice as many as it holds.
     entries: HashMap<K, Box<Entry<R>>>,
-    /// What can be taken, in the order in which it is taken.
-    ready: BTreeMap<(u32, u64), K>,
+    ready: Ready<K>,
     /// What becomes ready later.
     delayed: BTreeMap<(Instant, u64), (K, R)>,
+    /// When the work on a key ended, of those that were worked on within [`LEAST_INTERVAL`].
+    ended: HashMap<K, Instant>,
     sequence: u64,
     /// Keys that were taken.
     turns: u64,
@@ -34,8 +38,9 @@ impl<K, R> Default for State<K, R> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
-            ready: BTreeMap::new(),
+            ready: Ready::default(),
             delayed: BTreeMap::new(),
+            ended: HashMap::new(),
             sequence: 0,
             turns: 0,
             closed: false,
@@ -48,9 +53,11 @@ struct Entry<R> {
     /// Why it is queued; absent while it is not.
     reason: Option<R>,
     /// Place in `ready`.
-    place: Option<(u32, u64)>,
-    /// Place in `delayed`.
+    place: Option<Place>,
+    /// Place in `delayed` of what was planned.
     timer: Option<(Instant, u64)>,
+    /// Place in `delayed` while it is queued and has to rest.
+    rest: Option<(Instant, u64)>,
     /// Since when a worker has it.
     working: Option<Instant>,
     /// Since when it waits for one.
@@ -61,7 +68,7 @@ struct Entry<R> {
 
 impl<R> Default for Entry<R> {
     fn default() -> Self {
-        Self { reason: None, place: None, timer: None, working: None, waiting: None, failures: 0 }
+        Self { reason: None, place: None, timer: None, rest: None, working: None, waiting: None, failures: 0 }
     }
 }
 
@@ -85,25 +92,42 @@ impl<K: Key, R: Reason> State<K, R> {
     pub(super) fn add(&mut self, key: &K, reason: R, metrics: &QueueMetrics) {
         metrics.added();
         let entry = self.entries.entry(key.clone()).or_default();
-        let reason = entry.reason.map_or(reason, |others| others.and(reason));
-        entry.reason = Some(reason);
-        entry.waiting.get_or_insert_with(Instant::now);
-        if entry.working.is_some() {
+        entry.reason = Some(entry.reason.map_or(reason, |others| others.and(reason)));
+        if entry.working.is_none() {
+            self.enqueue(key);
+        }
+    }
+
+    /// Gives a key its place, or a better one.
+    fn enqueue(&mut self, key: &K) {
+        let now = Instant::now();
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(reason) = entry.reason else { return };
+        let rested = self.ended.get(key).map(|ended| *ended + LEAST_INTERVAL).filter(|until| *until > now);
+        if let Some(until) = rested.filter(|_| entry.place.is_none() && reason.is_own_change()) {
+            if entry.rest.is_none() {
+                self.sequence += 1;
+                entry.rest = Some((until, self.sequence));
+                self.delayed.insert((until, self.sequence), (key.clone(), reason));
+            }
             return;
         }
+        if let Some(rest) = entry.rest.take() {
+            self.delayed.remove(&rest);
+        }
         let sequence = match entry.place {
-            Some((rank, _)) if rank <= reason.rank() => return,
+            Some(place) if place.rank <= reason.rank() => return,
             Some(place) => {
                 self.ready.remove(&place);
-                place.1
+                place.sequence
             }
             None => {
                 self.sequence += 1;
                 self.sequence
             }
         };
-        entry.place = Some((reason.rank(), sequence));
-        self.ready.insert((reason.rank(), sequence), key.clone());
+        entry.waiting.get_or_insert(now);
+        entry.place = Some(self.ready.insert(reason.rank(), sequence, key.clone()));
     }
 
     /// Moves what is due from `delayed` to `ready`.
@@ -112,18 +136,22 @@ impl<K: Key, R: Reason> State<K, R> {
             if first.key().0 > now {
                 return;
             }
-            let (key, reason) = first.remove();
-            if let Some(entry) = self.entries.get_mut(&key) {
+            let (timer, (key, reason)) = first.remove_entry();
+            let Some(entry) = self.entries.get_mut(&key) else { continue };
+            if entry.rest == Some(timer) {
+                entry.rest = None;
+                self.enqueue(&key);
+            } else {
                 entry.timer = None;
+                self.add(&key, reason, metrics);
             }
-            self.add(&key, reason, metrics);
         }
     }
 
     pub(super) fn pop(&mut self, metrics: &QueueMetrics) -> Option<(K, R)> {
         let now = Instant::now();
         self.turns += 1;
-        let place = self.impatient(now).or_else(|| self.ready.first_key_value().map(|(place, _)| *place))?;
+        let place = self.impatient(now).or_else(|| self.ready.first())?;
         let key = self.ready.remove(&place)?;
         let entry = self.entries.get_mut(&key)?;
         entry.place = None;
@@ -134,25 +162,21 @@ impl<K: Key, R: Reason> State<K, R> {
     }
 
     /// The place of the one that was queued first, if this is its turn.
-    fn impatient(&self, now: Instant) -> Option<(u32, u64)> {
+    fn impatient(&self, now: Instant) -> Option<Place> {
         if !self.turns.is_multiple_of(SHARE) {
             return None;
         }
-        let mut oldest: Option<(u32, u64)> = None;
-        let mut from = 0;
-        // The first of each rank.
-        while let Some((place, _)) = self.ready.range((from, 0)..).next() {
-            oldest = oldest.filter(|oldest| oldest.1 < place.1).or(Some(*place));
-            from = place.0 + 1;
-        }
-        let place = oldest?;
-        let entry = self.entries.get(self.ready.get(&place)?)?;
-        entry.waiting.is_some_and(|since| now.duration_since(since) > PATIENCE).then_some(place)
+        let (place, key) = self.ready.oldest()?;
+        let waiting = self.entries.get(key)?.waiting?;
+        (now.duration_since(waiting) > PATIENCE).then_some(place)
     }
 
     /// The work on a key ended: answers how often it failed before, and a number that no other end has.
     pub(super) fn finished(&mut self, key: &K, metrics: &QueueMetrics) -> (u32, u64) {
         self.sequence += 1;
+        let now = Instant::now();
+        self.ended.retain(|_, ended| *ended + LEAST_INTERVAL > now);
+        self.ended.insert(key.clone(), now);
         let Some(entry) = self.entries.get_mut(key) else { return (0, self.sequence) };
         if let Some(since) = entry.working.take() {
             metrics.worked(since.elapsed());
@@ -177,11 +201,8 @@ impl<K: Key, R: Reason> State<K, R> {
     /// Queues a key that was asked for while a worker had it, and forgets one of which nothing is known.
     pub(super) fn release(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        if let Some(reason) = entry.reason {
-            self.sequence += 1;
-            let place = (reason.rank(), self.sequence);
-            entry.place = Some(place);
-            self.ready.insert(place, key.clone());
+        if entry.reason.is_some() {
+            self.enqueue(key);
         } else if entry.failures == 0 && entry.timer.is_none() {
             self.entries.remove(key);
         }

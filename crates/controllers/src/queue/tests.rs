@@ -8,6 +8,8 @@ use super::*;
 struct Rank(u32);
 
 const CHANGED: Rank = Rank(0);
+const URGENT: Rank = Rank(2);
+const OWN: Rank = Rank(3);
 const LATER: Rank = Rank(5);
 const AGAIN: Rank = Rank(7);
 const RETRY: Rank = Rank(9);
@@ -20,7 +22,13 @@ impl Reason for Rank {
     fn rank(self) -> u32 {
         self.0
     }
+
+    fn is_own_change(self) -> bool {
+        self == OWN
+    }
 }
+
+impl Key for usize {}
 
 type Queue = WorkQueue<&'static str, Rank>;
 
@@ -215,6 +223,40 @@ async fn a_change_ends_the_waiting_and_its_timer() {
     assert_eq!(changed.reason, LATER);
     changed.finish(Requeue::Done(None));
     assert!(nothing_within(&queue, Duration::from_secs(3600)).await);
+}
+
+/// What changes again at once waits until the least interval is over, and other reasons do not wait.
+#[rstest]
+#[case::own(OWN, Duration::from_secs(1))]
+#[case::another(URGENT, Duration::ZERO)]
+#[tokio::test(start_paused = true)]
+async fn a_key_is_worked_on_for_its_own_changes_at_most_once_in_the_least_interval(
+    #[case] reason: Rank,
+    #[case] wait: Duration,
+    #[values(false, true)] while_at_work: bool,
+) {
+    let queue = queue();
+    queue.add(&"a", OWN);
+    let first = taken(&queue).await;
+    if while_at_work {
+        queue.add(&"a", OWN);
+        queue.add(&"a", reason);
+        first.finish(Requeue::Done(None));
+    } else {
+        first.finish(Requeue::Done(None));
+        queue.add(&"a", OWN);
+        queue.add(&"a", reason);
+    }
+    let start = Instant::now();
+    let again = taken(&queue).await;
+    assert_eq!(start.elapsed(), wait);
+    again.finish(Requeue::Done(None));
+    assert!(nothing_within(&queue, Duration::from_secs(600)).await, "it rested for nothing");
+    assert!(queue.state().is_empty());
+    let start = Instant::now();
+    queue.add(&"a", OWN);
+    drop(taken(&queue).await);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,6 +32,10 @@ impl Reason for Causes {
     fn rank(self) -> u32 {
         self.0.trailing_zeros()
     }
+
+    fn is_own_change(self) -> bool {
+        self == Self::only(Cause::Changed)
+    }
 }
 
 /// A set of causes.

@@ -4,23 +4,19 @@
 //! them. An answer is good for a look if it was begun after the cause of that look, and after the last write of this process to the
 //! load balancer in question (for floating IPs: to any). What is in another project is asked for by itself.
 
+mod shared;
+
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::cache::{Cache, Moment};
-use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
+use openstack_ccm_openstack_api::cache::Moment;
+use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
 use openstack_ccm_openstack_api::octavia::{ChildFilter, Listener, LoadBalancer, LoadBalancerFilter, Pool};
 use tokio::time::Instant;
 
-/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older.
-const LIFETIME: Duration = Duration::from_secs(60);
-/// After a list has failed, everything is asked for by itself for so long: a list may be too long for the cloud where single
-/// answers are not.
-const LISTS_REST: Duration = Duration::from_secs(60);
+use shared::{LIFETIME, SharedList};
 
 type Listed<T> = Result<T, Arc<ApiError>>;
 
@@ -33,10 +29,10 @@ pub(in crate::load_balancer) struct Lists {
 #[derive(Debug)]
 struct Shared {
     openstack: OpenStack,
-    load_balancers: SharedList<LoadBalancer>,
-    listeners: SharedList<Listener>,
-    pools: SharedList<Pool>,
-    floating_ips: SharedList<FloatingIp>,
+    load_balancers: Arc<SharedList<LoadBalancer>>,
+    listeners: Arc<SharedList<Listener>>,
+    pools: Arc<SharedList<Pool>>,
+    floating_ips: Arc<SharedList<FloatingIp>>,
     written: Mutex<Writes>,
 }
 
@@ -49,92 +45,14 @@ struct Writes {
     floating_ips: Option<Moment>,
 }
 
-/// One kind of list, by project.
-#[derive(Debug)]
-struct SharedList<T> {
-    lists: Cache<String, Arc<Vec<T>>>,
-    /// How many look at the moment.
-    looking: AtomicUsize,
-    failed: Mutex<Option<Instant>>,
-}
-
-/// Somebody who looks, until this is dropped.
-struct Looking<'a>(&'a AtomicUsize);
-
-impl Drop for Looking<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl<T> Default for SharedList<T> {
-    fn default() -> Self {
-        Self { lists: Cache::new(LIFETIME), looking: AtomicUsize::new(0), failed: Mutex::default() }
-    }
-}
-
-impl<T> SharedList<T> {
-    /// What `pick` takes from a list of the project that was begun after `since`; `alone` asks for nothing else.
-    async fn look<A>(
-        &self,
-        project_id: &str,
-        since: Moment,
-        alone: impl Future<Output = Result<A, ApiError>>,
-        list: impl Future<Output = Result<Vec<T>, ApiError>>,
-        pick: impl Fn(&[T]) -> Option<A>,
-    ) -> Listed<A> {
-        let others = self.looking.fetch_add(1, Ordering::SeqCst);
-        let _looking = Looking(&self.looking);
-        let listed = self.lists.last(project_id).filter(|last| last.is_alive() && last.begun > since);
-        if let Some(found) = listed.and_then(|last| pick(&last.value)) {
-            return Ok(found);
-        }
-        if others == 0 || self.lists_rest() {
-            return alone.await.map_err(Arc::new);
-        }
-        match self.list(project_id, since, list).await {
-            Ok(listed) => match pick(&listed) {
-                Some(found) => Ok(found),
-                None => alone.await.map_err(Arc::new),
-            },
-            Err(error) if is_about_the_list(&error) => alone.await.map_err(Arc::new),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn list(
-        &self,
-        project_id: &str,
-        since: Moment,
-        list: impl Future<Output = Result<Vec<T>, ApiError>>,
-    ) -> Listed<Arc<Vec<T>>> {
-        let listed =
-            self.lists.get_or_fetch_since(project_id, since, async { list.await.map(Arc::new) }).await;
-        if listed.as_ref().is_err_and(|error| is_about_the_list(error)) {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        }
-        listed
-    }
-
-    fn lists_rest(&self) -> bool {
-        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.is_some_and(|failed| failed.elapsed() < LISTS_REST)
-    }
-}
-
-/// Whether a single object may be had although the list is not.
-fn is_about_the_list(error: &ApiError) -> bool {
-    matches!(error.kind(), ErrorKind::LostAnswer | ErrorKind::ServerFault | ErrorKind::Decode)
-}
-
 impl Lists {
     pub(in crate::load_balancer) fn new(openstack: OpenStack) -> Self {
         let shared = Shared {
             openstack,
-            load_balancers: SharedList::default(),
-            listeners: SharedList::default(),
-            pools: SharedList::default(),
-            floating_ips: SharedList::default(),
+            load_balancers: Arc::default(),
+            listeners: Arc::default(),
+            pools: Arc::default(),
+            floating_ips: Arc::default(),
             written: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -171,14 +89,24 @@ impl Lists {
         self.shared.openstack.project_id.as_deref()
     }
 
-    /// All load balancers of a project, for the poller.
+    /// All load balancers of a project, for the poller; absent where a list is not to be had.
+    ///
+    /// # Errors
+    /// A failure that is not about the list.
     pub(in crate::load_balancer) async fn all_load_balancers(
         &self,
         project_id: &str,
-    ) -> Listed<Arc<Vec<LoadBalancer>>> {
+    ) -> Listed<Option<Arc<Vec<LoadBalancer>>>> {
         let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
-        let list = self.shared.openstack.octavia.list_load_balancers(&filter);
-        self.shared.load_balancers.list(project_id, Moment::now(), list).await
+        self.shared.load_balancers.list(project_id, Moment::now(), self.list_of_load_balancers(filter)).await
+    }
+
+    fn list_of_load_balancers(
+        &self,
+        filter: LoadBalancerFilter,
+    ) -> impl Future<Output = Result<Vec<LoadBalancer>, ApiError>> + Send + use<> {
+        let octavia = self.shared.openstack.octavia.clone();
+        async move { octavia.list_load_balancers(&filter).await }
     }
 
     /// The load balancer with this id. One of another project is asked for by itself.
@@ -190,8 +118,7 @@ impl Lists {
         let alone = octavia.get_load_balancer(id);
         let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
         let since = self.since_write_to(id, since);
-        let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
-        let list = octavia.list_load_balancers(&filter);
+        let list = self.list_of_load_balancers(LoadBalancerFilter::of_project(Some(project_id.to_owned())));
         let pick = |all: &[LoadBalancer]| all.iter().find(|one| one.id == id).cloned();
         self.shared.load_balancers.look(project_id, since, alone, list, pick).await
     }
@@ -207,7 +134,7 @@ impl Lists {
         let filter = LoadBalancerFilter { name: Some(name.to_owned()), ..of_project.clone() };
         let alone = octavia.list_load_balancers(&filter);
         let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
-        let list = octavia.list_load_balancers(&of_project);
+        let list = self.list_of_load_balancers(of_project);
         let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
         self.shared.load_balancers.look(project_id, since, alone, list, pick).await
     }
@@ -225,7 +152,8 @@ impl Lists {
         let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
         let is_child = |one: &&Listener| one.loadbalancers.iter().any(|parent| parent.id == of.id);
         let pick = |all: &[Listener]| Some(all.iter().filter(is_child).cloned().collect());
-        let list = octavia.list_listeners(&of_project);
+        let octavia = octavia.clone();
+        let list = async move { octavia.list_listeners(&of_project).await };
         self.shared.listeners.look(project_id, since, alone, list, pick).await
     }
 
@@ -242,7 +170,8 @@ impl Lists {
         let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
         let is_child = |one: &&Pool| one.loadbalancers.iter().any(|parent| parent.id == of.id);
         let pick = |all: &[Pool]| Some(all.iter().filter(is_child).cloned().collect());
-        let list = octavia.list_pools(&of_project);
+        let octavia = octavia.clone();
+        let list = async move { octavia.list_pools(&of_project).await };
         self.shared.pools.look(project_id, since, alone, list, pick).await
     }
 
@@ -280,7 +209,8 @@ impl Lists {
         let alone = neutron.list_floating_ips(filter);
         let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
         let since = self.since_write_to_floating_ips(since);
-        let list = neutron.list_floating_ips_of_project(Some(project_id));
+        let (neutron, of_project) = (neutron.clone(), project_id.to_owned());
+        let list = async move { neutron.list_floating_ips_of_project(Some(&of_project)).await };
         self.shared.floating_ips.look(project_id, since, alone, list, pick).await
     }
 

@@ -19,19 +19,22 @@ pub enum OrphansOutput {
     Ids,
 }
 
+/// `--older-than` where nothing is said.
+pub(super) const DEFAULT_AGE: &str = "10m";
+
 /// Flags of `orphans`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OrphansArgs {
     /// Also list objects with the names that OCCM gives them for this cluster; such names are not unique.
     #[arg(long)]
     pub occm_names: bool,
-    /// List only objects at least this old.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
+    /// List only objects at least this old: what is younger may be part of a creation that is under way.
+    #[arg(long, value_name = "DURATION", default_value = DEFAULT_AGE, value_parser = duration::parse)]
     pub older_than: Duration,
     /// Output format.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = OrphansOutput::Text)]
     pub output: OrphansOutput,
-    /// Delete the object with this id; may be given several times. Everything is checked again first.
+    /// Delete the object with this id; may be given several times. Each one is checked again right before.
     #[arg(long, value_name = "ID", num_args = 1.., requires = "yes")]
     pub delete: Vec<String>,
     /// Confirm the deletion of what --delete names.

@@ -1,4 +1,4 @@
-//! Deleting what is orphaned: by id, after another look.
+//! Deleting what is orphaned: by id, each after another look.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,19 +23,38 @@ pub fn chosen(orphans: &[Orphan], ids: &[String]) -> anyhow::Result<Vec<Orphan>>
     let mut chosen = Vec::new();
     for id in ids {
         let Some(orphan) = by_id.get(id.as_str()) else {
-            anyhow::bail!("{id} is not orphaned, or no longer: list the orphans again; nothing was deleted");
+            anyhow::bail!("{id} is not orphaned, or no longer: list the orphans again");
         };
         if let Some(cause) = &orphan.refused {
-            anyhow::bail!(
-                "{} {} ({id}) is not deleted: {cause}; nothing was deleted",
-                orphan.kind.as_str(),
-                orphan.name
-            );
+            anyhow::bail!("{} {} ({id}) is not deleted: {cause}", orphan.kind.as_str(), orphan.name);
         }
         chosen.push((*orphan).clone());
     }
     chosen.sort_by_key(|orphan| orphan.kind);
     Ok(chosen)
+}
+
+/// Deletes what was named, in the order of its kinds. Each is judged right before: a Service may have taken it over while others were deleted.
+///
+/// # Errors
+/// Something that was named is not orphaned, or must not or cannot be deleted: what comes after it stays, too.
+pub async fn delete_all(
+    openstack: &OpenStack,
+    ids: &[String],
+    judge: impl AsyncFn() -> anyhow::Result<Vec<Orphan>>,
+    tell: impl Fn(&Orphan) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let all = chosen(&judge().await?, ids).context("nothing was deleted")?;
+    for (place, orphan) in all.iter().enumerate() {
+        let stays = || format!("{} of {} were deleted, and nothing more", place, all.len());
+        if place > 0 {
+            chosen(&judge().await.with_context(stays)?, std::slice::from_ref(&orphan.id))
+                .with_context(stays)?;
+        }
+        delete(openstack, orphan).await.with_context(stays)?;
+        tell(orphan)?;
+    }
+    Ok(())
 }
 
 /// Deletes one, and waits until it is gone. One that is gone already is no error.

@@ -14,6 +14,7 @@ pub mod judge;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -24,10 +25,11 @@ use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
+use crate::args::duration;
 use crate::help::FOUND;
 use crate::kubernetes::cluster_uid;
 use crate::subcommands::output::{plural, print, print_line};
-use args::{OrphansArgs, OrphansOutput};
+use args::{DEFAULT_AGE, OrphansArgs, OrphansOutput};
 use inventory::{Inventory, Owners};
 use judge::{Orphan, Question, orphans};
 
@@ -43,12 +45,20 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
         if deletes { transport } else { Arc::new(ReadOnly::new(transport)) }
     };
     let openstack = provider.log_in_through(between).await?;
-    let Survey { orphans: found, has_tags, absent } = find(&openstack, arguments).await?;
     if deletes {
-        return delete_all(&openstack, &found, &arguments.delete).await;
+        let judge = async || Ok(find(&openstack, arguments).await?.orphans);
+        delete::delete_all(&openstack, &arguments.delete, judge, |orphan| {
+            print_line(format_args!("deleted {} {} {}", orphan.kind.as_str(), orphan.id, orphan.name))
+        })
+        .await?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let Survey { orphans: found, has_tags, absent } = find(&openstack, arguments).await?;
     let text = match arguments.output {
-        OrphansOutput::Text => text(&found, has_tags, absent.as_deref(), &again(arguments)),
+        OrphansOutput::Text => {
+            let none = absent.unwrap_or_else(|| nothing(arguments.older_than));
+            text(&found, has_tags, &none, &again(arguments))
+        }
         OrphansOutput::Json => {
             format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "orphans": found}))?)
         }
@@ -112,9 +122,16 @@ fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
         .then(|| format!("No object is named {begin}*: is --cluster-name={} right?", arguments.cluster_name))
 }
 
+fn nothing(older_than: Duration) -> String {
+    if older_than.is_zero() {
+        return "Nothing is orphaned.".to_owned();
+    }
+    format!("Nothing that is older than {} is orphaned.", duration::format(older_than))
+}
+
 /// The command line that finds the same again.
 fn again(arguments: &OrphansArgs) -> String {
-    let OrphansArgs { occm_names, cluster_uid, cluster_name, config, person, .. } = arguments;
+    let OrphansArgs { occm_names, older_than, cluster_uid, cluster_name, config, person, .. } = arguments;
     let mut words = vec!["openstack-ccm orphans".to_owned()];
     words.extend(
         config
@@ -124,6 +141,9 @@ fn again(arguments: &OrphansArgs) -> String {
     );
     if *occm_names {
         words.push(format!("--occm-names --cluster-name={}", quoted(cluster_name)));
+    }
+    if duration::parse(DEFAULT_AGE) != Ok(*older_than) {
+        words.push(format!("--older-than={}", duration::format(*older_than)));
     }
     words.extend(cluster_uid.iter().map(|uid| format!("--cluster-uid={}", quoted(uid))));
     let kubeconfig =
@@ -156,19 +176,11 @@ async fn refuse_living(arguments: &OrphansArgs, uid: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn delete_all(openstack: &OpenStack, found: &[Orphan], ids: &[String]) -> anyhow::Result<ExitCode> {
-    for orphan in delete::chosen(found, ids)? {
-        delete::delete(openstack, &orphan).await?;
-        print_line(format_args!("deleted {} {} {}", orphan.kind.as_str(), orphan.id, orphan.name))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 fn deletable(found: &[Orphan]) -> impl Iterator<Item = &Orphan> {
     found.iter().filter(|one| one.refused.is_none())
 }
 
-fn text(found: &[Orphan], has_tags: bool, absent: Option<&str>, again: &str) -> String {
+fn text(found: &[Orphan], has_tags: bool, none: &str, again: &str) -> String {
     let mut text = String::new();
     if !has_tags {
         text.push_str(
@@ -189,7 +201,7 @@ fn text(found: &[Orphan], has_tags: bool, absent: Option<&str>, again: &str) -> 
     let is_held = |one: &&Orphan| one.kind == judge::OrphanKind::FloatingIp && one.refused.is_some();
     let held = found.iter().filter(is_held).count();
     text.push_str(&match all {
-        0 => format!("{}\n", absent.unwrap_or("Nothing is orphaned.")),
+        0 => format!("{none}\n"),
         _ => format!(
             "{}, {free} can be deleted{}.\n",
             plural(all, "orphan"),
@@ -220,10 +232,16 @@ mod tests {
 
     #[test]
     fn the_hint_how_to_delete_finds_the_same_objects_again() {
-        let given = ["--cloud-config=my cloud.conf", "--occm-names", "--cluster-name=demo", "--context=it's"];
+        let given = [
+            "--cloud-config=my cloud.conf",
+            "--occm-names",
+            "--cluster-name=demo",
+            "--older-than=0s",
+            "--context=it's",
+        ];
         assert_eq!(
             again(&arguments(&given)),
-            r"openstack-ccm orphans --cloud-config='my cloud.conf' --occm-names --cluster-name=demo --context='it'\''s'"
+            r"openstack-ccm orphans --cloud-config='my cloud.conf' --occm-names --cluster-name=demo --older-than=0s --context='it'\''s'"
         );
     }
 }

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::cache::Moment;
@@ -24,8 +25,8 @@ use tracing::{debug, warn};
 
 use super::lists::Lists;
 pub(super) use operation::Operation;
-use watchlist::Finished;
 pub(super) use watchlist::{Awaited, End, Watchlist};
+use watchlist::{Finished, Question};
 
 /// Pauses while nothing is answered.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
@@ -58,21 +59,46 @@ impl Poller {
         shutdown.run_until_cancelled(self.run_forever()).await;
     }
 
+    /// Asks for all that is due at the same time, and goes on without those that do not answer: a project or a load balancer that hangs
+    /// holds up no other.
     async fn run_forever(&self) {
         let (mut earliest, mut failures) = (Instant::now(), 0);
+        let mut rests_until = earliest;
+        let mut asked = FuturesUnordered::new();
         loop {
-            self.rest(earliest).await;
+            let answer = tokio::select! {
+                Some(answer) = asked.next() => answer,
+                () = self.rest(earliest) => {
+                    let now = Instant::now();
+                    earliest = now + BETWEEN_LISTS;
+                    asked.extend(self.watchlist.take_questions(now).into_iter().map(|one| self.ask(one)));
+                    continue;
+                }
+            };
             let now = Instant::now();
-            earliest = now + BETWEEN_LISTS;
-            match self.round(now).await {
-                Ok(()) => failures = 0,
-                Err(error) => {
-                    let asked_for = error.retry_after().unwrap_or_default();
-                    let rest =
-                        PAUSES_AFTER_ERRORS.delay(failures).max(asked_for).min(PAUSES_AFTER_ERRORS.longest);
-                    warn!(%error, retry_seconds = rest.as_secs(), "could not look at load balancers that are pending");
-                    failures = failures.saturating_add(1);
-                    earliest = now + rest;
+            match answer {
+                Answer::Had => failures = 0,
+                Answer::NoList { mut due } => {
+                    let others = due.split_off(due.len().min(MOST_SINGLE));
+                    self.watchlist.put_off(others, now + BETWEEN_LISTS);
+                    asked.extend(due.into_iter().map(|id| self.ask(Question::One(id))));
+                }
+                Answer::Failed { error, due } => {
+                    // What was asked at the same time fails together.
+                    if now >= rests_until {
+                        let asked_for = error.retry_after().unwrap_or_default();
+                        let pause = PAUSES_AFTER_ERRORS
+                            .delay(failures)
+                            .max(asked_for)
+                            .min(PAUSES_AFTER_ERRORS.longest);
+                        warn!(%error, retry_seconds = pause.as_secs(), "could not look at load balancers that are pending");
+                        failures = failures.saturating_add(1);
+                        rests_until = now + pause;
+                    }
+                    self.watchlist.put_off(due, rests_until);
+                    if is_overload(&error) {
+                        earliest = earliest.max(rests_until);
+                    }
                 }
             }
         }
@@ -92,59 +118,31 @@ impl Poller {
         }
     }
 
-    /// Asks for all that is due at the same time, so that a project or a load balancer that does not answer holds up no other.
-    ///
-    /// # Errors
-    /// The first failure, where nothing was answered or the cloud has too much to do.
-    async fn round(&self, now: Instant) -> Result<(), Arc<ApiError>> {
-        let questions = self.watchlist.questions(now);
-        let lists = join_all(questions.projects.iter().map(|project_id| self.ask_for_list(project_id, now)));
-        let singles = join_all(questions.ids.iter().map(|id| self.ask_for(id)));
-        let (lists, singles) = tokio::join!(lists, singles);
-        let mut answers = lists.into_iter().chain(singles);
-        let (answered, failed): (Vec<_>, Vec<_>) = answers.by_ref().partition(Result::is_ok);
-        let overload = failed.iter().any(|answer| answer.as_ref().is_err_and(|error| is_overload(error)));
-        match failed.into_iter().find_map(Result::err) {
-            Some(error) if answered.is_empty() || overload => Err(error),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// One list, or where that is not to be had some load balancers by themselves.
-    async fn ask_for_list(&self, project_id: &str, now: Instant) -> Result<(), Arc<ApiError>> {
+    async fn ask(&self, question: Question) -> Answer {
         let begun = Moment::now();
-        match self.lists.all_load_balancers(project_id).await {
-            Ok(listed) => {
-                let listed: HashMap<&str, &LoadBalancer> =
-                    listed.iter().map(|one| (one.id.as_str(), one)).collect();
-                let tells_of = |_: &str, project: Option<&str>| project == Some(project_id);
-                let shown = |id: &str| listed.get(id).map(|one| (*one).clone());
-                self.wake(&self.watchlist.note(begun, tells_of, shown));
-                Ok(())
-            }
-            Err(error) if is_overload(&error) => Err(error),
-            Err(error) => {
-                debug!(%error, "the list of load balancers failed: some are asked for one by one");
-                let due = self.watchlist.due_in(project_id, now);
-                let asked = join_all(due.iter().take(MOST_SINGLE).map(|id| self.ask_for(id))).await;
-                self.watchlist.put_off(due.into_iter().skip(MOST_SINGLE), BETWEEN_LISTS);
-                if asked.iter().any(Result::is_ok) { Ok(()) } else { Err(error) }
+        match question {
+            Question::List { project_id, due } => match self.lists.all_load_balancers(&project_id).await {
+                Ok(Some(listed)) => {
+                    let listed: HashMap<&str, &LoadBalancer> =
+                        listed.iter().map(|one| (one.id.as_str(), one)).collect();
+                    let tells_of = |_: &str, project: Option<&str>| project == Some(&*project_id);
+                    let shown = |id: &str| listed.get(id).map(|one| (*one).clone());
+                    self.wake(&self.watchlist.note(begun, tells_of, shown));
+                    Answer::Had
+                }
+                Err(error) if is_overload(&error) => Answer::Failed { error, due },
+                Ok(None) | Err(_) => Answer::NoList { due },
+            },
+            Question::One(id) => {
+                let shown = match self.lists.openstack().octavia.get_load_balancer(&id).await {
+                    Ok(shown) => Some(shown),
+                    Err(error) if error.is_not_found() => None,
+                    Err(error) => return Answer::Failed { error: Arc::new(error), due: vec![id] },
+                };
+                self.wake(&self.watchlist.note(begun, |other, _| other == id, |_| shown.clone()));
+                Answer::Had
             }
         }
-    }
-
-    async fn ask_for(&self, id: &str) -> Result<(), Arc<ApiError>> {
-        let begun = Moment::now();
-        let shown = match self.lists.openstack().octavia.get_load_balancer(id).await {
-            Ok(shown) => Some(shown),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => {
-                self.watchlist.put_off([id.to_owned()], PAUSES_AFTER_ERRORS.delay(0));
-                return Err(Arc::new(error));
-            }
-        };
-        self.wake(&self.watchlist.note(begun, |other, _| other == id, |_| shown.clone()));
-        Ok(())
     }
 
     /// Wakes who waited for these.
@@ -154,6 +152,19 @@ impl Poller {
             services.iter().for_each(|service| self.observer.ended(service, *is_active));
         }
     }
+}
+
+/// What became of a question.
+enum Answer {
+    Had,
+    /// A list is not to be had, for which these were due.
+    NoList {
+        due: Vec<String>,
+    },
+    Failed {
+        error: Arc<ApiError>,
+        due: Vec<String>,
+    },
 }
 
 /// Whether it tells of Octavia as a whole, not of this request.

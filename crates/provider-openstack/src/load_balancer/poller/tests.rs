@@ -19,6 +19,8 @@ struct State {
     /// Load balancers by id, with their statuses.
     shown: Vec<(String, &'static str)>,
     lists_fail: bool,
+    /// No answer to this one, ever.
+    hangs: Option<&'static str>,
     all_fails: Option<u16>,
     calls: Vec<String>,
 }
@@ -58,10 +60,16 @@ impl Octavia {
     fn lists(&self) -> Lists {
         let octavia = self.clone();
         let transport = FnTransport::new(move |request| {
+            let hangs = octavia.state.lock().unwrap().hangs.is_some_and(|id| request.path.ends_with(id));
             let (status, body) = octavia.answer(&request.path);
             let mut answer = http::Response::new(bytes::Bytes::from(body.to_string()));
             *answer.status_mut() = http::StatusCode::from_u16(status).unwrap();
-            async move { Ok(Response::from(answer)) }
+            async move {
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
+                Ok(Response::from(answer))
+            }
         });
         let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
         Lists::new(OpenStack::new(Client::new(Arc::new(transport), settings)))
@@ -173,6 +181,21 @@ async fn a_list_that_fails_does_not_keep_single_load_balancers_from_being_seen()
     world.octavia.show("e", "ACTIVE");
     seconds(5).await;
     assert_eq!(world.bells.take(), [("e".to_owned(), true)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_answer_holds_up_no_other() {
+    let world = World::new();
+    world.octavia.state.lock().unwrap().hangs = Some("hangs");
+    for name in ["hangs", "web"] {
+        world.watch(name, Some(Operation::Members));
+    }
+    seconds(5).await;
+    world.octavia.show("web", "ACTIVE");
+    seconds(10).await;
+    assert_eq!(world.bells.take(), [("web".to_owned(), true)]);
+    let calls = world.octavia.take_calls();
+    assert!(calls.iter().filter(|call| *call == "get hangs").count() <= 1, "{calls:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,8 @@ const FEW: usize = 4;
 /// First and longest pause between two looks at one load balancer.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// Longer than any request takes.
+const UNTIL_ANSWERED: Duration = Duration::from_secs(3600);
 
 /// Where reconciliations register what they wait for. Clones share the register.
 #[derive(Clone, Debug, Default)]
@@ -83,13 +85,13 @@ pub(super) struct Finished {
     pub(super) services: BTreeSet<ServiceKey>,
 }
 
-/// What a round asks for.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Questions {
-    /// Lists of all load balancers of these projects.
-    pub(super) projects: BTreeSet<String>,
-    /// Single load balancers, by id.
-    pub(super) ids: BTreeSet<String>,
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// All load balancers of a project, of which these are due.
+    List { project_id: String, due: Vec<String> },
+    /// A load balancer, by its id.
+    One(String),
 }
 
 impl Watchlist {
@@ -167,29 +169,27 @@ impl Watchlist {
     }
 
     /// What to ask for now: those that are due one by one, where few are watched; else the lists of their projects. One whose owner is
-    /// not known is asked for by itself: an administrator's list would be that of the whole cloud.
-    pub(super) fn questions(&self, now: Instant) -> Questions {
-        let watched = self.watched();
+    /// not known is asked for by itself: an administrator's list would be that of the whole cloud. What is asked for is not due
+    /// until it is answered.
+    pub(super) fn take_questions(&self, now: Instant) -> Vec<Question> {
+        let mut watched = self.watched();
         let waiting = watched.values().filter(|entry| entry.end.is_none()).count();
-        let mut questions = Questions::default();
-        for (id, entry) in watched.iter().filter(|(_, entry)| entry.end.is_none() && entry.next <= now) {
+        let mut lists: BTreeMap<String, Vec<(Instant, String)>> = BTreeMap::new();
+        let mut questions = Vec::new();
+        for (id, entry) in watched.iter_mut().filter(|(_, entry)| entry.end.is_none() && entry.next <= now) {
             match &entry.project_id {
-                Some(project_id) if waiting > FEW => questions.projects.insert(project_id.clone()),
-                Some(_) | None => questions.ids.insert(id.clone()),
-            };
+                Some(project_id) if waiting > FEW => {
+                    lists.entry(project_id.clone()).or_default().push((entry.next, id.clone()));
+                }
+                Some(_) | None => questions.push(Question::One(id.clone())),
+            }
+            entry.next = now + UNTIL_ANSWERED;
         }
+        questions.extend(lists.into_iter().map(|(project_id, mut due)| {
+            due.sort();
+            Question::List { project_id, due: due.into_iter().map(|(_, id)| id).collect() }
+        }));
         questions
-    }
-
-    /// Those of a project that are due, the longest first: where its list is not to be had, some are asked for one by one.
-    pub(super) fn due_in(&self, project_id: &str, now: Instant) -> Vec<String> {
-        let watched = self.watched();
-        let is_due = |entry: &Watched| {
-            entry.end.is_none() && entry.next <= now && entry.project_id.as_deref() == Some(project_id)
-        };
-        let mut due: Vec<_> = watched.iter().filter(|(_, entry)| is_due(entry)).collect();
-        due.sort_by_key(|(_, entry)| entry.next);
-        due.into_iter().map(|(id, _)| id.clone()).collect()
     }
 
     /// Takes over an answer that was begun at `begun`, and returns who waited for what has ended. `shown` finds a load balancer in the
@@ -220,13 +220,12 @@ impl Watchlist {
         finished
     }
 
-    /// Nobody answered: those that were due are asked for again after a pause.
-    pub(super) fn put_off(&self, ids: impl IntoIterator<Item = String>, pause: Duration) {
-        let next = Instant::now() + pause;
+    /// There was no answer: these are asked for again later.
+    pub(super) fn put_off(&self, ids: impl IntoIterator<Item = String>, until: Instant) {
         let mut watched = self.watched();
         for id in ids {
             if let Some(entry) = watched.get_mut(&id) {
-                entry.next = entry.next.max(next);
+                entry.next = until;
             }
         }
     }

@@ -1,8 +1,10 @@
 //! One load balancer at a time is replaced (`error-recovery = replace`), and none while new ones cannot be built: what
 //! was deleted then would not come back.
+//!
+//! A creation that fails speaks for its namespace, since a wrong wish may be its cause; the creations of two namespaces speak for the cloud.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::service::ServiceKey;
@@ -11,6 +13,8 @@ use tokio::time::Instant;
 /// After a start nobody knows whether the process before was replacing one, and whether its creation failed. By then each
 /// Service has been looked at.
 const AFTER_START: Duration = Duration::from_secs(300);
+/// A replacement that takes longer counts as failed.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What is known of replacements and creations.
 #[derive(Debug)]
@@ -23,12 +27,35 @@ pub(crate) struct Replacements {
 struct State {
     /// Whether it counts as known what the process before did.
     counts_as_settled: bool,
-    /// The Service whose load balancer is being replaced.
-    under_way: Option<ServiceKey>,
+    /// The Service whose load balancer is being replaced, and since when.
+    under_way: Option<(ServiceKey, Instant)>,
     /// The Services whose load balancer is being created.
     creating: HashSet<ServiceKey>,
-    /// The Service of the last creation that ended, if it failed.
-    failed: Option<ServiceKey>,
+    /// A Service of each namespace in which a creation has failed since the last one that succeeded.
+    failed: HashMap<Arc<str>, ServiceKey>,
+}
+
+impl State {
+    fn creation_failed(&mut self, service: &ServiceKey) {
+        self.creating.remove(service);
+        self.failed.insert(Arc::clone(&service.namespace), service.clone());
+    }
+
+    /// The Service whose failed creation keeps this one from being replaced.
+    fn obstacle(&self, service: &ServiceKey) -> Option<&ServiceKey> {
+        let own = self.failed.get(&service.namespace);
+        own.or_else(|| self.failed.values().min().filter(|_| self.failed.len() > 1))
+    }
+
+    fn forget_failure(&mut self, service: &ServiceKey) {
+        if self.failed.get(&service.namespace) == Some(service) {
+            self.failed.remove(&service.namespace);
+        }
+    }
+
+    fn end(&mut self, service: &ServiceKey) {
+        self.under_way.take_if(|(under_way, _)| under_way == service);
+    }
 }
 
 impl Replacements {
@@ -51,28 +78,31 @@ impl Replacements {
     /// # Errors
     /// Why it has to wait.
     pub(crate) fn begin(&self, service: &ServiceKey) -> Result<(), String> {
+        let now = Instant::now();
         let has_begun_now = self.started.elapsed() < AFTER_START;
-        self.with(|state| match (&state.under_way, &state.failed) {
-            _ if has_begun_now && !state.counts_as_settled => {
+        self.with(|state| {
+            if has_begun_now && !state.counts_as_settled {
                 let minutes = AFTER_START.as_secs() / 60;
-                Err(format!("none is replaced in the first {minutes} minutes of this program"))
+                return Err(format!("none is replaced in the first {minutes} minutes of this program"));
             }
-            (Some(other), _) if other != service => {
-                Err(format!("the load balancer of Service {other} is being replaced"))
+            if let Some((other, since)) = state.under_way.clone().filter(|(other, _)| other != service) {
+                if now.saturating_duration_since(since) < LONGEST {
+                    return Err(format!("the load balancer of Service {other} is being replaced"));
+                }
+                state.creation_failed(&other);
+                state.under_way = None;
             }
-            (_, Some(other)) => {
-                Err(format!("the last creation of a load balancer failed, that of Service {other}"))
+            if let Some(other) = state.obstacle(service) {
+                return Err(format!("the last creation of a load balancer failed, that of Service {other}"));
             }
-            (Some(_) | None, None) => {
-                state.under_way = Some(service.clone());
-                Ok(())
-            }
+            state.under_way.get_or_insert_with(|| (service.clone(), now));
+            Ok(())
         })
     }
 
     /// Nothing is replaced after all.
     pub(crate) fn give_back(&self, service: &ServiceKey) {
-        self.with(|state| state.under_way.take_if(|under_way| under_way == service));
+        self.with(|state| state.end(service));
     }
 
     /// Octavia builds a load balancer for the Service.
@@ -82,18 +112,17 @@ impl Replacements {
 
     /// The creation of the Service's load balancer failed.
     pub(crate) fn creation_failed(&self, service: &ServiceKey) {
-        self.with(|state| {
-            state.creating.remove(service);
-            state.failed = Some(service.clone());
-        });
+        self.with(|state| state.creation_failed(service));
     }
 
     /// The Service's load balancer is ACTIVE.
     pub(crate) fn is_active(&self, service: &ServiceKey) {
         self.with(|state| {
-            let created = state.creating.remove(service);
-            state.failed.take_if(|failed| created || failed == service);
-            state.under_way.take_if(|under_way| under_way == service);
+            if state.creating.remove(service) {
+                state.failed.clear();
+            }
+            state.forget_failure(service);
+            state.end(service);
         });
     }
 
@@ -101,8 +130,8 @@ impl Replacements {
     pub(crate) fn forget(&self, service: &ServiceKey) {
         self.with(|state| {
             state.creating.remove(service);
-            state.failed.take_if(|failed| failed == service);
-            state.under_way.take_if(|under_way| under_way == service);
+            state.forget_failure(service);
+            state.end(service);
         });
     }
 }
@@ -151,5 +180,33 @@ mod tests {
         replacements.creation_failed(&service("first"));
         replacements.forget(&service("first"));
         replacements.begin(&service("second")).expect("its turn");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_creation_that_always_fails_holds_up_its_own_namespace_and_two_hold_up_all() {
+        let replacements = Replacements::new();
+        tokio::time::advance(AFTER_START).await;
+        let of = |namespace: &str| ServiceKey::new(namespace, "web");
+        replacements.creation_failed(&of("a"));
+        assert!(replacements.begin(&ServiceKey::new("a", "other")).is_err());
+        replacements.begin(&of("b")).expect("another namespace");
+        replacements.is_active(&of("b"));
+        replacements.creation_failed(&of("c"));
+        assert!(replacements.begin(&of("b")).is_err(), "nothing can be built");
+        replacements.creating(&of("d"));
+        replacements.is_active(&of("d"));
+        replacements.begin(&of("b")).expect("load balancers can be created again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replacement_that_never_ends_holds_up_other_namespaces_for_ten_minutes() {
+        let replacements = Replacements::new();
+        tokio::time::advance(AFTER_START).await;
+        replacements.begin(&ServiceKey::new("a", "stuck")).expect("nobody else");
+        let other = ServiceKey::new("b", "web");
+        assert!(replacements.begin(&other).is_err());
+        tokio::time::advance(LONGEST).await;
+        assert!(replacements.begin(&ServiceKey::new("a", "web")).is_err());
+        replacements.begin(&other).expect("its turn");
     }
 }

@@ -13,6 +13,9 @@ use serde::Serialize;
 
 use super::inventory::{Inventory, Owners};
 
+/// Octavia makes the port of a VIP before it shows the load balancer.
+const CREATION: Duration = Duration::from_secs(600);
+
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -76,7 +79,8 @@ pub fn orphans(inventory: &Inventory, owners: &Owners, question: &Question) -> V
     let judge = Judge { inventory, owners, question };
     let mut found: Vec<Orphan> =
         inventory.load_balancers.iter().filter_map(|one| judge.load_balancer(one)).collect();
-    let gone: BTreeSet<String> = found.iter().map(|one| one.id.clone()).collect();
+    let gone: BTreeSet<String> =
+        found.iter().filter(|one| one.refused.is_none()).map(|one| one.id.clone()).collect();
     found.extend(inventory.floating_ips.iter().filter_map(|one| judge.floating_ip(one, &gone)));
     found.extend(inventory.vip_ports.iter().filter_map(|one| judge.vip_port(one)));
     found.extend(inventory.security_groups.iter().filter_map(|one| judge.security_group(one)));
@@ -155,6 +159,13 @@ impl Judge<'_> {
         Some(orphan(OrphanKind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
 
+    /// Whether a Service that may be there uses the load balancer.
+    fn serves(&self, one: &LoadBalancer) -> bool {
+        let uids = names::service_uids(&one.tags).collect();
+        self.owners.has_one_of(&uids)
+            || names::user_names(&one.tags).any(|tag| tag != one.name && self.is_used(tag))
+    }
+
     /// Whether a user of a load balancer, by its tag, may be there: one whose name cannot be read, one of another cluster's
     /// name, or a Service that is there.
     fn is_used(&self, tag: &str) -> bool {
@@ -172,6 +183,9 @@ impl Judge<'_> {
         let port = one.port_id.as_deref().filter(|port| !port.is_empty());
         let leads_to = |lb: &&LoadBalancer| port.is_some() && lb.vip_port_id.as_deref() == port;
         let user = self.inventory.load_balancers.iter().find(leads_to);
+        if user.is_some_and(|user| self.serves(user)) {
+            return None;
+        }
         let described = described_floating_ip(&one.description);
         let is_tagged = names::cluster_uids(&one.tags).next().is_some();
         let claim = self.claim(&one.tags, described.as_ref(), port.is_none()).or_else(|| {
@@ -203,7 +217,13 @@ impl Judge<'_> {
         let why =
             "Octavia made it for a load balancer that does not exist; it is not known for which cluster";
         let claim = Claim { why: why.to_owned(), service: None };
-        Some(orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None))
+        let found = orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None);
+        let refused = match found.created {
+            None => Some("its age is not known, so that its load balancer may be under way".to_owned()),
+            Some(created) if !self.is_older_than(created, CREATION) => return None,
+            Some(_) => None,
+        };
+        Some(Orphan { refused, ..found })
     }
 
     fn security_group(&self, one: &SecurityGroup) -> Option<Orphan> {
@@ -216,10 +236,12 @@ impl Judge<'_> {
 
     /// What nobody knows the age of may be as old as any.
     fn is_old_enough(&self, one: &Orphan) -> bool {
-        let Some(created) = one.created else { return true };
-        let age = self.question.now.duration_since(created);
-        Duration::try_from(age).is_ok_and(|age| age >= self.question.older_than)
-            || self.question.older_than.is_zero()
+        let least = self.question.older_than;
+        least.is_zero() || one.created.is_none_or(|created| self.is_older_than(created, least))
+    }
+
+    fn is_older_than(&self, created: Timestamp, least: Duration) -> bool {
+        Duration::try_from(self.question.now.duration_since(created)).is_ok_and(|age| age >= least)
     }
 }
 

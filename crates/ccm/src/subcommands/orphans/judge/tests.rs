@@ -126,19 +126,40 @@ fn floating_ips_go_with_what_they_were_made_for(
     assert_eq!(found.map(|one| one.refused.is_none()), expected, "{found:?}");
 }
 
-#[test]
-fn a_vip_port_is_orphaned_when_no_load_balancer_has_it() {
-    let port = |id: &str, name: &str| -> Port {
-        let port: Value =
-            json!({"id": id, "name": name, "network_id": "n", "status": "DOWN", "device_owner": "Octavia"});
-        from_value(port).unwrap()
-    };
+/// The Service that it was made for is gone, and another one uses the load balancer that it leads to.
+#[rstest]
+#[case::a_guest("kube_service_k_default_living", false)]
+#[case::an_owner(LIVING, false)]
+#[case::nobody("something", true)]
+fn a_floating_ip_that_serves_another_service_is_no_orphan(#[case] tag: &str, #[case] expected: bool) {
     let inventory = Inventory {
-        load_balancers: vec![load_balancer(GONE_NAME, "", &[CLUSTER, LIVING])],
-        vip_ports: vec![port("vip", "octavia-lb-lb"), port("leaked", "octavia-lb-nothing")],
+        load_balancers: vec![load_balancer(GONE_NAME, "", &[CLUSTER, GONE, tag])],
+        floating_ips: vec![floating_ip(Some("vip"), &[CLUSTER, GONE])],
         ..Inventory::default()
     };
-    let ids: Vec<String> =
-        orphans(&inventory, &owners(), &question()).into_iter().map(|one| one.id).collect();
-    assert_eq!(ids, ["leaked"]);
+    let found = orphans(&inventory, &owners(), &question());
+    assert_eq!(found.iter().any(|one| one.kind == OrphanKind::FloatingIp), expected, "{found:?}");
+}
+
+#[test]
+fn a_vip_port_is_orphaned_when_no_load_balancer_has_it() {
+    let port = |id: &str, name: &str, created: Option<&str>| -> Port {
+        let port: Value = json!({"id": id, "name": name, "network_id": "n", "status": "DOWN",
+            "device_owner": "Octavia", "created_at": created});
+        from_value(port).unwrap()
+    };
+    let (day, minutes) = (Some("2026-01-01T00:00:00Z"), Some("2026-01-01T23:55:00Z"));
+    let inventory = Inventory {
+        load_balancers: vec![load_balancer(GONE_NAME, "", &[CLUSTER, LIVING])],
+        vip_ports: vec![
+            port("vip", "octavia-lb-lb", day),
+            port("leaked", "octavia-lb-nothing", day),
+            port("under-way", "octavia-lb-under-way", minutes),
+            port("ageless", "octavia-lb-ageless", None),
+        ],
+        ..Inventory::default()
+    };
+    let found = orphans(&inventory, &owners(), &question());
+    let found: Vec<_> = found.iter().map(|one| (one.id.as_str(), one.refused.is_none())).collect();
+    assert_eq!(found, [("ageless", false), ("leaked", true)]);
 }
