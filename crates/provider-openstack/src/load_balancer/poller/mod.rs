@@ -77,13 +77,13 @@ impl Poller {
             };
             let now = Instant::now();
             match answer {
-                Answer::Had => failures = 0,
-                Answer::NoList { mut due } => {
+                Polled::Had => failures = 0,
+                Polled::NoList { mut due } => {
                     let others = due.split_off(due.len().min(MOST_SINGLE));
                     self.watchlist.put_off(others, now + BETWEEN_LISTS);
                     asked.extend(due.into_iter().map(|id| self.ask(Question::One(id))));
                 }
-                Answer::Failed { error, due } => {
+                Polled::Failed { error, due } => {
                     // What was asked at the same time fails together.
                     if now >= rests_until {
                         let asked_for = error.retry_after().unwrap_or_default();
@@ -118,7 +118,7 @@ impl Poller {
         }
     }
 
-    async fn ask(&self, question: Question) -> Answer {
+    async fn ask(&self, question: Question) -> Polled {
         let begun = Moment::now();
         match question {
             Question::List { project_id, due } => match self.lists.all_load_balancers(&project_id).await {
@@ -128,19 +128,19 @@ impl Poller {
                     let tells_of = |_: &str, project: Option<&str>| project == Some(&*project_id);
                     let shown = |id: &str| listed.get(id).map(|one| (*one).clone());
                     self.wake(&self.watchlist.note(begun, tells_of, shown));
-                    Answer::Had
+                    Polled::Had
                 }
-                Err(error) if is_overload(&error) => Answer::Failed { error, due },
-                Ok(None) | Err(_) => Answer::NoList { due },
+                Err(error) if is_overload(&error) => Polled::Failed { error, due },
+                Ok(None) | Err(_) => Polled::NoList { due },
             },
             Question::One(id) => {
                 let shown = match self.lists.openstack().octavia.get_load_balancer(&id).await {
                     Ok(shown) => Some(shown),
                     Err(error) if error.is_not_found() => None,
-                    Err(error) => return Answer::Failed { error: Arc::new(error), due: vec![id] },
+                    Err(error) => return Polled::Failed { error: Arc::new(error), due: vec![id] },
                 };
                 self.wake(&self.watchlist.note(begun, |other, _| other == id, |_| shown.clone()));
-                Answer::Had
+                Polled::Had
             }
         }
     }
@@ -155,7 +155,7 @@ impl Poller {
 }
 
 /// What became of a question.
-enum Answer {
+enum Polled {
     Had,
     /// A list is not to be had, for which these were due.
     NoList {
