@@ -23,6 +23,9 @@ const COSTS: &str = "<!-- begin: calls, written by `make e2e E2E_ARGS=--record` 
 const BESIDE_OCCM: &str =
     "<!-- begin: calls beside OCCM, written by `make e2e E2E_ARGS='--only beside-occm --record'` -->";
 const TESTED: &str = "<!-- begin: tested with, written by `make e2e E2E_ARGS=--record` -->";
+/// The page about gateways.
+const GATEWAYS: &str = "../docs/reference/gateways.md";
+const BY_GATEWAY: &str = "<!-- begin: gateways, written by `make e2e E2E_ARGS=--record` -->";
 const END: &str = "<!-- end -->";
 
 /// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
@@ -38,6 +41,13 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
         for file in std::fs::read_dir(&world)? {
             let file = file?.path();
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name == crate::scenario::gateways::TABLE {
+                replace(
+                    GATEWAYS,
+                    BY_GATEWAY,
+                    &format!("Seen on {}:\n\n{}", today()?, std::fs::read_to_string(&file)?),
+                )?;
+            }
             if let Some(name) = name.strip_prefix("recorded-").and_then(|name| name.strip_suffix(".json")) {
                 std::fs::copy(&file, recorded_file(name))?;
             }
@@ -64,8 +74,12 @@ pub(crate) fn record_versions(groups: &[(&Group, usize)]) -> Result<()> {
     let page = std::fs::read_to_string(source(VERSIONS))?;
     let (_, rest) = page.split_once(TESTED).context("the page has no table of versions")?;
     let (known, _) = rest.split_once(END).context("the table of versions has no end")?;
+    replace(VERSIONS, TESTED, &versions(known, groups, &today()?))
+}
+
+fn today() -> Result<String> {
     let date = crate::process::run(std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
-    replace(VERSIONS, TESTED, &versions(known, groups, date.trim()))
+    Ok(date.trim().to_owned())
 }
 
 fn versions(known: &str, groups: &[(&Group, usize)], date: &str) -> String {
@@ -134,7 +148,9 @@ mod tests {
 
     #[test]
     fn the_pages_have_their_marks() {
-        for (page, mark) in [(ALL, CASES), (ALL, COSTS), (PAGE, BESIDE_OCCM), (VERSIONS, TESTED)] {
+        for (page, mark) in
+            [(ALL, CASES), (ALL, COSTS), (PAGE, BESIDE_OCCM), (VERSIONS, TESTED), (GATEWAYS, BY_GATEWAY)]
+        {
             let page = std::fs::read_to_string(source(page)).unwrap();
             assert!(with_table(&page, mark, "").is_ok(), "{mark}");
         }

@@ -12,6 +12,7 @@ mod cost;
 mod datagram;
 mod docs;
 mod evidence;
+mod gateway;
 mod guide;
 mod ingress;
 mod inside;

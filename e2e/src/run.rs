@@ -216,6 +216,10 @@ impl Plan {
             if group.with_occm {
                 artifacts.occm()?;
             }
+            if group.with_gateways {
+                artifacts.envoy()?;
+                artifacts.traefik()?;
+            }
             if group.with_acme {
                 artifacts.pebble()?;
                 artifacts.cert_manager()?;
@@ -292,6 +296,9 @@ fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
     }
     if group.with_occm && !artifacts.has_occm()? {
         time += Minor::BUILD;
+    }
+    if group.with_gateways && !artifacts.has_gateways()? {
+        time += Artifacts::GATEWAYS_BUILD;
     }
     if group.with_acme && !artifacts.has_acme()? {
         time += Artifacts::ACME_BUILD;

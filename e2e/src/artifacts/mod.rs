@@ -13,6 +13,7 @@ use crate::process::{run, run_logged};
 use crate::report::say;
 
 pub(crate) mod acme;
+pub(crate) mod gateways;
 
 /// The program of OCCM.
 const OCCM: &str = "openstack-cloud-controller-manager";

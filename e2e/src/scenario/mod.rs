@@ -12,6 +12,7 @@ pub(crate) mod detection;
 pub(crate) mod doctor;
 pub(crate) mod fallback;
 pub(crate) mod families;
+pub(crate) mod gateways;
 pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod kubernetes_release;
@@ -55,6 +56,8 @@ pub(crate) struct Group {
     pub with_occm: bool,
     /// Whether it needs cert-manager and Pebble.
     pub with_acme: bool,
+    /// Whether it needs Envoy and Traefik.
+    pub with_gateways: bool,
     /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
     pub on_request: bool,
     /// The release of OpenStack that it runs on.
@@ -77,6 +80,7 @@ impl Group {
             owners: &[],
             with_occm: false,
             with_acme: false,
+            with_gateways: false,
             on_request: false,
             release: Release::NEWEST,
             run,
@@ -129,6 +133,7 @@ pub(crate) const GROUPS: &[Group] = &[
         on_request: true,
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
+    Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),

