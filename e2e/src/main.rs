@@ -1,48 +1,44 @@
 //! End-to-end tests: real Kubernetes and OpenStack components, one machine, no container engine.
 //!
 //! `openstack-ccm-e2e run` builds or installs what is missing, makes a private world of namespaces and runs itself in it.
+//!
+//! Each layer names only those above it in this table:
+//!
+//! | layer | holds |
+//! | --- | --- |
+//! | `machine` | this machine: processes, namespaces, waiting, the cache of what was built |
+//! | `report` | what was seen, and its tables |
+//! | `artifacts` | programs that are built or installed |
+//! | `openstack` | the cloud: its services, its API, its databases |
+//! | `network` | nodes, pods and clients as namespaces; one request and what became of it |
+//! | `backends` | what runs in pods and outside: nginx, gateways, streams of connections, an ACME server |
+//! | `kubernetes` | control planes, service proxies, objects, pods as processes |
+//! | `programs` | the controller, OCCM and somebody at a terminal |
+//! | `stage` | one cloud and one cluster after another, and the evidence of a failure |
+//! | `truth` | conversations with real services and simulators |
+//! | `scenario` | what is looked at |
+//! | `run` | worlds side by side, the queue of groups, what a run writes into the sources |
 
-mod answer;
 mod artifacts;
-mod ask;
-mod beside;
-mod cache;
-mod controller;
-mod cost;
-mod datagram;
-mod docs;
-mod evidence;
-mod gateway;
-mod guide;
-mod ingress;
-mod inside;
-mod ipv6;
+mod backends;
 mod kubernetes;
-mod lane;
 mod machine;
 mod network;
-mod occm;
 mod openstack;
-mod pebble;
-mod process;
-mod queue;
+mod programs;
 mod report;
 mod run;
 mod scenario;
 mod stage;
-mod stream;
-mod terminal;
 mod truth;
-mod wait;
-mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::openstack::release::Release;
-use crate::report::say;
+use crate::artifacts::release::Release;
+use crate::machine::say;
 
 /// End-to-end tests of openstack-ccm.
 #[derive(Debug, Parser)]
@@ -117,18 +113,18 @@ enum Command {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().command {
         Command::Run(options) => run::run(&options),
-        Command::Inside { run, folder, release } => inside::run(&run, &folder, release).map(|()| true),
+        Command::Inside { run, folder, release } => run::inside::run(&run, &folder, release).map(|()| true),
         Command::Ask { host, port, authority, path } => {
-            say(&ask::account(&host, port, &path, authority.as_deref()).to_string());
+            say(&network::ask::account(&host, port, &path, authority.as_deref()).to_string());
             Ok(true)
         }
         Command::AskByDatagram { host, port } => {
-            say(&datagram::ask(&host, port).account().to_string());
+            say(&network::datagram::ask(&host, port).account().to_string());
             Ok(true)
         }
-        Command::Stream { host, tally, stop } => stream::run(&host, &tally, &stop).map(|()| true),
-        Command::TolerantBackend { port } => stream::tolerant_backend(port).map(|()| true),
-        Command::DatagramBackend { pod, port } => datagram::backend(&pod, port).map(|()| true),
+        Command::Stream { host, tally, stop } => backends::stream::run(&host, &tally, &stop).map(|()| true),
+        Command::TolerantBackend { port } => backends::stream::tolerant_backend(port).map(|()| true),
+        Command::DatagramBackend { pod, port } => network::datagram::backend(&pod, port).map(|()| true),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

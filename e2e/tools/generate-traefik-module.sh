@@ -16,7 +16,6 @@ require github.com/traefik/traefik/v3 $1
 
 MOD
   sed -n '/^replace (/,/^)/p' "$upstream"
-  # Of a DNS provider for ACME, which nobody asks here; its newest releases are on no module proxy.
-  echo "replace github.com/ucloud/ucloud-sdk-go => github.com/ucloud/ucloud-sdk-go v0.22.74"
+  echo "replace github.com/traefik/traefik/dynamic/ext => ./ext"
 } > go.mod
 go mod tidy

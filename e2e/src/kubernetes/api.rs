@@ -9,7 +9,7 @@ use reqwest::{Certificate, Identity, Method};
 use serde_json::{Value, json};
 
 use super::pki::Pki;
-use crate::answer::Answer;
+use crate::machine::answer::Answer;
 
 /// The namespace of the Services of all scenarios.
 pub(crate) const NAMESPACE: &str = "default";

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::api::Kubernetes;
 use super::manifests;
+use crate::machine::process::Daemon;
+use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
-use crate::process::Daemon;
-use crate::world::in_namespace;
 
 /// Its namespace.
 pub(crate) const NAMESPACE: &str = "openstack-ccm-canary";
@@ -215,7 +215,8 @@ impl Pod {
         let address = format!("10.244.{}.2", self.place.0);
         let ready = |container: &str| {
             let path = format!("/{container}");
-            crate::ask::status(&self.place.name(), &address, PORTS.1, &path).map(|status| status == Some(200))
+            crate::network::ask::status(&self.place.name(), &address, PORTS.1, &path)
+                .map(|status| status == Some(200))
         };
         let now = (ready("conclusive")?, ready("fit")?);
         if self.said == Some(now) {

@@ -14,10 +14,10 @@ use super::authorization::token;
 use super::manifests;
 use super::server::ControlPlane;
 use crate::artifacts::acme::CertManager as Programs;
+use crate::machine::process::Daemon;
+use crate::machine::wait::soon;
+use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
-use crate::process::Daemon;
-use crate::wait::soon;
-use crate::world::in_namespace;
 
 /// Its ServiceAccount, and the namespace of that.
 const NAME: &str = "cert-manager";

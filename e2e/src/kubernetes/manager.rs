@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::audit::LEASE;
 use super::server::ControlPlane;
 use crate::artifacts::Artifacts;
-use crate::process::Daemon;
+use crate::machine::process::Daemon;
 
 /// How long a node may be silent, in place of 50 s.
 const GRACE: &str = "20s";

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::api::{Kubernetes, NAMESPACE};
 use super::server::ServerKind;
-use crate::datagram;
 use crate::network::NodePlace;
+use crate::network::datagram;
 
 /// Adds a node that is ready, with a kubelet of a version and with addresses of the families of the cluster.
 ///

@@ -11,8 +11,8 @@ use super::api::Kubernetes;
 use super::authorization::token;
 use super::manifests;
 use super::server::ControlPlane;
-use crate::process::{Daemon, run};
-use crate::wait::until;
+use crate::machine::process::{Daemon, run};
+use crate::machine::wait::until;
 
 const NAME: &str = "ip-mode-overlay";
 /// Ports of two replicas, which are on one machine here.

@@ -11,8 +11,8 @@ use super::api::Kubernetes;
 use super::authorization::token;
 use super::server::ControlPlane;
 use crate::artifacts::{Artifacts, Framework};
-use crate::process::Daemon;
-use crate::wait::soon;
+use crate::machine::process::Daemon;
+use crate::machine::wait::soon;
 
 /// The annotation that says what it publishes, with `{address}` for the address of the load balancer.
 pub(crate) const INGRESS: &str = "owner.e2e.test/ingress";

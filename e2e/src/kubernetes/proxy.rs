@@ -7,10 +7,10 @@ use anyhow::{Result, ensure};
 
 use super::server::ServerKind;
 use crate::artifacts::{Artifacts, Minor};
+use crate::machine::process::{Daemon, run};
+use crate::machine::wait::until;
+use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
-use crate::process::{Daemon, run};
-use crate::wait::until;
-use crate::world::in_namespace;
 
 use super::server::ControlPlane;
 
@@ -57,7 +57,7 @@ impl Proxy {
         command.arg("--kubeconfig").arg(plane.pki.file("kube-proxy.kubeconfig"));
         command.arg(format!("--hostname-override={}", place.name()));
         command.arg(format!("--proxy-mode={}", mode.text()));
-        let second = if kind.dual_stack { format!(",{}", crate::ipv6::PODS) } else { String::new() };
+        let second = if kind.dual_stack { format!(",{}", crate::network::ipv6::PODS) } else { String::new() };
         command.arg(format!("--cluster-cidr=10.244.0.0/16{second}")).arg("--detect-local-mode=ClusterCIDR");
         // These settings of the kernel belong to the first network namespace: 0 leaves them alone.
         command.args(["--conntrack-max-per-core=0", "--conntrack-min=0"]);
@@ -67,8 +67,8 @@ impl Proxy {
             Daemon::start(&format!("kube-proxy-{}", place.name()), plane.folder(), &mut command)?;
         until(&format!("kube-proxy on {} is healthy", place.name()), Duration::from_secs(60), || {
             daemon.check()?;
-            let answer = crate::ask::from_namespace(&place.name(), "127.0.0.1", 10256)?;
-            ensure!(matches!(answer, crate::ask::Outcome::Answered { .. }), "{answer}");
+            let answer = crate::network::ask::from_namespace(&place.name(), "127.0.0.1", 10256)?;
+            ensure!(matches!(answer, crate::network::ask::Outcome::Answered { .. }), "{answer}");
             Ok(())
         })?;
         Ok(Self { place, program, daemon })

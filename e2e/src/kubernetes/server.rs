@@ -10,9 +10,9 @@ use super::api::Kubernetes;
 use super::audit::Audit;
 use super::pki::Pki;
 use crate::artifacts::{Artifacts, Minor};
+use crate::machine::process::Daemon;
+use crate::machine::wait::until;
 use crate::network::API_SERVER;
-use crate::process::Daemon;
-use crate::wait::until;
 
 /// Time that an API server has between SIGTERM and SIGKILL. It stops listening at once and answers what it was asked; then it waits
 /// a minute for watches, which end only with it.

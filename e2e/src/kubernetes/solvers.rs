@@ -12,11 +12,11 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::api::{Kubernetes, NAMESPACE};
-use crate::ask;
-use crate::ingress::{Route, Routes};
+use crate::backends::ingress::{Route, Routes};
+use crate::machine::process::Daemon;
+use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
-use crate::process::Daemon;
-use crate::world::in_namespace;
+use crate::network::ask;
 
 /// The label of all objects for challenges by HTTP-01.
 const LABEL: &str = "acme.cert-manager.io/http01-solver=true";

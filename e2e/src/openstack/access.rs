@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use serde::{Deserialize, Serialize};
 
 use super::Folders;
+use crate::report::cost::Sender;
 
 /// The status with which Octavia refuses whatever is sent while a load balancer is PENDING.
 const CONFLICT: u16 = 409;
@@ -30,18 +30,6 @@ pub(crate) struct Request {
     pub sender: Sender,
     /// The HTTP status of the answer.
     pub status: u16,
-}
-
-/// Who sends requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Sender {
-    /// The controller under test.
-    #[default]
-    OpenstackCcm,
-    /// The controller that it replaces.
-    Occm,
-    /// A service, or a test.
-    Other,
 }
 
 impl AccessLog {

@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::machine::answer::Answer;
 
 /// Address of Keystone.
 pub(crate) const KEYSTONE: &str = "http://127.0.0.1:5000/v3";

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::api::OpenStack;
 use super::{Folders, START, Services};
 use crate::artifacts::source;
-use crate::process::run_logged;
-use crate::wait::{soon, until};
+use crate::machine::process::run_logged;
+use crate::machine::wait::{soon, until};
 
 /// Its databases.
 pub(super) const DATABASES: [&str; 5] = ["placement", "glance", "nova_api", "nova", "nova_cell0"];

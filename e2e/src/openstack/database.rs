@@ -7,9 +7,9 @@ use anyhow::Result;
 
 use super::{Folders, PORTS, Services, compute};
 use crate::artifacts::{Artifacts, source};
-use crate::cache::{Key, beside};
-use crate::process::{run, run_logged};
-use crate::report::say;
+use crate::machine::cache::{Key, beside};
+use crate::machine::process::{run, run_logged};
+use crate::machine::say;
 
 const NAMES: [&str; 4] = ["keystone", "neutron", "octavia", "barbican"];
 

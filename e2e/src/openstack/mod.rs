@@ -7,8 +7,6 @@ pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
 pub(crate) mod picture;
-pub(crate) mod release;
-pub(crate) mod security;
 pub(crate) mod tree;
 pub(crate) mod writes;
 
@@ -18,10 +16,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::artifacts::release::Release;
 use crate::artifacts::source;
-use crate::process::Daemon;
-use crate::wait::until;
-use release::Release;
+use crate::machine::process::Daemon;
+use crate::machine::wait::until;
 
 /// Longest time until a service answers, on a machine that compiles beside it.
 const START: Duration = Duration::from_secs(180);

@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::steps;
-use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::wait::until;
+use crate::network::ask::{Outcome, from_namespace};
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES};
 use crate::stage::Stage;
-use crate::wait::until;
 
 const SCENARIO: &str = "7 source";
 const INSIDE: &str = "inside";

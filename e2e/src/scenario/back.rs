@@ -11,13 +11,13 @@ use super::plan::{cluster, operator};
 use super::steps::{self, at_rest, published_through};
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::{soon, until};
 use crate::network::{NODES, NodePlace};
-use crate::occm;
 use crate::openstack::tree::Tree;
 use crate::openstack::writes::Writes;
+use crate::programs::occm;
+use crate::programs::terminal::Terminal;
 use crate::stage::Stage;
-use crate::terminal::Terminal;
-use crate::wait::{soon, until};
 
 const SCENARIO: &str = "26 the way back";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];

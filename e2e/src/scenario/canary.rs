@@ -9,17 +9,17 @@ use super::detection::by_name;
 use super::fallback::SUFFIX;
 use super::steps::{self, Reach, clients_inside, green, published_through};
 use super::{CURRENT, DUAL_STACK, GATE_OFF, GATE_ON, OLD};
-use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::canary::{CanaryPods, NAMESPACE, SERVICES, Whose, flags};
 use crate::kubernetes::objects::{ServiceSketch, set_kubelet};
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
+use crate::machine::process::run as run_command;
+use crate::machine::wait::{soon, until};
+use crate::machine::world::in_namespace;
+use crate::network::ask::{Outcome, from_namespace};
 use crate::network::{NODES, NodePlace};
-use crate::process::run as run_command;
 use crate::stage::Stage;
-use crate::wait::{soon, until};
-use crate::world::in_namespace;
 
 const SCENARIO: &str = "20 canary";
 /// A Service with PROXY protocol, and one of IPv6.

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::steps::{self, Reach, clients_inside, green, red};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SERVICE: &str = "chosen";
 const SCENARIO: &str = "5 choice";

@@ -7,17 +7,17 @@ use super::steps::{
     self, Client, Reach, client_outside, clients_inside, green_on, publish_as_before, published_through,
     red_on, set_source_ranges,
 };
-use crate::ask::Outcome;
-use crate::datagram::{from_namespace, start_backend};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::rules_for;
+use crate::machine::process::Daemon;
+use crate::machine::wait::soon;
+use crate::network::ask::Outcome;
+use crate::network::datagram::{from_namespace, start_backend};
 use crate::network::{NEIGHBOUR_ADDRESS, NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::tree::Tree;
-use crate::process::Daemon;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "13 datagrams";
 const SERVICE: &str = "mixed";

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::fallback::{green_by_name, published_by_name};
 use super::steps::{Reach, clients_inside, green, published_through};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
+use crate::machine::wait::soon;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// A Service that no controller serves, to ask the server with.
 const QUESTION: &str = "question";

@@ -6,9 +6,9 @@ use super::detection::verdict_is_right;
 use super::steps::{self, Reach, client_outside, clients_inside, green, publish_as_before, red};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::rules_for;
+use crate::machine::wait::{soon, until};
 use crate::network::NODES;
 use crate::stage::Stage;
-use crate::wait::{soon, until};
 
 /// Suffix that the operator configured.
 pub(crate) const SUFFIX: &str = "lb.e2e.test";

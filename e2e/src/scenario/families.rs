@@ -8,14 +8,14 @@ use super::steps::{
     self, Reach, all_published_through, client_outside, clients_inside, green, published_through, red,
     set_source_ranges, shut_out,
 };
-use crate::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
+use crate::network::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "12 families";
 /// Internal, IPv6 alone.

@@ -10,16 +10,16 @@ use super::steps::{
     self, Client, Reach, client_outside, clients_inside, publish_as_before, published_through,
 };
 use super::{CURRENT, toggle};
-use crate::ask::{Outcome, from_namespace};
-use crate::gateway::{Gateway, PORT};
+use crate::backends::gateway::{Gateway, PORT};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::process::Daemon;
+use crate::machine::wait::{soon, until};
 use crate::network::NODES;
+use crate::network::ask::{Outcome, from_namespace};
 use crate::openstack::tree::Tree;
-use crate::process::Daemon;
 use crate::stage::Stage;
-use crate::wait::{soon, until};
 
 const SCENARIO: &str = "31 gateways";
 const SERVICE: &str = "gateway";

@@ -9,11 +9,11 @@ use serde_json::json;
 use super::steps::{self, Reach, clients_inside, green, published_through};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::say;
+use crate::machine::wait::until;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::tree::Tree;
-use crate::report::say;
 use crate::stage::Stage;
-use crate::wait::until;
 
 const SCENARIO: &str = "9 killed";
 const SERVICES: [&str; 2] = ["shaken-a", "shaken-b"];

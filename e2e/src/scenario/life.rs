@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use super::CURRENT;
 use super::steps::{self, Reach, clients_inside, green, published_through};
-use crate::ask::from_namespace;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
+use crate::network::ask::from_namespace;
 use crate::network::{NEIGHBOUR, NODES, NodePlace};
 use crate::openstack::leaks::left_behind;
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// The Service that all of them are about.
 pub(super) const SERVICE: &str = "living";

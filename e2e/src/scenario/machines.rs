@@ -7,11 +7,11 @@ use super::CURRENT;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::kubelet::UNINITIALIZED;
 use crate::kubernetes::objects::{register_node, set_ready};
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::compute;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "11 machines";
 /// The taint of a node whose server is shut down.

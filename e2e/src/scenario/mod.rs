@@ -34,11 +34,11 @@ pub(crate) mod upgrade;
 
 use anyhow::Result;
 
+use crate::artifacts::release::Release;
 use crate::artifacts::{Framework, Minor};
-use crate::ipv6::SecondSubnet;
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
-use crate::openstack::release::Release;
+use crate::network::ipv6::SecondSubnet;
 use crate::stage::Stage;
 use crate::truth;
 

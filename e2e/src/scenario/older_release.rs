@@ -10,11 +10,11 @@ use super::{CURRENT, hairpin, life, trouble};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "30 older releases";
 const SERVICE: &str = "refused";

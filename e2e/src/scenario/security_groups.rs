@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use super::DUAL_STACK;
 use super::steps::{self, Client, Reach, client_outside, clients_inside, green, published_through, shut_out};
-use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
+use crate::network::ask::{Outcome, from_namespace};
+use crate::network::security::{Closed, Port};
 use crate::network::{NEIGHBOUR, NODES, NodePlace};
 use crate::openstack::api::OpenStack;
-use crate::openstack::security::{Closed, Port};
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "14 security groups";
 const SERVICE: &str = "guarded";

@@ -3,13 +3,13 @@
 use anyhow::{Context as _, Result, ensure};
 
 use super::steps::{self, published_through};
-use crate::ask::from_namespace;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::wait::soon;
+use crate::network::ask::from_namespace;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES};
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "8 shared";
 const OWNER: &str = "owner";

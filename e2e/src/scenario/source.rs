@@ -6,12 +6,12 @@ use serde_json::json;
 use super::steps::{
     self, Reach, client_outside, clients_inside, green, published_through, set_source_ranges, shut_out,
 };
-use crate::ask::from_namespace;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::soon;
+use crate::network::ask::from_namespace;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace};
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "7 source";
 const LOCAL: &str = "local";

@@ -5,16 +5,16 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::json;
 
-use crate::ask::{Outcome, from_namespace};
-use crate::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::wait::{soon, until};
+use crate::network::ask::{Outcome, from_namespace};
+use crate::network::ipv6::NEIGHBOUR_ADDRESS_V6;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, NodePlace, OUTSIDE, OUTSIDE_ADDRESS};
 use crate::openstack::api::OpenStack;
 use crate::openstack::leaks::left_behind;
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::{soon, until};
 
 /// Requests from each client that must all succeed or all fail: kube-proxy picks an endpoint at random.
 const ROUNDS: usize = 4;

@@ -10,12 +10,12 @@ use super::fallback::add_name;
 use super::steps::{
     self, Client, Reach, client_outside, clients_inside, publish_as_before, published_through,
 };
-use crate::ask::from_namespace_by_tls;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::process::run as run_command;
+use crate::machine::wait::soon;
 use crate::network::NODES;
-use crate::process::run as run_command;
+use crate::network::ask::from_namespace_by_tls;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// The name of the Service.
 pub(crate) const SERVICE: &str = "terminated";

@@ -4,15 +4,15 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::steps;
-use crate::ask::from_namespace;
+use crate::backends::stream::{Stream, TOLERANT_PORT, Tally, start_tolerant_backend};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::process::{Daemon, run_line};
+use crate::machine::wait::soon;
+use crate::network::ask::from_namespace;
 use crate::network::{NEIGHBOUR, NODES};
 use crate::openstack::tree::Tree;
-use crate::process::{Daemon, run_line};
 use crate::stage::Stage;
-use crate::stream::{Stream, TOLERANT_PORT, Tally, start_tolerant_backend};
-use crate::wait::soon;
 
 const SERVICE: &str = "toggled";
 /// Its pods insist on the header.

@@ -8,12 +8,12 @@ use super::steps::{self, Reach, clients_inside, green, published_through};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::faults::Faults;
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SERVICE: &str = "troubled";
 const SCENARIO: &str = "8 faults";

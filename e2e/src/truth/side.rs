@@ -11,15 +11,15 @@ use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::script::Call;
-use crate::answer::Answer;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::pki::Pki;
+use crate::machine::answer::Answer;
+use crate::machine::wait::soon;
 use crate::network::Networks;
 use crate::openstack::Folders;
 use crate::openstack::api::{self, OpenStack};
 use crate::openstack::compute;
 use crate::openstack::faults::Faults;
-use crate::wait::soon;
 
 /// A token that nobody issued.
 const FORGED: &str = "gAAAAABforged";

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::Answer;
+use crate::machine::answer::Answer;
 
 /// The answers of one conversation in their order.
 pub(crate) type Transcript = Vec<Entry>;

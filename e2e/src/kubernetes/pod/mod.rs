@@ -13,9 +13,9 @@ use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
 use super::api::Kubernetes;
+use crate::machine::process::Daemon;
+use crate::machine::wait::until;
 use crate::network::{API_SERVER, NodePlace};
-use crate::process::Daemon;
-use crate::wait::until;
 use sandbox::Sandbox;
 
 /// Longest time until a pod is ready; a kubelet waits longer.

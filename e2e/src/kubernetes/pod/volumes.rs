@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::authorization::token;
-use crate::wait::soon;
+use crate::machine::wait::soon;
 
 /// Fills all volumes, and tells the folder and the place of each mount.
 ///

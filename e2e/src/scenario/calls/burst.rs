@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::course::{PLACES, sketch};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
-use crate::wait::until;
+use crate::machine::wait::until;
 
 /// Longest time until all of them are served.
 const PATIENCE: Duration = Duration::from_secs(600);

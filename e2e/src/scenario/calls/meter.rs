@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::cost::Cost;
 use crate::kubernetes::audit::Audit;
-use crate::openstack::access::{AccessLog, Request, Sender};
+use crate::openstack::access::{AccessLog, Request};
+use crate::report::cost::Cost;
+use crate::report::cost::Sender;
 use crate::stage::Stage;
 
 /// Longest time that the controller may go on with calls.

@@ -9,14 +9,11 @@ mod most;
 
 use anyhow::Result;
 
-use crate::openstack::access::Sender;
+use crate::report::cost::Sender;
+use crate::report::{COSTS, COSTS_BESIDE_OCCM};
 use crate::stage::Stage;
 use course::Course;
 
-/// The scenario with the controller alone.
-pub(crate) const ALONE: &str = "24 calls";
-/// That with both controllers.
-pub(crate) const BESIDE_OCCM: &str = "28 beside OCCM";
 /// Internal Services with PROXY protocol and two ports each.
 const SERVICES: [&str; 6] = ["counted-1", "counted-2", "counted-3", "counted-4", "counted-5", "counted-6"];
 /// Services that are created at once while two controllers are compared.
@@ -28,7 +25,7 @@ const BURSTS: &str = "1,15,30";
 /// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let bursts = burst::asked_for("")?;
-    Course::begin(stage, ALONE, Sender::OpenstackCcm)?.run(stage, &bursts)
+    Course::begin(stage, COSTS, Sender::OpenstackCcm)?.run(stage, &bursts)
 }
 
 /// The same changes by the controller and by OCCM, one after another in the same cloud, each with a cluster of its own.
@@ -38,7 +35,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 pub(crate) fn beside_occm(stage: &mut Stage) -> Result<()> {
     let bursts = burst::asked_for(BURSTS)?;
     for by in [Sender::OpenstackCcm, Sender::Occm] {
-        Course::begin(stage, BESIDE_OCCM, by)?.run(stage, &bursts)?;
+        Course::begin(stage, COSTS_BESIDE_OCCM, by)?.run(stage, &bursts)?;
     }
     Ok(())
 }

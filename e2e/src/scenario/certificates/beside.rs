@@ -13,11 +13,11 @@ use crate::artifacts::Framework;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::manifests;
 use crate::kubernetes::overlay::{OverlayLaunch, policy, remove_policy};
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::scenario::overlay::owned::{DIGITAL_OCEAN, LINODE, Sketch, start};
 use crate::scenario::steps::{self, Reach, client_outside, clients_inside, green, published_through, red};
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// The Service of one cloud, with the names that are proved through it.
 struct Subject {

@@ -5,13 +5,13 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use crate::backends::pebble::{self, Pebble};
 use crate::kubernetes::cert_manager::CertManager;
 use crate::kubernetes::solvers::Solvers;
+use crate::machine::wait::soon;
 use crate::network::{NODES, OUTSIDE_ADDRESS};
-use crate::pebble::{self, Pebble};
 use crate::scenario::fallback::add_name;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const ISSUER: &str = "pebble";
 /// How often the self check of a Challenge is seen to fail: two or three times when it is new, then every ten seconds.

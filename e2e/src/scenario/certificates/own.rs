@@ -8,12 +8,12 @@ use super::SCENARIO;
 use super::issuance::Issuance;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::solvers::Solvers;
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::scenario::steps::{
     self, Reach, client_outside, clients_inside, green, publish_as_before, published_through, red,
 };
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SERVICE: &str = "ingress";
 /// The name that is proved.

@@ -7,13 +7,13 @@ use super::{CONTROL_PLANE, Deployment, SCENARIO};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
 use crate::openstack::tree::Tree;
 use crate::scenario::CURRENT;
 use crate::scenario::steps::{
     Reach, address, client_outside, clients_inside, green, publish_as_before, published_through, red,
 };
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// The Service of this and later scenarios.
 pub(super) const SERVICE: &str = "answering";

@@ -11,8 +11,8 @@ use super::{Deployment, SCENARIO};
 use crate::kubernetes::api::NAMESPACE;
 use crate::kubernetes::authorization::token;
 use crate::kubernetes::pod::Pod;
+use crate::machine::wait::soon;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// A ServiceAccount that may read the metrics, and one that may not.
 const ACCOUNTS: [&str; 2] = ["reader", "stranger"];

@@ -6,18 +6,18 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{CONTROL_PLANE, Deployment, SCENARIO};
-use crate::controller::configuration;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::kubelet::Kubelets;
 use crate::kubernetes::manager::Manager;
 use crate::kubernetes::manifests;
 use crate::kubernetes::pod::Pod;
+use crate::machine::wait::soon;
 use crate::network::NODES;
+use crate::programs::controller::configuration;
 use crate::scenario::CURRENT;
 use crate::scenario::machines::routes;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// What operators add to the arguments for cloud routes, as docs/guides/cloud-routes.md says.
 const ROUTES: &str = "--cluster-cidr=10.244.0.0/16";

@@ -17,9 +17,9 @@ use crate::kubernetes::audit::{Claim, LEASE};
 use crate::kubernetes::kubelet::now;
 use crate::kubernetes::manager::Manager;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::soon;
 use crate::scenario::steps::published_through;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// The Service that is made while somebody else leads.
 pub(super) const SERVICE: &str = "meanwhile";

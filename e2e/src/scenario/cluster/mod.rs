@@ -20,11 +20,11 @@ use crate::kubernetes::audit::{Audit, LEASE};
 use crate::kubernetes::kubelet::Kubelets;
 use crate::kubernetes::manager::Manager;
 use crate::kubernetes::pod::Pod;
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::compute;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "15 cluster";
 /// Nodes that run the control plane, and so a pod of the controller each.

@@ -3,11 +3,11 @@
 use anyhow::{Context as _, Result, ensure};
 
 use super::{CONTROL_PLANE, Deployment, SCENARIO, WORKER};
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::compute;
 use crate::scenario::machines::{SHUT_DOWN, give_back, has_taint, initialised, node_path, routed};
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// All cases. In the end the worker has no server any more.
 ///

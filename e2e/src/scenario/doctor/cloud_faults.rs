@@ -54,7 +54,7 @@ pub(super) const ALL: &[Fault] = &[
 fn reconcile(stage: &mut Stage) -> Result<()> {
     stage.start_controller()?;
     let terminal = crate::scenario::plan::operator(stage)?;
-    crate::wait::soon("nothing is left to do", || {
+    crate::machine::wait::soon("nothing is left to do", || {
         let name = format!("default/{SERVICE}");
         terminal
             .types(&["plan", &name, "--cluster-name=e2e", "--controllers=service"])?
@@ -69,7 +69,7 @@ fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Valu
     let body = (!body.is_null()).then_some(body);
     let answer =
         stage.cloud.user.call("load-balancer", method, &format!("/v2/lbaas/{path}"), body)?.success()?;
-    crate::wait::soon("Octavia has done it", || Tree::of(&stage.cloud.user, SERVICE).map(drop))?;
+    crate::machine::wait::soon("Octavia has done it", || Tree::of(&stage.cloud.user, SERVICE).map(drop))?;
     Ok(answer)
 }
 

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::Fault;
 use super::patient::{COREFILE, Ends, PLACES, Patient, SERVICE, SETTINGS};
-use crate::ask::{Outcome, from_namespace};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::set_kubelet;
 use crate::kubernetes::proxy::Mode;
 use crate::network::NODES;
+use crate::network::ask::{Outcome, from_namespace};
 use crate::scenario::fallback::add_name;
 use crate::scenario::steps::{at_rest, publish_as_before, set_source_ranges};
 use crate::scenario::{CURRENT, GATE_OFF as OLD_SERVER};
@@ -86,7 +86,7 @@ fn reconcile(stage: &mut Stage, ranges: &[&str]) -> Result<()> {
     let api = stage.api()?;
     set_source_ranges(&api, SERVICE, ranges)?;
     stage.start_controller()?;
-    crate::wait::soon("the listener has the source ranges", || {
+    crate::machine::wait::soon("the listener has the source ranges", || {
         at_rest(&stage.cloud.user, SERVICE)?;
         let tree = crate::openstack::tree::Tree::of(&stage.cloud.user, SERVICE)?;
         let wanted = ranges.iter().map(|range| json!(range)).collect::<Vec<_>>();

@@ -6,18 +6,18 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::ask::from_namespace;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::until;
 use crate::network::NODES;
+use crate::network::ask::from_namespace;
+use crate::programs::terminal::Terminal;
 use crate::scenario::fallback::{SUFFIX, add_name, published_by_name};
 use crate::scenario::plan::operator;
 use crate::scenario::steps::{
     self, Client, Reach, at_rest, client_outside, clients_inside, published_through,
 };
 use crate::stage::Stage;
-use crate::terminal::Terminal;
-use crate::wait::until;
 
 pub(super) const SERVICE: &str = "examined";
 pub(super) const PLACES: [crate::network::NodePlace; 2] = [NODES[0], NODES[1]];

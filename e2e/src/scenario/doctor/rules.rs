@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::SCENARIO;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::process::run;
+use crate::machine::world::in_namespace;
 use crate::network::{NODES, NodePlace};
-use crate::process::run;
 use crate::scenario::CURRENT;
 use crate::stage::Stage;
-use crate::world::in_namespace;
 
 /// What an operator has a node print.
 fn dump(stage: &Stage, place: NodePlace, mode: Mode) -> Result<PathBuf> {

@@ -9,12 +9,12 @@ use super::owned::{CLOUDS, DIGITAL_OCEAN, LINODE, Owned};
 use crate::kubernetes::canary::{CanaryPods, Whose};
 use crate::kubernetes::overlay::{OverlayLaunch, Replica};
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::{soon, until};
 use crate::network::{NODES, NodePlace};
 use crate::scenario::fallback::{SUFFIX, green_by_name};
 use crate::scenario::steps::{Reach, warned};
 use crate::scenario::{GATE_OFF, GATE_ON};
 use crate::stage::Stage;
-use crate::wait::{soon, until};
 
 /// The node whose kube-proxy changes.
 const NODE: NodePlace = NODES[1];

@@ -12,9 +12,9 @@ use crate::artifacts::Framework;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::overlay::{OverlayLaunch, Replica};
 use crate::kubernetes::owner::INGRESS;
+use crate::machine::wait::soon;
 use crate::scenario::steps::{self, published_through};
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// All cases, on a cluster of 1.29 with the alpha feature.
 ///

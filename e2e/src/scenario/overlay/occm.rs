@@ -6,16 +6,16 @@ use anyhow::{Context as _, Result, ensure};
 use super::SCENARIO;
 use super::owned::start;
 use crate::artifacts::Framework;
-use crate::ask::from_namespace;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::overlay::OverlayLaunch;
 use crate::kubernetes::owner::INGRESS;
+use crate::machine::wait::soon;
 use crate::network::NODES;
+use crate::network::ask::from_namespace;
 use crate::scenario::source::all_forwarded;
 use crate::scenario::steps::{self, Reach, clients_inside, published_through};
 use crate::scenario::tls;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const FORWARDED: &str = "occm-forwarded";
 /// As it writes it since 1.30 wherever there is no PROXY protocol.

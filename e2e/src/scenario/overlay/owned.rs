@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::SCENARIO;
 use crate::artifacts::Framework;
+use crate::backends::stream::{Stream, Tally};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::history::History;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::owner::{INGRESS, Owner};
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::scenario::steps::{self, Reach, clients_inside, green, published_through, red};
 use crate::stage::Stage;
-use crate::stream::{Stream, Tally};
-use crate::wait::soon;
 
 /// A Service with PROXY protocol, as the users of one cloud write it.
 pub(in crate::scenario) struct Sketch {

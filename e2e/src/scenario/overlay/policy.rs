@@ -14,8 +14,8 @@ use crate::kubernetes::audit::Audit;
 use crate::kubernetes::manifests;
 use crate::kubernetes::overlay::{policy, policy_objects, remove_policy};
 use crate::kubernetes::owner::INGRESS;
+use crate::machine::wait::soon;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// Restarts of the owner under a stream of dials, of each version.
 const RESTARTS: usize = 2;

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::owned::{NAMES, Owned, start};
 use crate::artifacts::Framework;
 use crate::kubernetes::owner::Owner;
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::stage::Stage;
-use crate::wait::soon;
 
 /// Two resyncs of the service controller, which come every 30 s whatever it is told. `E2E_QUIET` replaces it, in seconds.
 const LONG: u64 = 65;

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::wait::{soon, until};
 use crate::network::{NODES, NodePlace};
 use crate::openstack::writes::Writes;
+use crate::programs::terminal::Terminal;
 use crate::scenario::steps::{self, published_through};
 use crate::stage::Stage;
-use crate::terminal::Terminal;
-use crate::wait::{soon, until};
 
 const SCENARIO: &str = "23 orphans";
 const SERVICE: &str = "cut-short";

@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result, ensure};
 use super::calls::{Calls, Known};
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::ServiceSketch;
+use crate::machine::wait::until;
 use crate::network::NODES;
 use crate::openstack::writes::Writes;
+use crate::programs::terminal::Terminal;
 use crate::scenario::life::{CHANGES, Change, SERVICE};
 use crate::scenario::steps::{self, published_through};
 use crate::stage::Stage;
-use crate::terminal::Terminal;
-use crate::wait::until;
 
 const SCENARIO: &str = "25 plan and what follows";
 const BYSTANDER: &str = "bystander";

@@ -13,8 +13,8 @@ use anyhow::Result;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::proxy::Mode;
 use crate::network::NODES;
+use crate::programs::terminal::Terminal;
 use crate::stage::Stage;
-use crate::terminal::Terminal;
 
 /// All of it, with a cluster of its own, which is gone in the end.
 ///

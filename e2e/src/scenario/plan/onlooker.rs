@@ -6,7 +6,6 @@ use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::guide;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::{Audit, ONLOOKER};
 use crate::kubernetes::authorization::token;
@@ -14,9 +13,10 @@ use crate::kubernetes::manifests;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::{KEYSTONE, OpenStack};
 use crate::openstack::writes::Writes;
+use crate::programs::guide;
+use crate::programs::terminal::Terminal;
 use crate::scenario::steps::{self, at_rest, create_both, published_through};
 use crate::stage::Stage;
-use crate::terminal::Terminal;
 
 const SCENARIO: &str = "21 plan beside a controller";
 const PUBLIC: &str = "planned-public";
@@ -65,7 +65,7 @@ pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<Terminal> {
     Ok(reader)
 }
 
-fn plan(terminal: &Terminal, arguments: &[&str]) -> Result<crate::terminal::Said> {
+fn plan(terminal: &Terminal, arguments: &[&str]) -> Result<crate::programs::terminal::Said> {
     // For changes of one annotation the Services are named: they are what it is about.
     let which: &[&str] =
         if arguments.is_empty() { &["-A"] } else { &["default/planned-public", "default/planned-internal"] };

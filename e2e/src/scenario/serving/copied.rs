@@ -4,16 +4,16 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::{PLACES, all_reach, annotate, has_looked, id_of, restart, without_a_break};
-use crate::beside::{self, ClusterBeside};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::openstack::picture::Picture;
 use crate::openstack::writes::Writes;
 use crate::scenario::CURRENT;
 use crate::scenario::steps::{self, Client, Reach, client_outside, green, published_through, warned};
 use crate::stage::Stage;
-use crate::wait::soon;
+use crate::stage::beside::{self, ClusterBeside};
 
 const SCENARIO: &str = "18 copied";
 const SERVICE: &str = "original";

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{PLACES, all_reach, annotate, id_of, members, restart, without_a_break};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::openstack::api::OpenStack;
 use crate::openstack::database;
@@ -15,7 +16,6 @@ use crate::openstack::writes::Writes;
 use crate::scenario::CURRENT;
 use crate::scenario::steps::{self, published_through, warned};
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "16 in ERROR";
 const SERVICE: &str = "broken";

@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::steps::{Client, Reach, client_outside, clients_inside, green};
-use crate::controller::Controller;
+use crate::backends::stream::{Stream, Tally};
 use crate::kubernetes::api::Kubernetes;
+use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace, OUTSIDE};
 use crate::openstack::tree::Tree;
+use crate::programs::controller::Controller;
 use crate::stage::Stage;
-use crate::stream::{Stream, Tally};
-use crate::wait::soon;
 
 /// Nodes that the cluster has from the beginning.
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];

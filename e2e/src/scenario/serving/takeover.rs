@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{PLACES, all_reach, annotate, id_of};
-use crate::ask::from_namespace;
+use crate::machine::wait::until;
 use crate::network::NEIGHBOUR;
+use crate::network::ask::from_namespace;
 use crate::openstack::api::OpenStack;
 use crate::openstack::writes::Writes;
 use crate::scenario::steps::{self, at_rest, create_both, published_through};
 use crate::stage::Stage;
-use crate::wait::until;
 
 const SCENARIO: &str = "19 takeover";
 const PUBLIC: &str = "left-public";

@@ -7,6 +7,7 @@ use super::{PLACES, annotate, id_of, members, restart};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
+use crate::machine::wait::soon;
 use crate::network::{NEIGHBOUR_ADDRESS, NODES, NodePlace};
 use crate::openstack::picture::Picture;
 use crate::openstack::tree::Tree;
@@ -17,7 +18,6 @@ use crate::scenario::steps::{
     shut_out, warned,
 };
 use crate::stage::Stage;
-use crate::wait::soon;
 
 const SCENARIO: &str = "17 wrong value";
 const SERVICE: &str = "mistaken";

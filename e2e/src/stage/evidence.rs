@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kubernetes::proxy::all_rules;
+use crate::machine::process::{last_lines, run};
+use crate::machine::say;
 use crate::network::NODES;
-use crate::process::{last_lines, run};
-use crate::report::say;
 use crate::stage::Stage;
 
 /// Objects of Kubernetes that are kept, as far as there are any.

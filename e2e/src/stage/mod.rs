@@ -1,27 +1,29 @@
 //! Everything that scenarios share: one cloud, and one cluster after another on the same machines.
 
+pub(crate) mod beside;
+pub(crate) mod evidence;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::artifacts::Artifacts;
-use crate::controller::{Controller, Launch};
-use crate::cost::Cost;
-use crate::ingress::IngressPods;
+use crate::artifacts::release::Release;
+use crate::backends::ingress::IngressPods;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::add_node;
 use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
+use crate::machine::say;
+use crate::machine::world;
 use crate::network::{self, NODES, Networks, NodePlace};
 use crate::openstack::api::OpenStack;
-use crate::openstack::release::Release;
 use crate::openstack::{Folders, Services, database};
-use crate::queue::Queue;
-use crate::report::{Finding, say};
-use crate::scenario::Group;
-use crate::{evidence, world};
+use crate::programs::controller::{Controller, Launch};
+use crate::report::Finding;
+use crate::report::cost::Cost;
 
 /// The cloud of a run.
 pub(crate) struct Cloud {
@@ -49,6 +51,9 @@ pub(crate) struct Cluster {
     pub controller: Option<Controller>,
 }
 
+/// Keeps a finding.
+type Record = Box<dyn Fn(&Finding) -> Result<()>>;
+
 /// Everything of a run.
 pub(crate) struct Stage {
     /// Programs.
@@ -63,8 +68,8 @@ pub(crate) struct Stage {
     pub hosts: PathBuf,
     folder: PathBuf,
     program: PathBuf,
-    /// Where findings go: the queue and the present group.
-    record: Option<(Queue, &'static Group)>,
+    /// Where findings go.
+    record: Option<Record>,
 }
 
 impl Stage {
@@ -117,8 +122,8 @@ impl Stage {
     }
 
     /// What is seen from now on belongs to this group.
-    pub(crate) fn begin(&mut self, queue: &Queue, group: &'static Group) {
-        self.record = Some((queue.clone(), group));
+    pub(crate) fn begin(&mut self, record: impl Fn(&Finding) -> Result<()> + 'static) {
+        self.record = Some(Box::new(record));
     }
 
     /// Starts a fresh cluster of two nodes; the one before is ended.
@@ -327,8 +332,8 @@ impl Stage {
             cost,
         };
         say(&finding.line());
-        if let Some((queue, group)) = &self.record
-            && let Err(error) = queue.record(group, &finding)
+        if let Some(record) = &self.record
+            && let Err(error) = record(&finding)
         {
             // Without its findings a group counts as failed.
             say(&format!("the finding is lost: {error:#}"));

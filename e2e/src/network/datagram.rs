@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::ask::{Outcome, PATIENCE, told};
-use crate::process::Daemon;
-use crate::world::in_namespace;
+use crate::machine::process::Daemon;
+use crate::machine::world::in_namespace;
+use crate::network::ask::{Outcome, PATIENCE, told};
 
 /// The port of the pods.
 pub(crate) const PORT: u16 = 8443;

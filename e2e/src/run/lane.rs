@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::openstack::release::Release;
-use crate::process::last_lines;
-use crate::queue::Queue;
+use crate::artifacts::release::Release;
+use crate::machine::process::last_lines;
+use crate::machine::world;
 use crate::report::Finding;
+use crate::run::queue::Queue;
 use crate::scenario::GROUPS;
-use crate::world;
 
 /// Longest time from the start of a world to its first group; making the databases is part of it.
 const START_LIMIT: Duration = Duration::from_secs(900);
@@ -111,13 +111,13 @@ impl Lane {
     fn blame(&self, folder: &Path, reason: &str, took: Duration) -> Result<()> {
         let name = std::fs::read_to_string(present_file(folder)).unwrap_or_default();
         let Some(group) = GROUPS.iter().find(|group| group.name == name) else {
-            crate::report::say(&format!("     a world broke before it took a group: {reason}"));
+            crate::machine::say(&format!("     a world broke before it took a group: {reason}"));
             return Ok(());
         };
         let log = folder.join(group.name).join("openstack-ccm.log");
         let seen = format!("{reason}; the controller's last lines: {}", last_lines(&log, 3));
         let finding = Finding { took, ..Finding::failure("group", group.name, &seen) };
-        crate::report::say(&finding.line());
+        crate::machine::say(&finding.line());
         self.queue.record(group, &finding)?;
         self.queue.finish(group)
     }

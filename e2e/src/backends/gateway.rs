@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::artifacts::Artifacts;
-use crate::ask::{Outcome, from_namespace};
+use crate::machine::process::{Daemon, run};
+use crate::machine::wait::until;
+use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
-use crate::process::{Daemon, run};
-use crate::wait::until;
-use crate::world::in_namespace;
+use crate::network::ask::{Outcome, from_namespace};
 
 /// The port of a gateway in its pod.
 pub(crate) const PORT: u16 = 8088;

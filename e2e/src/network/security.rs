@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::api::OpenStack;
-use crate::network::NodePlace;
+use super::NodePlace;
+use crate::openstack::api::OpenStack;
 
 /// The Neutron port of a machine.
 pub(crate) struct Port {

@@ -1,18 +1,25 @@
 //! A run: builds what is missing, starts worlds side by side, and collects what they saw.
 
+pub(crate) mod docs;
+pub(crate) mod inside;
+pub(crate) mod lane;
+pub(crate) mod queue;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::artifacts::release::Release;
 use crate::artifacts::{Artifacts, Framework, Minor};
-use crate::cache::{self, Cache};
-use crate::lane::Lane;
-use crate::openstack::release::Release;
-use crate::queue::Queue;
-use crate::report::{Finding, Report, say};
+use crate::machine;
+use crate::machine::cache::{self, Cache};
+use crate::machine::say;
+use crate::programs::controller;
+use crate::report::{Finding, Report};
+use crate::run::lane::Lane;
+use crate::run::queue::Queue;
 use crate::scenario::{GROUPS, Group};
-use crate::{controller, docs, machine};
 
 /// The file that tells the folder of a run from any other.
 const MARK: &str = ".end-to-end-run";
@@ -52,7 +59,7 @@ pub(crate) struct Options {
 /// The run cannot be prepared, or its results not be written.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let groups = chosen(&options.only)?;
-    if let Some(obstacle) = machine::obstacle() {
+    if let Some(obstacle) = machine::obstacle(Release::NEWEST.python_minor()) {
         say(&format!("left out: the end-to-end scenarios on real components, because {obstacle}"));
         return Ok(options.if_possible);
     }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use crate::ask::{Outcome, ask};
-use crate::process::Daemon;
-use crate::world::in_namespace;
+use crate::machine::process::Daemon;
+use crate::machine::world::in_namespace;
+use crate::network::ask::{Outcome, ask};
 
 /// Connections that are open at the same time.
 const LANES: usize = 4;
@@ -64,7 +64,9 @@ impl Stream {
     pub(crate) fn end(mut self) -> Result<Tally> {
         self.daemon.check()?;
         std::fs::write(&self.stop, "")?;
-        let text = crate::wait::soon("the stream has counted", || Ok(std::fs::read_to_string(&self.tally)?))?;
+        let text = crate::machine::wait::soon("the stream has counted", || {
+            Ok(std::fs::read_to_string(&self.tally)?)
+        })?;
         let value: Value = serde_json::from_str(&text).context("the count of the stream")?;
         let number = |key: &str| value[key].as_u64().unwrap_or_default();
         Ok(Tally { answered: number("answered"), failed: number("failed") })
@@ -84,7 +86,7 @@ pub(crate) fn run(host: &str, tally: &Path, stop: &Path) -> Result<()> {
                     let outcome = ask(host, 80, "/");
                     let good = matches!(outcome, Outcome::Answered { status: 200, .. });
                     if !good {
-                        crate::report::say(&format!("{outcome}"));
+                        crate::machine::say(&format!("{outcome}"));
                     }
                     (if good { &answered } else { &failed }).fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(PAUSE);

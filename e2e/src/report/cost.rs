@@ -5,7 +5,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::openstack::access::Sender;
+/// Who sends requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Sender {
+    /// The controller under test.
+    #[default]
+    OpenstackCcm,
+    /// The controller that it replaces.
+    Occm,
+    /// A service, or a test.
+    Other,
+}
 
 /// The calls of a controller for one change, and the time until the change is made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

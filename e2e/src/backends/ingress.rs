@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use crate::machine::process::{Daemon, reload};
+use crate::machine::wait::until;
+use crate::machine::world::in_namespace;
 use crate::network::{NODES, NodePlace};
-use crate::process::{Daemon, reload};
-use crate::wait::until;
-use crate::world::in_namespace;
 
 /// The folder with the routes of a pod.
 const ROUTES: &str = "routes";
@@ -86,7 +86,7 @@ impl IngressPods {
             let mut daemon = Daemon::start("nginx", &own, &mut command)?;
             until("nginx listens", Duration::from_secs(20), || {
                 daemon.check()?;
-                let outcome = crate::ask::from_namespace(&place.ingress(), "127.0.0.1", 81)?;
+                let outcome = crate::network::ask::from_namespace(&place.ingress(), "127.0.0.1", 81)?;
                 ensure!(outcome.client().is_some(), "{outcome}");
                 Ok(())
             })?;
@@ -135,7 +135,7 @@ fn broken_lines(folder: &Path) -> Vec<String> {
 
 /// A second `listen` where the kernel has IPv6.
 fn listen_v6(port: &str) -> String {
-    if crate::ipv6::is_there() { format!("listen [::]:{port};") } else { String::new() }
+    if crate::network::ipv6::is_there() { format!("listen [::]:{port};") } else { String::new() }
 }
 
 /// Port 80 wants the PROXY header; port 81 takes requests as they are. A challenge without a route is not found, as ingress

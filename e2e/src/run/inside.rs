@@ -6,12 +6,12 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::artifacts::Artifacts;
-use crate::cache::Cache;
-use crate::controller;
-use crate::lane::present_file;
-use crate::openstack::release::Release;
-use crate::queue::Queue;
-use crate::report::say;
+use crate::artifacts::release::Release;
+use crate::machine::cache::Cache;
+use crate::machine::say;
+use crate::programs::controller;
+use crate::run::lane::present_file;
+use crate::run::queue::Queue;
 use crate::stage::Stage;
 
 /// Runs groups of a run's queue until there are none.
@@ -28,7 +28,8 @@ pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
         let Some(group) = queue.wait(release)? else { break };
         std::fs::write(present_file(folder), group.name)?;
         let began = Instant::now();
-        stage.begin(&queue, group);
+        let findings = queue.clone();
+        stage.begin(move |finding| findings.record(group, finding));
         let outcome = (group.run)(&mut stage);
         if let Err(error) = outcome {
             stage

@@ -8,13 +8,18 @@
 //! world: 10.0.0.1, the API server
 //! ```
 
+pub(crate) mod ask;
+pub(crate) mod datagram;
+pub(crate) mod ipv6;
+pub(crate) mod security;
+
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
+use crate::machine::process::{run, run_line};
 use crate::openstack::api::OpenStack;
-use crate::process::{run, run_line};
 
 /// The namespace that holds the bridges.
 const FABRIC: &str = "fabric";

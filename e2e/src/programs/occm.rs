@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::controller::ask;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::manifests;
-use crate::process::Daemon;
-use crate::wait::until;
+use crate::machine::process::Daemon;
+use crate::machine::wait::until;
+use crate::programs::controller::ask;
 
 /// Where it answers about its health.
 const PORT: u16 = 10270;

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::artifacts::source;
-use crate::report::{Report, say};
+use crate::machine::say;
+use crate::report::Report;
 use crate::scenario::Group;
 use crate::truth::recorded_file;
 
@@ -78,7 +79,7 @@ pub(crate) fn record_versions(groups: &[(&Group, usize)]) -> Result<()> {
 }
 
 fn today() -> Result<String> {
-    let date = crate::process::run(std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+    let date = crate::machine::process::run(std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     Ok(date.trim().to_owned())
 }
 

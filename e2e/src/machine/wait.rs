@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::process::Ended;
+use crate::machine::process::Ended;
 
 /// Time between the first two attempts, and the longest one; it doubles in between. What takes long is not asked for often:
 /// each question costs time of the processors that the answer needs.

@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use crate::process::run;
-use crate::world::in_namespace;
+use crate::machine::process::run;
+use crate::machine::world::in_namespace;
 
 /// Longest wait for a connection, and then for an answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);

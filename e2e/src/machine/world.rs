@@ -48,6 +48,6 @@ pub(crate) fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>
 /// The file cannot be mounted.
 pub(crate) fn own_hosts_file(file: &Path) -> Result<()> {
     std::fs::write(file, "127.0.0.1 localhost\n")?;
-    crate::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;
+    crate::machine::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;
     Ok(())
 }

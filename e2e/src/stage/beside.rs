@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
-use crate::controller::{Controller, Launch};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::add_node;
 use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
 use crate::network::NodePlace;
+use crate::programs::controller::{Controller, Launch};
 use crate::stage::Stage;
 
 /// Its `--cluster-name`.

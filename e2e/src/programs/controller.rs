@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::kubernetes::authorization::controller_token;
 use crate::kubernetes::server::ControlPlane;
+use crate::machine::process::Daemon;
+use crate::machine::wait::until;
 use crate::network::Networks;
 use crate::openstack::api::KEYSTONE;
-use crate::process::Daemon;
-use crate::wait::until;
 
 /// The name of the cluster, part of the name of every cloud object.
 const CLUSTER_NAME: &str = "e2e";

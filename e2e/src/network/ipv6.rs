@@ -12,9 +12,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::machine::process::run_line;
 use crate::network::{NEIGHBOUR, NEIGHBOUR_ADDRESS, NODES, Networks, NodePlace};
 use crate::openstack::api::OpenStack;
-use crate::process::run_line;
 
 /// The range of all pods.
 pub(crate) const PODS: &str = "fd00:244::/32";

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::ask::page_by_tls;
+use crate::machine::process::{Daemon, run};
+use crate::machine::wait::until;
+use crate::network::ask::page_by_tls;
 use crate::network::{OUTSIDE, OUTSIDE_ADDRESS};
-use crate::process::{Daemon, run};
-use crate::wait::until;
 
 /// Its name.
 pub(crate) const NAME: &str = "acme.e2e.test";
@@ -46,7 +46,7 @@ impl Pebble {
             "httpPort": 80, "tlsPort": 443,
         }});
         std::fs::write(&config, settings.to_string())?;
-        let mut command = crate::world::in_namespace(OUTSIDE, program);
+        let mut command = crate::machine::world::in_namespace(OUTSIDE, program);
         let daemon = Daemon::start("pebble", folder, command.arg("-config").arg(&config))?;
         let mut pebble = Self { daemon, folder: folder.to_owned() };
         until("Pebble answers", Duration::from_secs(30), || {

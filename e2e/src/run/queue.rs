@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use crate::openstack::release::Release;
+use crate::artifacts::release::Release;
 use crate::report::Finding;
 use crate::scenario::{GROUPS, Group};
 
@@ -180,7 +180,7 @@ fn finding(line: &str) -> Result<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Cost;
+    use crate::report::cost::Cost;
 
     fn queue(name: &str) -> Queue {
         let folder = std::env::temp_dir().join(format!("openstack-ccm-e2e-{}-{name}", std::process::id()));

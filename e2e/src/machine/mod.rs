@@ -1,13 +1,18 @@
 //! Whether this machine can run the worlds, and what is installed for them.
 
+pub(crate) mod answer;
+pub(crate) mod cache;
+pub(crate) mod process;
+pub(crate) mod wait;
+pub(crate) mod world;
+
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::openstack::release::Release;
-use crate::process::{run, run_line};
-use crate::report::say;
+use crate::machine::process::{run, run_line};
 
 /// Programs from Debian packages: program, package.
 const PACKAGED: [(&str, &str); 12] = [
@@ -25,8 +30,14 @@ const PACKAGED: [(&str, &str); 12] = [
     ("/usr/share/python-wheels", "python3-venv"),
 ];
 
+/// Prints a line at once.
+pub(crate) fn say(line: &str) {
+    // A closed pipe is no reason to stop a run.
+    writeln!(std::io::stdout(), "{line}").ok();
+}
+
 /// Why this machine cannot run the worlds; nothing if it can.
-pub(crate) fn obstacle() -> Option<String> {
+pub(crate) fn obstacle(python_minor: &str) -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("this is not Linux".into());
     }
@@ -48,9 +59,8 @@ pub(crate) fn obstacle() -> Option<String> {
         }
         Ok(_) => {}
     }
-    let minor = Release::NEWEST.python_minor();
-    if python(minor).is_none() {
-        return Some(format!("there is no Python {minor}"));
+    if python(python_minor).is_none() {
+        return Some(format!("there is no Python {python_minor}"));
     }
     let missing = missing_packages();
     if !missing.is_empty() && !answers("apt-get") {

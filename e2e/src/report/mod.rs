@@ -1,20 +1,18 @@
-//! What a run says while it works and at its end.
+//! What a run has seen, and its tables.
 
-use std::io::Write as _;
+pub(crate) mod cost;
+
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cost::Cost;
-use crate::openstack::access::Sender;
-use crate::scenario::calls;
+use cost::{Cost, Sender};
 
-/// Prints a line at once.
-pub(crate) fn say(line: &str) {
-    // A closed pipe is no reason to stop a run.
-    writeln!(std::io::stdout(), "{line}").ok();
-}
+/// The scenario that counts what changes cost.
+pub(crate) const COSTS: &str = "24 calls";
+/// The same beside OCCM.
+pub(crate) const COSTS_BESIDE_OCCM: &str = "28 beside OCCM";
 
 /// One thing that was looked at: what was expected and what was seen.
 #[derive(Clone, Debug)]
@@ -100,13 +98,13 @@ impl Report {
 
     /// The table of what changes cost, as Markdown; absent where nothing was measured.
     pub(crate) fn costs(&self) -> Option<String> {
-        let rows: Vec<String> = self.costs_of(calls::ALONE, Sender::OpenstackCcm).map(Cost::row).collect();
+        let rows: Vec<String> = self.costs_of(COSTS, Sender::OpenstackCcm).map(Cost::row).collect();
         (!rows.is_empty()).then(|| format!("{}\n{}", Cost::HEAD, rows.join("\n")))
     }
 
     /// The same beside what they cost OCCM; absent where that was not measured.
     pub(crate) fn costs_beside_occm(&self) -> Option<String> {
-        let costs = |by| self.costs_of(calls::BESIDE_OCCM, by);
+        let costs = |by| self.costs_of(COSTS_BESIDE_OCCM, by);
         let occm = |change: &str| costs(Sender::Occm).find(|cost| cost.change == change);
         let rows: Vec<String> =
             costs(Sender::OpenstackCcm).map(|cost| cost.row_beside(occm(&cost.change))).collect();
