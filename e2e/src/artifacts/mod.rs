@@ -200,6 +200,29 @@ impl Artifacts {
         Ok(self.cache.has("occm", &occm_build().key()?))
     }
 
+    /// The folder with mermaid and the program that reads a diagram with it; absent on machines without npm.
+    ///
+    /// # Errors
+    /// It cannot be installed.
+    pub(crate) fn mermaid(&self) -> Result<Option<PathBuf>> {
+        if run(Command::new("npm").arg("--version")).is_err() {
+            return Ok(None);
+        }
+        let files = ["package.json", "package-lock.json", "parse.mjs"];
+        let key = files
+            .iter()
+            .try_fold(Key::of(&["mermaid"]), |key, name| key.file(&source("tools/mermaid").join(name)))?;
+        let folder = self.cache.entry("mermaid", &key, |folder| {
+            for name in files {
+                std::fs::copy(source("tools/mermaid").join(name), folder.join(name))?;
+            }
+            let mut install = Command::new("npm");
+            install.args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(folder);
+            run_logged(&beside(folder, "log"), &mut install)
+        })?;
+        Ok(Some(folder))
+    }
+
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
         let folder = self.cache.entry(name, &how.key()?, |folder| {
             let began = Instant::now();

@@ -136,6 +136,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 #[rstest]
 #[case::load_balancer("provider-openstack/src/load_balancer/mod.rs", "crate::load_balancer", 100)]
 #[case::service("controllers/src/service/mod.rs", "crate::service", 60)]
+#[case::end_to_end("../e2e/src/main.rs", "crate", 100)]
 #[case::flags("ccm/src/args/mod.rs", "crate::args", 10)]
 #[case::subcommands("ccm/src/subcommands/mod.rs", "crate::subcommands", 2)]
 #[case::program("ccm/src/lib.rs", "crate", 100)]

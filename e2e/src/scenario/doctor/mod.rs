@@ -6,7 +6,10 @@ mod cluster_faults;
 mod patient;
 pub(in crate::scenario) mod rules;
 
+use std::process::Command;
+
 use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 
 use self::patient::{Ends, Patient};
 use super::{CURRENT, GATE_OFF};
@@ -44,6 +47,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.check(SCENARIO, "hairpin-proxy's line in the Corefile", |stage| {
         cluster_faults::hairpin_line(stage, &patient)
     });
+    stage.check(SCENARIO, "mermaid reads the diagram", |stage| diagram(stage, &patient));
     rules::of_nodes(stage, &patient.address)?;
     stage.replace_proxies(CURRENT, Mode::Nftables)?;
     stage.check(SCENARIO, "1.36 nftables: a healthy Service shows nothing", |stage| patient.is_well(stage));
@@ -72,4 +76,23 @@ fn look_at(stage: &mut Stage, patient: &mut Patient, fault: &Fault) -> Result<()
         Ok(format!("{truth}; doctor: {}", seen.sentence()))
     });
     (fault.mend)(stage, patient).with_context(|| format!("{}: it cannot be mended", fault.name))
+}
+
+/// What `-o mermaid` writes, of a healthy Service and of one that is short-circuited.
+fn diagram(stage: &mut Stage, patient: &Patient) -> Result<String> {
+    let Some(mermaid) = stage.artifacts.mermaid()? else {
+        return Ok("left out: this machine has no npm".into());
+    };
+    let api = stage.api()?;
+    let mut kinds = Vec::new();
+    for ingress in [json!([{"ip": patient.address}]), json!([{"ip": patient.address, "ipMode": "Proxy"}])] {
+        api.write_ingress(patient::SERVICE, &ingress)?;
+        let file = stage.folder().join("diagram.mmd");
+        std::fs::write(&file, patient.diagram()?)?;
+        let mut node = Command::new("node");
+        let read = node.arg(mermaid.join("parse.mjs")).stdin(std::fs::File::open(&file)?).output()?;
+        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        kinds.push(String::from_utf8_lossy(&read.stdout).trim().to_owned());
+    }
+    Ok(format!("broken and healthy: {}", kinds.join(", ")))
 }

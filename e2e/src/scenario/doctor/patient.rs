@@ -185,6 +185,16 @@ impl Patient {
         Ok(Seen { codes, report, text })
     }
 
+    /// The ways of packets as a mermaid diagram.
+    ///
+    /// # Errors
+    /// It could not look.
+    pub(super) fn diagram(&self) -> Result<String> {
+        let name = format!("default/{SERVICE}");
+        let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "mermaid"];
+        self.terminal.types(&flags)?.with_code(&[0, 1])
+    }
+
     /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.
     ///
     /// # Errors
