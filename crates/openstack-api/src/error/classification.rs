@@ -106,7 +106,8 @@ impl AuthError {
                     other => other,
                 }
             }
-            Self::Unreachable { .. } => ErrorKind::Unavailable,
+            // A proxy without a Keystone behind it answers so, too; nothing of the cloud is known to be absent.
+            Self::Unreachable { .. } | Self::NotKeystone { .. } => ErrorKind::Unavailable,
             Self::Decode { .. } | Self::TooLong { .. } | Self::NoSubjectToken => ErrorKind::Decode,
             Self::InvalidAuthUrl { .. } | Self::Tls(_) | Self::HttpClient(_) | Self::Session(_) => {
                 ErrorKind::BadRequest

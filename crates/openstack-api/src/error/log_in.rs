@@ -20,6 +20,17 @@ pub enum AuthError {
         /// How long Keystone asks to wait.
         retry_after: Option<Duration>,
     },
+    /// Something answered that is no Keystone, or not at this path.
+    #[error(
+        "nothing at {url} answers as Keystone does ({}): check auth-url, which usually ends with /v3",
+        status.as_u16()
+    )]
+    NotKeystone {
+        /// What was asked.
+        url: String,
+        /// HTTP status.
+        status: StatusCode,
+    },
     /// Keystone cannot be reached, or gave no answer in time.
     #[error("keystone at {host} cannot be reached")]
     Unreachable {

@@ -113,6 +113,10 @@ fn way_out(error: &reqwest::Error) -> Option<&'static str> {
             "the server and this program have no cipher suite in common: the server has to offer TLS 1.3, or an ECDHE suite with \
              AES-GCM or ChaCha20-Poly1305; CBC suites are not supported",
         ),
+        (
+            "InvalidContentType",
+            "the server does not speak TLS at this port: use http:// in the address, or the port of its https listener",
+        ),
     ];
     ways_out.into_iter().find(|(cause, _)| text.contains(cause)).map(|(_, way_out)| way_out)
 }

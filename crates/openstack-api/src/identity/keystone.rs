@@ -275,7 +275,15 @@ async fn exchange(login: &Login, request: RequestBuilder) -> Result<(HeaderMap, 
     if status.is_success() {
         return Ok((headers, body));
     }
+    if status == StatusCode::NOT_FOUND && !is_keystones(&body) {
+        return Err(AuthError::NotKeystone { url: login.tokens_url.to_string(), status });
+    }
     Err(AuthError::Refused { status, fault: refusal(&body), retry_after: retry_after(&headers) })
+}
+
+/// Keystone's refusals are objects with a code; a proxy before it, or another service, answers with a page.
+fn is_keystones(body: &[u8]) -> bool {
+    serde_json::from_slice(body).is_ok_and(|body: serde_json::Value| body["error"]["code"].is_number())
 }
 
 /// A ready-made token that is refused cannot be renewed.

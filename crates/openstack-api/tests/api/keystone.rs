@@ -269,6 +269,18 @@ async fn something_that_is_no_keystone_is_said_to_be_none() {
 }
 
 #[tokio::test]
+async fn an_auth_url_with_a_wrong_path_is_named() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(404).set_body_string("no such service");
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let options = AuthOptions::new(format!("{}/identty", server.uri()), password("lab"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("/identty/v3/auth/tokens answers as Keystone does (404)"), "{text}");
+    assert!(text.contains("usually ends with /v3"), "{text}");
+}
+
+#[tokio::test]
 async fn fifty_calls_without_a_token_cause_one_log_in() {
     let (server, log_ins) = keystone(usize::MAX).await;
     accept_token(&server, "TOKEN-2").await;
