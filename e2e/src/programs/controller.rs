@@ -123,11 +123,6 @@ impl Launch {
     pub(crate) fn cloud_config(&self) -> &Path {
         &self.cloud_config
     }
-
-    /// The log of all controllers started with this.
-    pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join("openstack-ccm.log")
-    }
 }
 
 /// A running controller.

@@ -8,6 +8,7 @@ mod account_token;
 mod limit;
 mod metrics;
 mod request;
+mod transport;
 mod unanswered;
 
 use std::collections::HashMap;
@@ -111,7 +112,7 @@ impl Connection {
         let silent_for = |silence| {
             let mut config = config.clone();
             config.read_timeout = Some(silence);
-            Client::try_from(config).context("no client for the Kubernetes API could be made")
+            transport::client(config).context("no client for the Kubernetes API could be made")
         };
         let requests = Requests {
             watches: silent_for(WATCH_SILENCE)?,

@@ -1,8 +1,10 @@
 //! The HTTP client for Keystone and all services.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use openstack_ccm_dns::Resolver;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy};
 
@@ -26,6 +28,7 @@ pub(crate) fn http_client(options: &AuthOptions) -> Result<Client, AuthError> {
         .use_rustls_tls()
         .proxy(Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
         .redirect(Policy::none())
+        .dns_resolver(Arc::new(Resolver::default()))
         .timeout(options.request_timeout)
         .connect_timeout(CONNECT_TIMEOUT.min(options.request_timeout))
         .user_agent(products.join(" "));

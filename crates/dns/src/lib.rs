@@ -1,0 +1,143 @@
+//! Resolves names for the clients of OpenStack and of Kubernetes.
+//!
+//! The program is linked with musl, which asks all name servers of `/etc/resolv.conf` at once and takes the first answer: where an
+//! internal and a public one are named, the public one often says first that an internal name does not exist. It also takes a bad
+//! answer for AAAA for the end of the look-up. glibc and Go ask one server after another, and use the addresses that there are; so
+//! does this.
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{LookupIpStrategy, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::system_conf::read_system_conf;
+use hyper_util::client::legacy::connect::dns::Name;
+
+/// Why a name has no address.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// `/etc/resolv.conf` cannot be read, or names no server.
+    #[error("no name server can be asked: /etc/resolv.conf: {0}")]
+    NoServer(String),
+    /// The first answer that said so, of all name servers.
+    #[error("{host} cannot be resolved: {cause}")]
+    NoAddress {
+        /// The name.
+        host: String,
+        /// What a name server, or the network, said.
+        cause: String,
+    },
+}
+
+/// The name servers of this machine, read when the first name is resolved.
+#[derive(Clone, Debug, Default)]
+pub struct Resolver {
+    servers: Arc<OnceLock<Result<Servers, ResolveError>>>,
+}
+
+#[derive(Debug)]
+struct Servers {
+    /// In the order of the file, each with the search list.
+    resolvers: Vec<TokioResolver>,
+    /// How often all of them are asked before a name is given up: `options attempts:n`.
+    rounds: usize,
+}
+
+impl Servers {
+    fn of_system() -> Result<Self, ResolveError> {
+        let (config, options) =
+            read_system_conf().map_err(|error| ResolveError::NoServer(error.to_string()))?;
+        Self::new(&config, options)
+    }
+
+    fn new(config: &ResolverConfig, mut options: ResolverOpts) -> Result<Self, ResolveError> {
+        let rounds = options.attempts.max(1);
+        options.attempts = 0;
+        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        // A name that is new is found at once.
+        options.cache_size = 0;
+        let one = |server: &hickory_resolver::config::NameServerConfig| {
+            let config = ResolverConfig::from_parts(
+                config.domain().cloned(),
+                config.search().to_vec(),
+                vec![server.clone()],
+            );
+            let provider = TokioRuntimeProvider::default();
+            TokioResolver::builder_with_config(config, provider).with_options(options.clone()).build()
+        };
+        let resolvers: Result<Vec<_>, NetError> = config.name_servers().iter().map(one).collect();
+        let resolvers = resolvers.map_err(|error| ResolveError::NoServer(error.to_string()))?;
+        if resolvers.is_empty() {
+            return Err(ResolveError::NoServer("it names no server".to_owned()));
+        }
+        Ok(Self { resolvers, rounds })
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let mut cause = None;
+        for _ in 0..self.rounds {
+            let mut all_deny_it = true;
+            for resolver in &self.resolvers {
+                let error = match resolver.lookup_ip(host).await {
+                    Ok(found) => return Ok(found.iter().collect()),
+                    Err(error) => error,
+                };
+                tracing::debug!(host, %error, "a name server did not resolve a name");
+                all_deny_it &= error.is_nx_domain() || error.is_no_records_found();
+                cause.get_or_insert(error.to_string());
+            }
+            if all_deny_it {
+                break;
+            }
+        }
+        Err(ResolveError::NoAddress { host: host.to_owned(), cause: cause.unwrap_or_default() })
+    }
+}
+
+impl Resolver {
+    /// The addresses of a name, those of IPv4 first.
+    ///
+    /// # Errors
+    /// No name server has one.
+    pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let servers = self.servers.get_or_init(Servers::of_system);
+        servers.as_ref().map_err(Clone::clone)?.addresses(host).await
+    }
+
+    async fn sockets(self, host: String) -> Result<std::vec::IntoIter<SocketAddr>, ResolveError> {
+        let addresses = self.addresses(&host).await?;
+        // The client puts in the port of the URL.
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).collect::<Vec<_>>().into_iter())
+    }
+}
+
+impl reqwest::dns::Resolve for Resolver {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let sockets = self.clone().sockets(name.as_str().to_owned());
+        Box::pin(async move {
+            let sockets: reqwest::dns::Addrs = Box::new(sockets.await?);
+            Ok(sockets)
+        })
+    }
+}
+
+impl tower_service::Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = ResolveError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(self.clone().sockets(name.as_str().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
