@@ -20,10 +20,10 @@ def identity():
             for interface in ('public', 'internal', 'admin'):
                 keystone.create_endpoint(service_id=service.id, interface=interface, region_id='RegionOne', url=url)
     roles = {role.name: role for role in keystone.roles()}
-    roles |= {name: keystone.create_role(name=name) for name in ROLES if name not in roles}
+    roles.update({name: keystone.create_role(name=name) for name in ROLES if name not in roles})
     projects = {project.name: project for project in keystone.projects()}
-    projects |= {name: keystone.create_project(name=name, domain_id='default')
-                 for name in ('service', 'demo') if name not in projects}
+    projects.update({name: keystone.create_project(name=name, domain_id='default')
+                     for name in ('service', 'demo') if name not in projects})
     known = {user.name for user in keystone.users()}
     for name in [*ENDPOINTS, 'demo']:
         if name in known:
