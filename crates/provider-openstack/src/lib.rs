@@ -7,3 +7,4 @@ pub mod instances;
 pub mod load_balancer;
 pub mod provider_id;
 pub mod routes;
+mod user_tag;

@@ -26,6 +26,7 @@ pub(crate) fn wrong(key: &str, form: Form) -> Vec<String> {
         Form::Word(_) => "nonsense",
         Form::Uuid(_) => "a-name",
         Form::Text(_) => match short(key) {
+            "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => "openstack-ccm-cluster=another",
             "class" => "unknown",
             "proxy-protocol" => "v2:443",
             "health-monitor-path" => "healthz",

@@ -39,6 +39,7 @@ mod owners;
 #[path = "../reference/page.rs"]
 mod page;
 mod plan;
+mod requested;
 mod retained;
 mod rules;
 mod shared_address;

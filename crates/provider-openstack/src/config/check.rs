@@ -4,7 +4,7 @@ use super::assembly::Assembly;
 use super::environment::Environment;
 use super::error::{ConfigOrigin, Finding, ValueFault};
 use super::login;
-use super::section::{LoginKind, SectionName};
+use super::section::{CreateMonitor, LoginKind, SectionName};
 use openstack_ccm_core::node_selector::NodeSelector;
 
 const KNOWN_PROVIDERS: [&str; 5] = ["amphora", "octavia", "ovn", "f5", "amphorav2"];
@@ -80,7 +80,7 @@ fn monitor_fault(assembly: &mut Assembly, key: &str, value: &str, fault: &ValueF
     if assembly.has_failed(SectionName::LoadBalancer, key) {
         return;
     }
-    if assembly.config.load_balancer.create_monitor {
+    if assembly.config.load_balancer.create_monitor != CreateMonitor::No {
         assembly.fault(SectionName::LoadBalancer, key, Some(value), fault);
     } else {
         let ValueFault { problem, fix } = fault;

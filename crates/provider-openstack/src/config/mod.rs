@@ -41,8 +41,8 @@ pub use error::{ConfigErrors, Finding};
 pub use reference::reference_markdown;
 use section::SectionName;
 pub use section::{
-    ANY_NAMESPACE, DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, Global, LoadBalancer, LoadBalancerClass,
-    LoadBalancerNamespace, Metadata, Networking, Route,
+    ANY_NAMESPACE, CreateMonitor, DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, Global, LoadBalancer,
+    LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
 };
 
 /// The sections of all files.

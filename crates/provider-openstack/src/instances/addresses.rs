@@ -57,7 +57,9 @@ pub(super) fn addresses(
 fn add_of_network(list: &mut AddressList, network: &str, entry: &OnNetwork<'_>, networking: &Networking) {
     let named = |names: &[String]| names.iter().any(|name| name == network);
     let internal = &networking.internal_network_name;
-    if entry.floating {
+    if named(&networking.exclude_network_name) {
+        list.remove(entry.address);
+    } else if entry.floating {
         list.add(AddressType::ExternalIp, entry.address);
     } else if named(&networking.public_network_name) {
         list.remove(entry.address);

@@ -51,6 +51,7 @@ fn networking(lines: &[(&str, &str)]) -> Networking {
             "ipv6-support-disabled" => networking.ipv6_support_disabled = true,
             "public-network-name" => networking.public_network_name.push((*value).to_owned()),
             "internal-network-name" => networking.internal_network_name.push((*value).to_owned()),
+            "exclude-network-name" => networking.exclude_network_name.push((*value).to_owned()),
             "address-sort-order" => {
                 networking.address_sort_order =
                     value.split(", ").map(|range| range.parse().unwrap()).collect();
@@ -210,4 +211,28 @@ fn both_families_of_a_port_are_internal() {
     assert_eq!(written(&list), ["InternalIP 10.0.0.1", "InternalIP fd00::1"]);
     let sorted = addresses(&server, &[&port], &[], &networking(&[("address-sort-order", "fd00::/8")]));
     assert_eq!(written(&sorted), ["InternalIP fd00::1", "InternalIP 10.0.0.1"]);
+}
+
+/// Networks for storage or management are none of the cluster's business, whatever else is said about them.
+///
+/// Contract: O7, better: OCCM has no such key; one is proposed with this name.
+#[rstest]
+#[case::its_floating_ip_goes_too("private", &[
+    "ExternalIP 50.56.176.99",
+    "ExternalIP 2001:4800:790e:510:be76:4eff:fe04:82a8",
+    "Hostname h",
+    "ExternalIP 50.56.176.35",
+    "ExternalIP 2001:4800:780e:510:be76:4eff:fe04:84a8",
+])]
+#[case::public("public", &[
+    "InternalIP 10.0.0.32",
+    "InternalIP 10.0.0.31",
+    "ExternalIP 50.56.176.99",
+    "ExternalIP 2001:4800:790e:510:be76:4eff:fe04:82a8",
+    "Hostname h",
+    "ExternalIP 50.56.176.36",
+])]
+fn addresses_on_excluded_networks_are_left_out(#[case] network: &str, #[case] expected: &[&str]) {
+    assert_eq!(of_example(&[PUBLIC, ("exclude-network-name", network)]), expected);
+    assert_eq!(of_example(&[PUBLIC, ("exclude-network-name", "other")]), of_example(&[PUBLIC]));
 }

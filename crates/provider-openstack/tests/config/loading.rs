@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::identity::InterfaceType;
 use openstack_ccm_provider_openstack::config::gcfg::EntryValue;
 use openstack_ccm_provider_openstack::config::section::{Field, Key};
 use openstack_ccm_provider_openstack::config::{
-    Global, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
+    CreateMonitor, Global, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
 };
 use rstest::rstest;
 
@@ -61,7 +61,7 @@ fn a_full_file_is_read() {
             floating_subnet: Some("~^pool-[0-9]+$".to_owned()),
             ..LoadBalancerClass::default()
         },
-        create_monitor: true,
+        create_monitor: CreateMonitor::All,
         manage_security_groups: true,
         max_shared_lb: 4,
         node_selector: Some("env=production, region".to_owned()),
@@ -263,4 +263,21 @@ fn the_documented_defaults_are_the_real_ones() {
     check(Networking::KEYS);
     check(Route::KEYS);
     check(Metadata::KEYS);
+}
+
+#[rstest]
+#[case::alone("create-monitor", CreateMonitor::All)]
+#[case::bool("create-monitor = off", CreateMonitor::No)]
+#[case::local("create-monitor = Local", CreateMonitor::Local)]
+fn monitors_are_for_all_for_none_or_for_local_traffic(#[case] line: &str, #[case] expected: CreateMonitor) {
+    let text = format!("[LoadBalancer]\n{line}\n");
+    assert_eq!(loaded(&text).config.load_balancer.create_monitor, expected);
+}
+
+#[test]
+fn tags_stand_on_one_line_or_on_several() {
+    let text = format!("[LoadBalancer]\ntags = a, b=c\ntags = d\n");
+    assert_eq!(loaded(&text).config.load_balancer.tags, ["a", "b=c", "d"]);
+    let text = format!("[LoadBalancer]\ntags = openstack-ccm-service=x\n");
+    assert!(message(&text).contains("choose another tag"), "{}", message(&text));
 }

@@ -2,6 +2,9 @@
 
 use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_provider_openstack::load_balancer::settings::node_address::{
+    AddressChoice, NodeAddressKind,
+};
 use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, node_address};
 use rstest::rstest;
 
@@ -76,4 +79,55 @@ fn the_address_of_a_member(
 ) {
     let address = node_address::of(&node(&[], addresses), family);
     assert_eq!(address.map(|address| address.to_string()).as_deref(), expected);
+}
+
+const SEVERAL: &[(AddressKind, &str)] = &[
+    (InternalIp, "10.0.0.1"),
+    (InternalIp, "192.168.0.1"),
+    (ExternalIp, "203.0.113.1"),
+    (ExternalIp, "198.51.100.1"),
+];
+
+/// `subnet` is that of the members, `present` a member that is there.
+#[rstest]
+#[case::nothing_known(None, None, None, "10.0.0.1")]
+#[case::in_the_subnet(None, Some("192.168.0.0/24"), None, "192.168.0.1")]
+#[case::an_external_one_in_the_subnet(None, Some("198.51.100.0/24"), None, "198.51.100.1")]
+#[case::none_in_the_subnet(None, Some("172.16.0.0/24"), None, "10.0.0.1")]
+#[case::a_member_stays(None, Some("192.168.0.0/24"), Some("10.0.0.1"), "10.0.0.1")]
+#[case::an_address_that_went_does_not(None, Some("192.168.0.0/24"), Some("10.0.0.9"), "192.168.0.1")]
+#[case::external(Some(NodeAddressKind::External), None, Some("10.0.0.1"), "203.0.113.1")]
+#[case::external_in_the_subnet(
+    Some(NodeAddressKind::External),
+    Some("198.51.100.0/24"),
+    None,
+    "198.51.100.1"
+)]
+#[case::external_outside(Some(NodeAddressKind::External), Some("192.168.0.0/24"), None, "203.0.113.1")]
+#[case::internal_in_the_subnet(
+    Some(NodeAddressKind::Internal),
+    Some("192.168.0.0/24"),
+    Some("10.0.0.1"),
+    "192.168.0.1"
+)]
+fn of_several_addresses_the_one_in_the_subnet_of_the_members(
+    #[case] kind: Option<NodeAddressKind>,
+    #[case] subnet: Option<&str>,
+    #[case] present: Option<&str>,
+    #[case] expected: &str,
+) {
+    let choice = AddressChoice {
+        family: Some(IpFamily::V4),
+        kind,
+        member_network: subnet.map(|subnet| subnet.parse().unwrap()),
+        present: present.iter().map(|address| address.parse().unwrap()).collect(),
+    };
+    assert_eq!(choice.of(&node(&[], SEVERAL)), Some(expected.parse().unwrap()));
+}
+
+#[test]
+fn a_kind_that_a_node_lacks_is_replaced_by_the_other() {
+    let choice = AddressChoice { kind: Some(NodeAddressKind::External), ..AddressChoice::default() };
+    let internal = node(&[], &[(InternalIp, "10.0.0.1")]);
+    assert_eq!(choice.of(&internal), Some("10.0.0.1".parse().unwrap()));
 }

@@ -24,7 +24,7 @@ fn the_reference_page_is_up_to_date() {
 }
 
 /// The annotations of OCCM, and that of Kubernetes which it reads. A key that is missing here breaks manifests.
-const OF_OCCM: [&str; 32] = [
+const OF_OCCM: [&str; 35] = [
     "service.beta.kubernetes.io/openstack-internal-load-balancer",
     "service.beta.kubernetes.io/load-balancer-source-ranges",
     "loadbalancer.openstack.org/node-selector",
@@ -57,6 +57,9 @@ const OF_OCCM: [&str; 32] = [
     "loadbalancer.openstack.org/load-balancer-address",
     "loadbalancer.openstack.org/default-tls-container-ref",
     "loadbalancer.openstack.org/load-balancer-id",
+    "loadbalancer.openstack.org/load-balancer-tags",
+    "loadbalancer.openstack.org/listener-tags",
+    "loadbalancer.openstack.org/pool-tags",
 ];
 
 #[test]

@@ -3,7 +3,7 @@
 use openstack_ccm_core::advertise::IpModeChoice;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
-use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::config::{Config, CreateMonitor};
 use openstack_ccm_provider_openstack::load_balancer::annotations::{ALL, Empty, Form};
 use openstack_ccm_provider_openstack::load_balancer::settings::{
     Exposure, HealthMonitorSettings, ProxyVersion, Settings,
@@ -28,7 +28,7 @@ fn opposite(config: &mut Config) {
     section.node_selector = Some("from=config".to_owned());
     section.default_tls_container_ref = Some("https://barbican/v1/containers/config".to_owned());
     section.adopt_foreign_cluster = true;
-    section.create_monitor = true;
+    section.create_monitor = CreateMonitor::All;
 }
 
 /// A right value of an annotation.
@@ -47,6 +47,8 @@ fn right(key: &str) -> String {
         "tls-ciphers" => "ECDHE-RSA-AES128-GCM-SHA256:!aNULL",
         "alpn-protocols" => "h2, http/1.1",
         "ip-mode" => "vip",
+        "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => "centre=42, web",
+        "node-address-type" => "ExternalIP",
         "availability-zone" => "zone-1",
         "floating-subnet" => "pool-*",
         "floating-subnet-tags" => "&a,b",
@@ -80,6 +82,14 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
         Form::Output(_) => &[],
         Form::Text(_) => match key.rsplit_once('/').map_or(key, |(_, name)| name) {
             "class" => &["unknown"],
+            "tags" => &[
+                "openstack-ccm-cluster=x",
+                "kube_service_x",
+                "x234567890123456789012345678901234567890123456789012345678901",
+            ],
+            "load-balancer-tags" | "listener-tags" | "pool-tags" => {
+                &["openstack-ccm-sets=x", "kube_cluster_id_x"]
+            }
             "proxy-protocol" => &[
                 "nonsense",
                 " v1",

@@ -69,6 +69,16 @@ pub(super) const fn key_since_0_2<S>(
     Key { name, field, default, meaning, since: "0.2.0" }
 }
 
+/// One that came with version 0.3.
+pub(super) const fn key_since_0_3<S>(
+    name: &'static str,
+    field: Field<S>,
+    default: &'static str,
+    meaning: &'static str,
+) -> Key<S> {
+    Key { name, field, default, meaning, since: "0.3.0" }
+}
+
 /// What a check of a written value says beside errors.
 pub type Parsed = Result<Option<String>, ValueFault>;
 
@@ -82,6 +92,13 @@ pub enum Field<S: 'static> {
     NonEmptyText(fn(&mut S) -> &mut String),
     /// A bool; the key alone means true.
     Bool(fn(&mut S) -> &mut bool),
+    /// A bool, or a word; the key alone means true.
+    BoolOr {
+        /// The form, for the reference page.
+        form: &'static str,
+        /// Reads and stores it.
+        set: fn(&mut S, &str) -> Parsed,
+    },
     /// A whole number from 0 on that may be written with a sign.
     Count(fn(&mut S) -> &mut u32),
     /// A whole number without sign.
@@ -109,7 +126,7 @@ impl<S> Field<S> {
             Self::Count(_) | Self::Unsigned(_) => "number",
             Self::Duration(_) => "duration",
             Self::Names(_) => "list",
-            Self::Form { form, .. } => form,
+            Self::BoolOr { form, .. } | Self::Form { form, .. } => form,
         }
     }
 
@@ -158,7 +175,7 @@ impl<S> Field<S> {
                     return Ok(Some("adds an empty name, which no network has".to_owned()));
                 }
             }
-            Self::Form { set, .. } => return set(section, text),
+            Self::BoolOr { set, .. } | Self::Form { set, .. } => return set(section, text),
         }
         Ok(None)
     }
@@ -166,6 +183,7 @@ impl<S> Field<S> {
     fn set_absent(&self, section: &mut S) -> Result<(), ValueFault> {
         match self {
             Self::Bool(field) => *field(section) = true,
+            Self::BoolOr { set, .. } => return set(section, "true").map(drop),
             Self::Names(field) => field(section).clear(),
             _ => {
                 let fix = "write `key = value`; only a bool may stand alone";

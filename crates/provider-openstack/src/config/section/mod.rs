@@ -11,7 +11,7 @@ mod small;
 pub(super) use global::parse_endpoint_type;
 pub use global::{Global, LoginKind};
 pub use key::{Field, Key, Parsed};
-pub use load_balancer::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, LoadBalancer};
+pub use load_balancer::{CreateMonitor, DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, LoadBalancer};
 pub use small::{ANY_NAMESPACE, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route};
 
 use std::fmt;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::key::{Field, Key, Parsed, added_key, defaulting_key, key, text};
+use super::key::{Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_3, text};
 use crate::config::error::ValueFault;
 
 /// A class of load balancers, chosen by a Service's annotation `loadbalancer.openstack.org/class`.
@@ -144,6 +144,8 @@ pub struct Networking {
     pub public_network_name: Vec<String>,
     /// Networks whose addresses are internal; when empty, all others are.
     pub internal_network_name: Vec<String>,
+    /// Networks whose addresses are not those of nodes.
+    pub exclude_network_name: Vec<String>,
     /// Order of addresses: those in an earlier network come first.
     pub address_sort_order: Vec<IpNet>,
 }
@@ -166,6 +168,12 @@ impl Networking {
             "internal-network-name",
             Field::Names(|networking| &mut networking.internal_network_name),
             "Network whose addresses are `InternalIP`; if any is given, only these are. One name per line; repeat the key for more.",
+        ),
+        key_since_0_3(
+            "exclude-network-name",
+            Field::Names(|networking| &mut networking.exclude_network_name),
+            "",
+            "Network whose addresses are left out, floating IPs on them included, such as one for storage or management. Overrides the two keys above. One name per line; repeat the key for more.",
         ),
         key(
             "address-sort-order",

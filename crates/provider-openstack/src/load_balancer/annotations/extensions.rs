@@ -1,6 +1,6 @@
 //! The annotations that OCCM does not have, and those that only this program writes. Without them everything is as OCCM does it.
 
-use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, annotation};
+use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, TAGS_CHANGE, annotation};
 
 const fn added(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Version("0.1.0"))
@@ -9,6 +9,24 @@ const fn added(key: &'static str) -> Annotation {
 const fn added_in_0_2(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Version("0.2.0"))
 }
+
+const fn added_in_0_3(key: &'static str) -> Annotation {
+    annotation(key, AnnotationSource::Version("0.3.0"))
+}
+
+/// Tags of everything.
+pub const TAGS: Annotation = added_in_0_3("loadbalancer.openstack.org/tags")
+    .form(Form::Text("tags separated by commas, of at most 60 characters each, such as `cost-centre=42,team=web`"))
+    .default("none beside `tags` of cloud.conf")
+    .effect("Tags of the user on the load balancer and its listeners, pools and health monitors, on the floating IP and on the security group that openstack-ccm manages, beside those of `tags` in cloud.conf. They are not put on a load balancer or a floating IP that was made for somebody else. Tags that begin with `openstack-ccm-`, `kube_service_` or `kube_cluster_id_` are refused.")
+    .change(Change::How(TAGS_CHANGE));
+
+/// By which of its addresses a node becomes a member.
+pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.org/node-address-type")
+    .form(Form::Word(&["InternalIP", "ExternalIP"]))
+    .default("the address in the subnet of the members, see below")
+    .effect("By which of its addresses a node becomes a member: its first of this kind, or that in the subnet of the members (`member-subnet-id`) if it has several; if it has none of this kind, one of the other. Without the annotation: the address in the subnet of the members if somebody names that subnet, else the first InternalIP, else the first ExternalIP; a node that is a member already keeps its address.")
+    .change(Change::How("Members whose address changes are replaced."));
 
 /// Permission to share what carries another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")

@@ -1,6 +1,6 @@
 //! Annotations that the Go openstack-cloud-controller-manager has too, and those of Kubernetes.
 
-use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, annotation};
+use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, TAGS_CHANGE, annotation};
 
 const fn occm(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Occm)
@@ -49,6 +49,29 @@ pub const AVAILABILITY_ZONE: Annotation = occm("loadbalancer.openstack.org/avail
     .effect("Availability zone of the load balancer. Not with the provider `ovn`.")
     .change(Change::Creation)
     .empty("No zone.");
+
+const OCTAVIA_TAGS: Form = Form::Text("tags separated by commas, of at most 255 characters each");
+
+/// Tags of the load balancer.
+pub const LOAD_BALANCER_TAGS: Annotation = occm("loadbalancer.openstack.org/load-balancer-tags")
+    .form(OCTAVIA_TAGS)
+    .default("none")
+    .effect("Tags of the load balancer alone, beside `tags`.")
+    .change(Change::How(TAGS_CHANGE));
+
+/// Tags of listeners.
+pub const LISTENER_TAGS: Annotation = occm("loadbalancer.openstack.org/listener-tags")
+    .form(OCTAVIA_TAGS)
+    .default("none")
+    .effect("Tags of the listeners alone, beside `tags`.")
+    .change(Change::How(TAGS_CHANGE));
+
+/// Tags of pools.
+pub const POOL_TAGS: Annotation = occm("loadbalancer.openstack.org/pool-tags")
+    .form(OCTAVIA_TAGS)
+    .default("none")
+    .effect("Tags of the pools alone, beside `tags`.")
+    .change(Change::How(TAGS_CHANGE));
 
 /// Port of the VIP.
 pub const PORT_ID: Annotation = occm("loadbalancer.openstack.org/port-id")

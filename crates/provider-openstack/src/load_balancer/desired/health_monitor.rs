@@ -28,7 +28,7 @@ pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) ->
             max_retries_down: settings.max_retries_down,
             http,
         },
-        tags: sources.tags(),
+        tags: sources.tags(&sources.settings.user_tags.all),
     })
 }
 
@@ -55,7 +55,7 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     (local && sources.settings.health_monitor.is_none()).then(|| {
         let message = format!(
             "externalTrafficPolicy is Local and there is no health monitor, so nodes without a pod of this \
-             Service receive traffic and drop it: set {} to \"true\", or create-monitor in cloud.conf",
+             Service receive traffic and drop it: set {} to \"true\", or create-monitor = true in cloud.conf",
             ENABLE_HEALTH_MONITOR.key
         );
         Notice::warning(LOCAL_WITHOUT_MONITOR, message)

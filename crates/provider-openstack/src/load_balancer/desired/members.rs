@@ -9,7 +9,7 @@ use openstack_ccm_core::notice::Notice;
 use super::sources::Sources;
 use crate::load_balancer::model::{Member, ObservedPool};
 use crate::load_balancer::names;
-use crate::load_balancer::settings::{names_of, node_address};
+use crate::load_balancer::settings::names_of;
 
 /// A node that is selected cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
@@ -59,7 +59,7 @@ pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<B
     let mut backends = BTreeMap::<IpAddr, Backend>::new();
     for node in sources.intent.nodes.iter().filter(|node| sources.settings.node_selector.matches(node)) {
         let name = &node.name;
-        let Some(address) = node_address::of(node, sources.settings.family) else {
+        let Some(address) = sources.facts.node_addresses.of(node) else {
             skip(name, "it has no InternalIP and no ExternalIP of the Service's IP family".to_owned());
             continue;
         };

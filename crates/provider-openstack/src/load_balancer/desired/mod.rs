@@ -29,11 +29,12 @@ use openstack_ccm_core::service::{IpFamily, Service};
 use super::annotations::PORT_ID;
 use super::model::{
     AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpSpec, ListenerKey,
-    LoadBalancerSpec, ObservedLoadBalancer, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags, Vip,
+    LoadBalancerSpec, ObservedLoadBalancer, Ownership, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags,
+    Vip,
 };
 use super::names::Names;
 use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings};
+use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings, UserTags};
 
 pub(crate) use capability::faults;
 pub(crate) use sources::Sources;
@@ -63,6 +64,10 @@ pub(crate) fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
 /// `spec.ports` is empty, or has a port twice; a defect of this program.
 pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
     let mut desired = build(sources)?;
+    if existing.ownership == Ownership::Guest {
+        // It is not for a guest to label.
+        desired.load_balancer.tags = sources.tags(&Tags::new());
+    }
     kept_members::apply(&mut desired, sources, existing);
     current::apply(&mut desired, sources, existing);
     checked(desired, sources)
@@ -84,12 +89,23 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(affinity::notice(sources));
     notices.extend(application_protocol::notice(sources));
     notices.extend(health_monitor::notice(sources));
+    notices.extend(without_tags(sources));
     let serial = sources.settings.serial_api_calls;
     let additive = sources.facts.features.additive_batches;
     let floating_ip = floating_ip(sources);
     let recovery = Recovery::default();
     let keeps_members = false;
     Ok(Desired { load_balancer, listeners, floating_ip, serial, additive, keeps_members, recovery, notices })
+}
+
+/// What is said where Octavia cannot keep the user's tags.
+fn without_tags(sources: Sources<'_>) -> Option<Notice> {
+    let UserTags { load_balancer, listener, pool, .. } = &sources.settings.user_tags;
+    let asked = [load_balancer, listener, pool].iter().any(|tags| !tags.is_empty());
+    (asked && !sources.facts.features.tags).then(|| {
+        let message = "tags are ignored on load balancer, listeners and pools: they need Octavia API 2.5";
+        Notice::warning(tls::NOT_SUPPORTED, message)
+    })
 }
 
 fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalancerSpec {
@@ -112,7 +128,7 @@ fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalance
         vip: vip(settings, facts),
         flavor_id: flavor.filter(|_| flavors),
         availability_zone: zone.filter(|_| availability_zones),
-        tags: sources.tags(),
+        tags: sources.tags(&settings.user_tags.load_balancer),
     }
 }
 
@@ -169,7 +185,7 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
             subnet: facts.floating_subnet.clone(),
             address: floating_ip.address,
             description: names.floating_ip_description(),
-            tags: names.identity_tags(),
+            tags: &names.identity_tags() | &settings.user_tags.all,
             keep: settings.keep_floating_ip,
             unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),

@@ -8,6 +8,7 @@ use openstack_ccm_core::service::ServicePort;
 use super::members::Backend;
 use super::sources::Sources;
 use super::{affinity, health_monitor, members, tls};
+use crate::load_balancer::model::pool::MONITORED;
 use crate::load_balancer::model::{
     self, DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, PoolAttributes, PoolSpec, Tags,
     header,
@@ -43,12 +44,13 @@ pub(super) fn listener(
 }
 
 fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
+    let own = sources.tags(&sources.settings.user_tags.listener);
     if !sources.facts.features.tags {
-        return sources.tags();
+        return own;
     }
     let tls = sources.settings.tls_of(port).is_some();
     let revision = sources.settings.tls_options.revision.as_deref().filter(|_| tls);
-    &(&sources.tags() | set_here) | &revision.map(model::tls::revision_tag).into_iter().collect()
+    &(&own | set_here) | &revision.map(model::tls::revision_tag).into_iter().collect()
 }
 
 fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {
@@ -57,9 +59,11 @@ fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Back
         lb_algorithm: sources.settings.lb_algorithm.clone(),
         session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
     };
-    let mut tags = sources.tags();
+    let mut tags = sources.tags(&sources.settings.user_tags.pool);
     if sources.facts.features.tags {
         tags.extend(attributes.set_here());
+        let is_marked = sources.settings.monitor_only_if_new && sources.settings.health_monitor.is_some();
+        tags.extend(is_marked.then(|| MONITORED.to_owned()));
     }
     DesiredPool {
         pool: PoolSpec {

@@ -16,8 +16,8 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Tags of the load balancer and its children.
-    pub(super) fn tags(&self) -> Tags {
-        if self.facts.features.tags { self.names.tags() } else { Tags::new() }
+    /// Tags of the load balancer or one of its children: our own, and the user's.
+    pub(super) fn tags(&self, users: &Tags) -> Tags {
+        if self.facts.features.tags { &self.names.tags() | users } else { Tags::new() }
     }
 }

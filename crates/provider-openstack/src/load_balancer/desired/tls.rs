@@ -8,7 +8,7 @@ use crate::load_balancer::annotations::{ALPN_PROTOCOLS, TLS_CIPHERS, TLS_VERSION
 use crate::load_balancer::model::TlsAttributes;
 
 /// The cloud cannot do what the Service asks for.
-const NOT_SUPPORTED: &str = "LoadBalancerSettingNotSupported";
+pub(super) const NOT_SUPPORTED: &str = "LoadBalancerSettingNotSupported";
 
 /// The attributes of the listener of a port.
 pub(super) fn attributes(sources: Sources<'_>, port: &ServicePort) -> TlsAttributes {

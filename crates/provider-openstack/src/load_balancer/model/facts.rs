@@ -8,6 +8,7 @@ use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 
+use super::address_choice::AddressChoice;
 use super::floating_ip::SubnetChoice;
 
 /// Looked-up facts about one Service.
@@ -26,6 +27,8 @@ pub(crate) struct Facts {
     /// Subnet through which the load balancer reaches the members; absent, Octavia uses that of the VIP. Octavia accepts an
     /// unknown one and then fails, so this one exists.
     pub(crate) member_subnet_id: Option<String>,
+    /// By which of its addresses a node becomes a member.
+    pub(crate) node_addresses: AddressChoice,
     /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
     pub(crate) cluster_sources: BTreeSet<IpNet>,
     /// Whether the source ranges let the cluster itself in. Looked up only where the Service's clients in the cluster may

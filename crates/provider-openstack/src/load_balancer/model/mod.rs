@@ -11,10 +11,12 @@
 //! | [`tls`] | which attributes of TLS were set here |
 //! | [`tree`] | what is wanted, whole |
 //! | [`floating_ip`] | which floating IP is wanted |
+//! | [`address_choice`] | by which of its addresses a node becomes a member |
 //! | [`facts`] | what had to be looked up before the tree could be built |
 //! | [`observed`] | what is there |
 //! | [`convert`] | what Octavia and Neutron show, as what is there |
 
+pub(crate) mod address_choice;
 pub(crate) mod convert;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;

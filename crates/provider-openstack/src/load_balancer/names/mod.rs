@@ -12,6 +12,8 @@
 //! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
 //! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is recreated |
 //!
+//! Tags of the user stand beside these and never look like them (`user_tag`).
+//!
 //! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
 //!
 //! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].

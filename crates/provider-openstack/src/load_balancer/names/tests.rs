@@ -149,3 +149,12 @@ proptest! {
         let _ = (cluster_uids(&tags).count(), service_uids(&tags).count(), user_names(&tags).count());
     }
 }
+
+#[test]
+fn nobody_can_give_a_tag_that_tells_whose_an_object_is() {
+    let tags = names("c", "default", "web").tags();
+    assert_eq!(tags.len(), 3);
+    for tag in tags.iter().chain([&previous_vip_tag(IpAddr::from([192, 0, 2, 1]))]) {
+        assert!(crate::user_tag::problem(tag, 255).is_some(), "{tag}");
+    }
+}

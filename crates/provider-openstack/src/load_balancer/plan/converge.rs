@@ -6,7 +6,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::UpdateLoadBalancer;
 
-use super::draft::{Draft, lacks_owner_only, tags_of_own, tags_of_shared};
+use super::draft::{Draft, says_nothing_wrong, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
 use super::rename::Rename;
 use super::types::Plan;
@@ -132,17 +132,17 @@ fn conflicts(
 }
 
 /// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
-/// uses it, and only the uids are missing. One that carries a wrong uid is corrected at once.
+/// uses it, and the uids are missing; tags of the user may be, too. One that carries a wrong uid is corrected at once.
 fn is_untagged(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let wanted = &desired.load_balancer.tags;
     let missing: Tags = wanted - &load_balancer.tags;
     let right = match load_balancer.ownership {
-        Ownership::Sole => lacks_owner_only(&load_balancer.tags, wanted),
+        Ownership::Sole => says_nothing_wrong(&load_balancer.tags, wanted),
         Ownership::Shared | Ownership::Guest => true,
     };
     right
-        && !missing.is_empty()
-        && missing.iter().all(|tag| names::is_own_tag(tag))
+        && missing.iter().any(|tag| names::is_own_tag(tag))
+        && !missing.iter().any(|tag| names::is_generated(tag))
         && load_balancer.previous_name.is_none()
         && (load_balancer.ownership == Ownership::Guest || !load_balancer.is_retained())
 }

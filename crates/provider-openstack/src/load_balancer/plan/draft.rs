@@ -65,6 +65,11 @@ impl Draft {
         self.step(step);
     }
 
+    /// Adds a change of a child: one of nothing but tags comes with those of the load balancer, if it lacks some.
+    pub(super) fn label_or_change(&mut self, labels: bool, repairs: bool, step: Step) {
+        if labels && self.untagged { self.identify(step) } else { self.change(repairs, step) }
+    }
+
     pub(super) fn warn(&mut self, reason: &'static str, message: impl Into<String>) {
         self.plan.notices.push(Notice::warning(reason, message));
     }
@@ -131,8 +136,12 @@ pub(super) fn tags_of_shared(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_subset(observed)).then(|| observed | wanted)
 }
 
+/// Whether an object has none of the tags that only this program gives but wanted ones.
+pub(super) fn says_nothing_wrong(observed: &Tags, wanted: &Tags) -> bool {
+    observed.iter().all(|tag| wanted.contains(tag) || !names::is_own_tag(tag))
+}
+
 /// Whether the tags say nothing wrong, and what they lack does nothing but say who owns the object.
 pub(super) fn lacks_owner_only(observed: &Tags, wanted: &Tags) -> bool {
-    let right = observed.iter().all(|tag| wanted.contains(tag) || !names::is_own_tag(tag));
-    right && wanted.difference(observed).all(|tag| names::tells_owner(tag))
+    says_nothing_wrong(observed, wanted) && wanted.difference(observed).all(|tag| names::tells_owner(tag))
 }

@@ -42,8 +42,9 @@ pub(super) fn converge(
     }
     let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
+        let labels = changes.only_tags().is_some();
         let (id, pool_id) = (observed.id.clone(), pool_id.to_owned());
-        draft.change(whole, Step::Monitor(MonitorStep::Update { id, pool_id, changes }));
+        draft.label_or_change(labels, whole, Step::Monitor(MonitorStep::Update { id, pool_id, changes }));
     }
 }
 

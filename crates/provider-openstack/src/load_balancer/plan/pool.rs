@@ -44,10 +44,10 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     }
     let updates = [attributes, algorithm];
     for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        let identifies = draft.untagged && changes.only_tags().is_some();
-        let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
-        if identifies { draft.identify(step) } else { draft.change(whole, step) }
+        let labels = changes.only_tags().is_some();
+        let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
+        draft.label_or_change(labels, whole, step);
     }
     converge_content(draft, observed, wanted);
     Handle::Id(observed.id.clone())

@@ -87,8 +87,10 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     }
     let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
+        let labels = changes.only_tags().is_some();
         let changes = Box::new(changes);
-        draft.change(whole, Step::Listener(ListenerStep::Update { id: observed.id.clone(), key, changes }));
+        let step = Step::Listener(ListenerStep::Update { id: observed.id.clone(), key, changes });
+        draft.label_or_change(labels, whole, step);
     }
 }
 

@@ -110,6 +110,7 @@ impl Resolver {
             }
             floating => floating?,
         };
+        let node_addresses = self.node_addresses(lookup, &places).await?;
         let cluster_sources = self.cluster_sources(lookup, &places).await?;
         let cluster_access = Box::pin(self.cluster_access(lookup, &places)).await;
         notices.extend(places.notices);
@@ -126,6 +127,7 @@ impl Resolver {
             additional_vips: places.additional_vips,
             previous_vip_address,
             member_subnet_id: places.member_subnet_id,
+            node_addresses,
             cluster_sources,
             cluster_access,
             floating_network_id: floating.network_id,

@@ -17,7 +17,8 @@ use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 use super::Resolver;
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::model::Facts;
-use crate::load_balancer::settings::{Settings, node_address};
+use crate::load_balancer::settings::Settings;
+use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::provider_id::ProviderId;
 
 /// So many servers are named in one question: their ids make up a query of 2 KB.
@@ -69,10 +70,10 @@ impl Candidate<'_> {
     }
 }
 
-fn candidates<'a>(intent: &'a Intent, settings: &Settings) -> Vec<Candidate<'a>> {
+fn candidates<'a>(intent: &'a Intent, settings: &Settings, addresses: &AddressChoice) -> Vec<Candidate<'a>> {
     let nodes = intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
     let candidate = |node: &'a Arc<_>| {
-        let address = node_address::of(node, settings.family)?;
+        let address = addresses.of(node)?;
         let id = node.provider_id.as_deref().and_then(|id| ProviderId::parse(id).ok());
         Some(Candidate { node: &node.name, address, server: id.map(|id| id.server) })
     };
@@ -85,9 +86,10 @@ impl Resolver {
         &self,
         intent: &Intent,
         settings: &Settings,
+        addresses: &AddressChoice,
         notices: &mut Vec<Notice>,
     ) -> Result<NodePorts, Failure> {
-        let candidates = candidates(intent, settings);
+        let candidates = candidates(intent, settings, addresses);
         let strangers = candidates.iter().filter(|candidate| candidate.server.is_none());
         notices.extend(skipped("get no security group", strangers));
         let ports = self.find_ports(&candidates).await?;
@@ -110,7 +112,8 @@ impl Resolver {
         settings: &Settings,
         notices: &mut Vec<Notice>,
     ) -> Result<String, Failure> {
-        let candidates = candidates(intent, settings);
+        let addresses = AddressChoice { family: settings.family, ..AddressChoice::default() };
+        let candidates = candidates(intent, settings, &addresses);
         let ports = self.find_ports(&candidates).await?;
         let silent = candidates.iter().zip(&ports).filter(|(_, port)| port.is_none());
         let silent = silent.map(|(candidate, _)| candidate);

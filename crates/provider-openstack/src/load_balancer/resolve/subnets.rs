@@ -15,7 +15,7 @@ use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
-use crate::load_balancer::settings::node_address::{self, family_of};
+use crate::load_balancer::settings::node_address::{self, AddressChoice, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
 
 /// Where the VIP and the members are.
@@ -188,6 +188,40 @@ impl Resolver {
     async fn port(&self, id: &str) -> Result<Port, Failure> {
         let found = self.openstack.neutron.get_port(id).await;
         found.map_err(|error| failure::of_named(&error, "port", id, "port-id"))
+    }
+}
+
+impl Resolver {
+    /// By which of its addresses a node becomes a member. The subnet of the members counts where somebody names it, and is looked up only
+    /// where a node has several addresses.
+    pub(super) async fn node_addresses(
+        &self,
+        lookup: &Lookup<'_>,
+        places: &Places,
+    ) -> Result<AddressChoice, Failure> {
+        let Lookup { settings, intent, existing, .. } = lookup;
+        let children = existing.iter().flat_map(|existing| &existing.children);
+        let own = children.flat_map(|children| &children.pools).filter(|pool| pool.ours);
+        let mut choice = AddressChoice {
+            family: settings.family,
+            kind: settings.node_address_kind,
+            member_network: None,
+            present: own.flat_map(|pool| &pool.members).map(|member| member.member.address).collect(),
+        };
+        let mut nodes = intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+        let named = settings.member_subnet_id.as_ref().and(places.member_subnet_id.as_ref());
+        let Some(id) = named.filter(|_| nodes.any(|node| choice.depends_on_subnet(node))) else {
+            return Ok(choice);
+        };
+        let subnet = match self.subnet(id, "member-subnet-id").await {
+            // It is gone, and what exists goes on.
+            Err(failure) if existing.is_some() && failure.class == FailureClass::UserInput => {
+                return Ok(choice);
+            }
+            found => found?,
+        };
+        choice.member_network = subnet.cidr.parse().ok();
+        Ok(choice)
     }
 }
 

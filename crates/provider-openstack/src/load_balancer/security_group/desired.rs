@@ -45,7 +45,7 @@ pub(crate) fn desired(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> D
     DesiredGroup {
         name: names.security_group(),
         description: names.security_group_description(),
-        tags: names.identity_tags(),
+        tags: &names.identity_tags() | &sources.settings.user_tags.all,
         openings: node_port_openings.chain(health_check).collect(),
         ports: node_ports.filtering.clone(),
         keeps_rules: sources.features.keeps_client_addresses()

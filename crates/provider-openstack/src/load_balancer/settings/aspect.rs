@@ -23,6 +23,8 @@ pub enum Aspect {
     FloatingIp,
     /// The subnet of the members.
     MemberSubnet,
+    /// By which of its addresses a node becomes a member.
+    NodeAddress,
     /// Which nodes become members.
     NodeSelector,
     /// Which ports speak the PROXY protocol.
@@ -65,6 +67,8 @@ pub enum Aspect {
     Sctp,
     /// How the address is published.
     Publication,
+    /// Tags of the user.
+    Tags,
     /// What becomes of the load balancer when the Service goes.
     Release,
 }
@@ -100,6 +104,7 @@ impl Aspect {
             "spec.loadBalancerIP" => &[Self::FloatingIp, Self::Creation],
             "class" => &[Self::Creation, Self::FloatingIp, Self::MemberSubnet],
             "member-subnet-id" => &[Self::MemberSubnet],
+            "node-address-type" => &[Self::NodeAddress],
             "node-selector" => &[Self::NodeSelector],
             "proxy-protocol" => &[Self::ProxyProtocol],
             "x-forwarded-for" => &[Self::Header(InsertedHeader::ForwardedFor)],
@@ -129,6 +134,7 @@ impl Aspect {
             "load-balancer-source-ranges" | "spec.loadBalancerSourceRanges" => &[Self::SourceRanges],
             "allow-cluster-sources" => &[Self::ClusterSources],
             "ip-mode" | "hostname" => &[Self::Publication],
+            "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => &[Self::Tags],
             "keep-floatingip" | "reclaim-policy" => &[Self::Release],
             _ => &[],
         }

@@ -10,6 +10,7 @@ use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
+use crate::load_balancer::model::pool::MONITORED;
 use crate::load_balancer::model::{
     Children, HttpCheck, InsertedHeader, ListenerKey, Observed, ObservedListener, ObservedLoadBalancer,
     ObservedMonitor, ObservedPool,
@@ -66,8 +67,13 @@ impl Settings {
                 monitor.check.clone_from(&self.monitor_if_any.check);
             }
         }
-        if self.keeps(Aspect::Monitor) && own().next().is_some() {
-            self.health_monitor = monitors.next().is_some().then(|| self.monitor_if_any.clone());
+        // A pool that no listener has yet is still being made, and may get its monitor.
+        let in_use = own().any(|pool| !pool.used_by.is_empty());
+        let only_if_new = self.monitor_only_if_new && in_use;
+        if only_if_new || (self.keeps(Aspect::Monitor) && own().next().is_some()) {
+            let monitored = only_if_new && own().any(|pool| pool.tags.contains(MONITORED));
+            self.health_monitor =
+                (monitored || monitors.next().is_some()).then(|| self.monitor_if_any.clone());
         }
     }
 

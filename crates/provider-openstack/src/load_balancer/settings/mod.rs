@@ -15,6 +15,7 @@
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
+//! | `user_tags` | tags beside our own |
 //! | `release` | what matters when the Service goes |
 //! | [`node_address`] | by which address a node becomes a member |
 
@@ -52,6 +53,7 @@ mod reader;
 mod reading;
 mod release;
 mod tls;
+mod user_tags;
 
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
@@ -60,6 +62,7 @@ pub use fault::{Fault, Faults};
 pub use listener::{SourceRanges, TlsContainer};
 pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
+use node_address::NodeAddressKind;
 pub use origin::Origin;
 pub use pool::HealthMonitorSettings;
 pub(super) use ports::names_of;
@@ -69,6 +72,7 @@ pub(super) use reader::WITHOUT_EFFECT;
 pub use reading::Reading;
 pub use release::ReleaseSettings;
 pub use tls::TlsOptions;
+pub use user_tags::UserTags;
 
 /// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
 /// the ids exist is not known yet.
@@ -100,6 +104,8 @@ pub struct Settings {
     pub exposure: Exposure,
     /// `keep-floatingip`: the floating IP outlives the load balancer.
     pub keep_floating_ip: bool,
+    /// `node-address-type`: by which kind of address a node becomes a member.
+    pub node_address_kind: Option<NodeAddressKind>,
     /// Labels of the nodes that become members.
     pub node_selector: NodeSelector,
     /// `proxy-protocol`; applies to TCP ports only, see [`Settings::pool_protocol`].
@@ -137,6 +143,8 @@ pub struct Settings {
     /// `load-balancer-address`: the address that the Service had, as its annotation says, which anybody may write who may write the Service. So it
     /// is only what the Service asks for, and absent where its namespace may not.
     pub annotated_address: Option<IpAddr>,
+    /// Tags beside our own.
+    pub user_tags: UserTags,
     /// The aspects that follow from a value that is wrong.
     pub unreadable: Aspects,
     /// The aspects that follow from a bool that is neither `true` nor `false`: it counts as absent, except where that would
@@ -144,6 +152,8 @@ pub struct Settings {
     pub odd: Aspects,
     /// What TCP ports keep that cannot be read, by port.
     pub current_ports: BTreeMap<u16, CurrentPort>,
+    /// Whether `health_monitor` says what a new load balancer gets, and one that exists keeps what it has.
+    pub monitor_only_if_new: bool,
     /// What a health monitor is like, also where there is to be none.
     pub monitor_if_any: HealthMonitorSettings,
 }
@@ -181,6 +191,7 @@ impl Settings {
             families: publication::families(reader),
             exposure,
             keep_floating_ip: keep_floating_ip(reader),
+            node_address_kind: pool::node_address_kind(reader),
             node_selector: pool::node_selector(reader),
             headers: listener::headers(reader, &proxy_protocol),
             proxy_protocol: proxy_protocol.all,
@@ -190,6 +201,7 @@ impl Settings {
             limits: listener::limits(reader),
             lb_algorithm: pool::lb_algorithm(reader),
             health_monitor: monitor.enabled.then(|| monitor.settings.clone()),
+            monitor_only_if_new: monitor.only_if_new,
             monitor_if_any: monitor.settings,
             source_ranges: listener::source_ranges(reader),
             allow_cluster_sources: reader.bool(&ALLOW_CLUSTER_SOURCES, false),
@@ -200,6 +212,7 @@ impl Settings {
             manage_security_groups: config.manage_security_groups,
             allowed_load_balancers: None,
             annotated_address: None,
+            user_tags: user_tags::user_tags(reader),
             unreadable: Aspects::new(),
             odd: Aspects::new(),
             current_ports: BTreeMap::new(),

@@ -3,19 +3,14 @@
 use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use openstack_ccm_core::node::{AddressKind, Node};
+use openstack_ccm_core::node::Node;
 use openstack_ccm_core::service::IpFamily;
 
-/// The node's first InternalIP of the family, else its first ExternalIP of it. Without a family any address will do.
-/// `None` where the node has no such address: it cannot be a member.
+pub use crate::load_balancer::model::address_choice::{AddressChoice, NodeAddressKind};
+
+/// The address by which a node becomes a member where nothing else is known: its first InternalIP of the family, else its first ExternalIP.
 pub fn of(node: &Node, family: Option<IpFamily>) -> Option<IpAddr> {
-    [AddressKind::InternalIp, AddressKind::ExternalIp].into_iter().find_map(|kind| {
-        node.addresses
-            .iter()
-            .filter(|address| address.kind == kind)
-            .filter_map(|address| address.address.parse::<IpAddr>().ok())
-            .find(|address| family.is_none_or(|family| family == family_of(*address)))
-    })
+    AddressChoice { family, ..AddressChoice::default() }.of(node)
 }
 
 /// The family of an address.

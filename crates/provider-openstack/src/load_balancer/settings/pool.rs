@@ -1,16 +1,19 @@
 //! What pools do: algorithm, health monitor, and which nodes are in them.
 
 use openstack_ccm_core::node_selector::NodeSelector;
+use openstack_ccm_core::service::ExternalTrafficPolicy;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use super::aspect::Aspect;
 use super::monitor_check;
 use super::monitor_check::MonitorCheck;
+use super::node_address::NodeAddressKind;
 use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced};
+use crate::config::CreateMonitor;
 use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
-    HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_SELECTOR,
+    HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_ADDRESS_TYPE, NODE_SELECTOR,
 };
 use crate::load_balancer::model::OVN;
 
@@ -48,20 +51,31 @@ pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
 pub(super) struct Monitor {
     /// Whether there is one.
     pub(super) enabled: bool,
+    /// Whether that is so of a new load balancer only, and one that exists keeps what it has.
+    pub(super) only_if_new: bool,
     /// What it is like, or would be.
     pub(super) settings: HealthMonitorSettings,
 }
 
 /// The health monitor. A wrong number has a stand-in that Octavia would take.
 pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
-    let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, reader.config.create_monitor);
+    let local = reader.service.external_traffic_policy == ExternalTrafficPolicy::Local;
+    let configured = match reader.config.create_monitor {
+        CreateMonitor::No => false,
+        CreateMonitor::Local => local,
+        CreateMonitor::All => true,
+    };
+    let only_if_new = reader.config.create_monitor == CreateMonitor::Local
+        && reader.annotation(&ENABLE_HEALTH_MONITOR).is_none();
+    let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, configured);
     let why_not = "there is no health monitor";
     // Where that is not clear, an existing monitor stays, with all that is known of it.
-    let used = enabled || reader.odd.contains(&Aspect::Monitor);
-    reader.used_if(used, why_not, |reader| monitor_settings(reader, enabled))
+    let used = enabled || only_if_new || reader.odd.contains(&Aspect::Monitor);
+    let settings = reader.used_if(used, why_not, |reader| monitor_settings(reader, enabled));
+    Monitor { enabled, only_if_new, settings }
 }
 
-fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> Monitor {
+fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> HealthMonitorSettings {
     let config = reader.config;
     // Annotations are checked even where there is no monitor, cloud.conf is not.
     let mut value = |annotation, key, configured| monitor_value(reader, annotation, enabled, key, configured);
@@ -85,7 +99,7 @@ fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> Monitor {
     if enabled && delay.is_some() && timeout.is_some() {
         tell_long_timeout(reader, &settings);
     }
-    Monitor { enabled, settings }
+    settings
 }
 
 /// A number of the monitor, within the range of the annotation's form; `None` where it is wrong.
@@ -125,6 +139,12 @@ fn tell_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSet
         HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
     );
     reader.warn(CHECKS_OVERLAP, message);
+}
+
+/// By which kind of address a node becomes a member.
+pub(super) fn node_address_kind(reader: &mut SettingsReader<'_>) -> Option<NodeAddressKind> {
+    let value = reader.word(&NODE_ADDRESS_TYPE)?;
+    NodeAddressKind::WORDS.into_iter().find(|(word, _)| *word == value.text).map(|(_, kind)| kind)
 }
 
 /// Which nodes become members.

@@ -2,9 +2,13 @@
 
 use openstack_ccm_core::advertise::{IpModeChoice, hostname};
 
-use super::{ErrorRecovery, LoadBalancer};
+use super::{CreateMonitor, ErrorRecovery, LoadBalancer};
 use crate::config::error::ValueFault;
-use crate::config::section::key::{Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_2, text};
+use crate::config::section::key::{
+    Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_2, key_since_0_3, text,
+};
+use crate::config::value::parse_bool;
+use crate::user_tag::{self, LONGEST_IN_NEUTRON};
 
 impl LoadBalancer {
     /// The keys of the section.
@@ -69,9 +73,9 @@ impl LoadBalancer {
         ),
         defaulting_key(
             "create-monitor",
-            Field::Bool(|section| &mut section.create_monitor),
+            Field::BoolOr { form: "bool, or `local`", set: create_monitor },
             "false",
-            "Gives each pool a health monitor.",
+            "Gives each pool a health monitor. `local` (since 0.3.0) does so on new load balancers of Services with `externalTrafficPolicy: Local`, which without one lose the connections that reach a node without a pod; load balancers that exist keep what they have, and a Warning Event names those that lack one. The annotation `enable-health-monitor` overrides it.",
         ),
         defaulting_key(
             "monitor-delay",
@@ -177,7 +181,13 @@ impl LoadBalancer {
             "identity-tags-per-minute",
             Field::Unsigned(|section| &mut section.identity_tags_per_minute),
             "12",
-            "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
+            "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute, with tags of the user that they lack: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
+        ),
+        key_since_0_3(
+            "tags",
+            Field::Form { form: "list of tags", set: tags },
+            "",
+            "Tags for everything that is created for Services (load balancers with their children, floating IPs, security groups), separated by commas or on several lines with this key, such as `cost-centre=42`. The annotation `loadbalancer.openstack.org/tags` adds to them. What exists gets them when openstack-ccm starts; a load balancer that OCCM made, together with the tags that `identity-tags-per-minute` is about. A tag that is removed here stays on what has it.",
         ),
         key_since_0_2(
             "former-cluster-names",
@@ -218,6 +228,31 @@ fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
 fn former_cluster_names(section: &mut LoadBalancer, text: &str) -> Parsed {
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
     section.former_cluster_names.extend(names.map(str::to_owned));
+    Ok(None)
+}
+
+fn create_monitor(section: &mut LoadBalancer, text: &str) -> Parsed {
+    section.create_monitor = match (text.eq_ignore_ascii_case("local"), parse_bool(text)) {
+        (true, _) => CreateMonitor::Local,
+        (false, Some(true)) => CreateMonitor::All,
+        (false, Some(false)) => CreateMonitor::No,
+        (false, None) => {
+            return Err(ValueFault::new(
+                "it is neither a bool nor `local`",
+                "use `true`, `false` or `local`",
+            ));
+        }
+    };
+    Ok(None)
+}
+
+fn tags(section: &mut LoadBalancer, text: &str) -> Parsed {
+    for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+        if let Some((problem, fix)) = user_tag::problem(tag, LONGEST_IN_NEUTRON) {
+            return Err(ValueFault::new(format!("`{tag}` {problem}"), fix));
+        }
+        section.tags.push(tag.to_owned());
+    }
     Ok(None)
 }
 

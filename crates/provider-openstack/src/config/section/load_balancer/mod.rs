@@ -26,8 +26,8 @@ pub struct LoadBalancer {
     pub internal_lb: bool,
     /// Labels of nodes that become members: `key=value` or `key`, separated by commas.
     pub node_selector: Option<String>,
-    /// Whether pools get a health monitor.
-    pub create_monitor: bool,
+    /// Which pools get a health monitor.
+    pub create_monitor: CreateMonitor,
     /// Time between two checks. Octavia counts in seconds: see [`Self::monitor_delay_seconds`].
     pub monitor_delay: Duration,
     /// Time for one check. Octavia counts in seconds: see [`Self::monitor_timeout_seconds`].
@@ -70,8 +70,22 @@ pub struct LoadBalancer {
     pub recreate_missing: bool,
     /// How many load balancers of OCCM get the tags that say who owns them, each minute; 0 for none.
     pub identity_tags_per_minute: u32,
+    /// Tags of everything that is made, beside our own.
+    pub tags: Vec<String>,
     /// What the cluster was called before: load balancers with these names in theirs are its own.
     pub former_cluster_names: Vec<String>,
+}
+
+/// Which pools get a health monitor, unless a Service says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CreateMonitor {
+    /// None.
+    #[default]
+    No,
+    /// On new load balancers, those of Services with `externalTrafficPolicy: Local`, which lose connections without one.
+    Local,
+    /// All.
+    All,
 }
 
 /// What is done about a load balancer in ERROR that has served, and may still serve.
@@ -109,7 +123,7 @@ impl Default for LoadBalancer {
             placement: LoadBalancerClass::default(),
             internal_lb: false,
             node_selector: None,
-            create_monitor: false,
+            create_monitor: CreateMonitor::No,
             monitor_delay: Duration::from_secs(5),
             monitor_timeout: Duration::from_secs(3),
             monitor_max_retries: 1,
@@ -131,6 +145,7 @@ impl Default for LoadBalancer {
             error_recovery: ErrorRecovery::default(),
             recreate_missing: false,
             identity_tags_per_minute: 12,
+            tags: Vec::new(),
             former_cluster_names: Vec::new(),
         }
     }

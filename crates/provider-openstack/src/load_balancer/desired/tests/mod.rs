@@ -29,6 +29,7 @@ use crate::load_balancer::model::{
 use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::settings::Settings;
+use crate::load_balancer::settings::node_address::AddressChoice;
 
 /// Everything that a tree follows from. The base is one TCP port on two nodes.
 struct World {
@@ -75,6 +76,7 @@ impl World {
                 additional_vips: Vec::new(),
                 previous_vip_address: None,
                 member_subnet_id: Some("SUB1".to_owned()),
+                node_addresses: AddressChoice::default(),
                 cluster_sources: std::collections::BTreeSet::new(),
                 cluster_access: ClusterAccess::Open,
                 floating_network_id: Some("EXT1".to_owned()),
@@ -109,7 +111,9 @@ impl World {
         let nodes = self.nodes.iter().cloned().map(Arc::new).collect();
         let intent = Intent { service: self.service.clone(), nodes };
         let names = Names::new(&cluster, &self.service);
-        desired(Sources { intent: &intent, settings: &settings, names: &names, facts: &self.facts })
+        let node_addresses = AddressChoice { family: settings.family, ..AddressChoice::default() };
+        let facts = Facts { node_addresses, ..self.facts.clone() };
+        desired(Sources { intent: &intent, settings: &settings, names: &names, facts: &facts })
     }
 
     /// What would be created, without the tags, which are the same everywhere.

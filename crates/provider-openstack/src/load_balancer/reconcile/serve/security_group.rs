@@ -64,7 +64,8 @@ impl Serving<'_> {
         let resolver = &self.reconciler.resolver;
         let Some(member_networks) = resolver.member_networks(facts).await? else { return Ok(None) };
         let mut notices = Vec::new();
-        let node_ports = resolver.node_ports(self.intent, self.settings, &mut notices).await;
+        let node_ports =
+            resolver.node_ports(self.intent, self.settings, &facts.node_addresses, &mut notices).await;
         let wanted = node_ports.map(|node_ports| {
             let sources = GroupSources {
                 service: self.service,

@@ -20,6 +20,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::settings::Reading;
+use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::load_balancer::step::Step;
 
 const CERTIFICATE: &str = "https://barbican.example.org/v1/secrets/s1";
@@ -103,6 +104,7 @@ fn wanted(service: &Service, nodes: &BTreeSet<u8>, cloud: &Cloud) -> Desired {
         additional_vips: Vec::new(),
         previous_vip_address: None,
         member_subnet_id: Some("SUB1".to_owned()),
+        node_addresses: AddressChoice { family: Some(IpFamily::V4), ..AddressChoice::default() },
         cluster_sources: BTreeSet::new(),
         cluster_access: ClusterAccess::Open,
         floating_network_id: Some("EXT1".to_owned()),

@@ -1,0 +1,43 @@
+//! Tags that the user wants on what is made, beside our own.
+
+use super::reader::{SettingsReader, Sourced};
+use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER_TAGS, POOL_TAGS, TAGS};
+use crate::load_balancer::names::Tags;
+use crate::user_tag::{self, LONGEST_IN_NEUTRON, LONGEST_IN_OCTAVIA};
+
+/// Tags of the user, by what gets them. They are added and never taken away: nothing tells who else gave them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserTags {
+    /// Of everything.
+    pub all: Tags,
+    /// Of the load balancer.
+    pub load_balancer: Tags,
+    /// Of listeners.
+    pub listener: Tags,
+    /// Of pools.
+    pub pool: Tags,
+}
+
+pub(super) fn user_tags(reader: &mut SettingsReader<'_>) -> UserTags {
+    let configured = reader.config.tags.iter().cloned().collect();
+    let all = &tags(reader, &TAGS, LONGEST_IN_NEUTRON) | &configured;
+    let mut of = |annotation| &tags(reader, annotation, LONGEST_IN_OCTAVIA) | &all;
+    let (load_balancer, listener, pool) = (of(&LOAD_BALANCER_TAGS), of(&LISTENER_TAGS), of(&POOL_TAGS));
+    UserTags { load_balancer, listener, pool, all }
+}
+
+fn tags(reader: &mut SettingsReader<'_>, annotation: &Annotation, longest: usize) -> Tags {
+    let Some(value) = reader.annotation(annotation) else { return Tags::new() };
+    let mut tags = Tags::new();
+    for text in value.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+        match user_tag::problem(text, longest) {
+            Some((problem, fix)) => {
+                reader.reject(&Sourced { text, origin: value.origin.clone() }, problem, fix);
+            }
+            None => {
+                tags.insert(text.to_owned());
+            }
+        }
+    }
+    tags
+}
