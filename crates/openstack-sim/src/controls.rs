@@ -204,6 +204,12 @@ impl Sim {
         });
     }
 
+    /// Adds a load balancer provider, and has it make the load balancers that name none (`default_provider_driver`).
+    pub fn set_default_octavia_provider(&self, name: &str) {
+        self.add_octavia_provider(name);
+        self.write(|world| world.load_balancing.default_provider = Some(name.to_owned()));
+    }
+
     /// Adds a load balancer provider, such as `ovn`.
     pub fn add_octavia_provider(&self, name: &str) {
         self.write(|world| world.load_balancing.providers.push((name.to_owned(), String::new())));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
 use super::schema::complete;
-use super::validation;
+use super::{ovn, validation};
 use crate::world::World;
 use crate::world::load_balancing::{Entity, HealthMonitor, Listener, Member, Operating, Pool, Provisioning};
 
@@ -43,6 +43,7 @@ pub(crate) fn listener(
         .get(load_balancer_id)
         .cloned()
         .ok_or_else(|| OctaviaFault::not_found(ObjectKind::LoadBalancer, load_balancer_id))?;
+    ovn::check(world, load_balancer_id, ObjectKind::Listener, given)?;
     let mut entity = entity(world, ObjectKind::Listener, &lb.entity.project_id, given);
     let protocol = entity.text("protocol").to_owned();
     validation::check_insert_headers(&protocol, &entity.attributes["insert_headers"])?;
@@ -95,6 +96,7 @@ pub(crate) fn member(
     project_id: &str,
     given: &Map<String, Value>,
 ) -> Result<String, OctaviaFault> {
+    check_below_pool(world, pool_id, ObjectKind::Member, given)?;
     let mut entity = entity(world, ObjectKind::Member, project_id, given);
     if find_member(world, pool_id, &entity.attributes).is_some() {
         return Err(OctaviaFault::Conflict(format!(
@@ -109,6 +111,16 @@ pub(crate) fn member(
     let id = entity.id.clone();
     world.load_balancing.members.insert(Member { entity, pool_id: pool_id.to_owned() });
     Ok(id)
+}
+
+fn check_below_pool(
+    world: &World,
+    pool_id: &str,
+    kind: ObjectKind,
+    given: &Map<String, Value>,
+) -> Result<(), OctaviaFault> {
+    let pool = world.load_balancing.pools.get(pool_id);
+    pool.map_or(Ok(()), |pool| ovn::check(world, &pool.load_balancer_id, kind, given))
 }
 
 /// The member of a pool with the same address and port.
@@ -142,6 +154,7 @@ pub(crate) fn health_monitor(
         .map(|pool| pool.entity.text("protocol").to_owned())
         .ok_or_else(|| OctaviaFault::not_found(ObjectKind::Pool, pool_id))?;
     validation::check_monitor(given, &pool_protocol, world.load_balancing.api_minor)?;
+    check_below_pool(world, pool_id, ObjectKind::HealthMonitor, given)?;
     if world.load_balancing.monitor_of(pool_id).is_some() {
         return Err(OctaviaFault::Conflict("This pool already has a health monitor".to_owned()));
     }

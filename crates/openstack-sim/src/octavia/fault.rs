@@ -35,6 +35,8 @@ pub(crate) enum OctaviaFault {
     Conflict(String),
     /// Any other bad request.
     BadRequest(String),
+    /// What the provider's driver does not do.
+    NotImplemented(String),
     /// What a real Octavia did not expect either.
     Internal(String),
 }
@@ -62,6 +64,7 @@ impl OctaviaFault {
             | Self::InvalidOption { .. }
             | Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
         }
     }
 
@@ -89,7 +92,10 @@ impl OctaviaFault {
             }
             Self::InvalidOption { value, option } => format!("{value} is not a valid option for {option}"),
             Self::Quota(kind) => format!("Quota has been met for resources: {}", kind.title()),
-            Self::Conflict(text) | Self::BadRequest(text) | Self::Internal(text) => text.clone(),
+            Self::Conflict(text)
+            | Self::BadRequest(text)
+            | Self::NotImplemented(text)
+            | Self::Internal(text) => text.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::kind::ObjectKind;
 use super::load_balancers;
 use super::locks::{begin, lock_tree};
 use super::validation::{self, check_protocols, check_quota};
-use super::{Action, create, list_of_kind, listing, require_owner, schema, views};
+use super::{Action, create, list_of_kind, listing, ovn, require_owner, schema, views};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -113,6 +113,7 @@ fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     let lb_id = listener.load_balancer_id.clone();
     let protocol = listener.entity.text("protocol");
     check_update(world, &listener, &given)?;
+    ovn::check(world, &lb_id, ObjectKind::Listener, &given)?;
     let names_pool = given.contains_key("default_pool_id");
     let pool_id = default_pool(world, &lb_id, &given, protocol)?;
     lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;

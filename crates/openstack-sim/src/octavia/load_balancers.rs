@@ -75,7 +75,12 @@ fn list(world: &World, caller: &Caller, request: &Request) -> Answer {
 }
 
 fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
-    let given = schema::read_body(request, ObjectKind::LoadBalancer, world.load_balancing.api_minor)?;
+    let mut given = schema::read_body(request, ObjectKind::LoadBalancer, world.load_balancing.api_minor)?;
+    if let Some(default) = &world.load_balancing.default_provider
+        && given.get("provider").is_none_or(Value::is_null)
+    {
+        given.insert("provider".to_owned(), json!(default));
+    }
     let project_id = project_of(caller, &given)?;
     let plan = vip::plan(world, caller, &given)?;
     check_deployment(world, &given)?;

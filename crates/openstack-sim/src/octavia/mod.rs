@@ -11,6 +11,7 @@ mod listing;
 mod load_balancers;
 mod locks;
 mod members;
+mod ovn;
 mod pools;
 mod quotas;
 pub(crate) mod release;

@@ -7,7 +7,9 @@ use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
 use super::locks::{begin, lock_tree, mark_listeners, mark_pool_and_listeners};
 use super::validation::{check_protocols, check_quota, check_session_persistence};
-use super::{Action, create, list_of_kind, listeners, listing, load_balancers, require_owner, schema, views};
+use super::{
+    Action, create, list_of_kind, listeners, listing, load_balancers, ovn, require_owner, schema, views,
+};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -98,6 +100,7 @@ fn check_after_lock(world: &World, place: &Place, given: &Map<String, Value>) ->
     if listener.is_some_and(|listener| listener.default_pool_id.is_some()) {
         return Err(OctaviaFault::Conflict("This listener already has a default pool".to_owned()));
     }
+    ovn::check(world, &place.load_balancer_id, ObjectKind::Pool, given)?;
     // A documented-looking body that the real service stumbles over: children can only be nested in a load balancer's POST.
     let nested = given.get("members").and_then(Value::as_array).is_some_and(|members| !members.is_empty())
         || given.get("healthmonitor").is_some_and(Value::is_object);
@@ -114,6 +117,7 @@ fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     if let Some(persistence) = given.get("session_persistence") {
         check_session_persistence(pool.entity.text("protocol"), persistence)?;
     }
+    ovn::check(world, &lb_id, ObjectKind::Pool, &given)?;
     lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;
     if let Some(pool) = world.load_balancing.pools.get_mut(id) {
         pool.entity.attributes.extend(given);

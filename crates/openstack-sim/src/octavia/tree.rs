@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::create;
 use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
 use super::validation::{check_protocols, check_quota, check_session_persistence};
+use super::{create, ovn};
 use crate::world::World;
 
 /// Adds what was nested in the POST of a load balancer.
@@ -98,6 +98,7 @@ fn grow_pool(
     if let Some(persistence) = pool.get("session_persistence") {
         check_session_persistence(protocol, persistence)?;
     }
+    ovn::check(world, load_balancer_id, ObjectKind::Pool, pool)?;
     let id = create::pool(world, load_balancer_id, project_id, pool);
     if let Some(Value::Object(monitor)) = pool.get("healthmonitor") {
         check_quota(world, project_id, ObjectKind::HealthMonitor, 1)?;

@@ -33,6 +33,8 @@ pub(crate) struct LoadBalancing {
     pub(crate) availability_zones: BTreeMap<String, Value>,
     /// Providers in the order of the configuration: name and description.
     pub(crate) providers: Vec<(String, String)>,
+    /// The provider of load balancers that name none; absent, amphora.
+    pub(crate) default_provider: Option<String>,
     /// Limits that differ from the default -1, by project and resource.
     pub(crate) quotas: BTreeMap<String, BTreeMap<String, i64>>,
     /// Which Octavia answers.

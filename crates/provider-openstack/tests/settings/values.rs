@@ -272,22 +272,17 @@ fn internal_is_asked_for_or_forced(
 }
 
 #[rstest]
-#[case::default(None, None, "amphora", LbAlgorithm::RoundRobin)]
-#[case::annotation(Some("LEAST_CONNECTIONS"), Some("SOURCE_IP"), "amphora", LbAlgorithm::LeastConnections)]
-#[case::config(None, Some("SOURCE_IP"), "amphora", LbAlgorithm::SourceIp)]
-#[case::empty_is_config(Some(""), Some("SOURCE_IP"), "amphora", LbAlgorithm::SourceIp)]
-#[case::config_is_believed(None, Some("FASTEST"), "amphora", LbAlgorithm::Other("FASTEST".into()))]
-#[case::ovn_knows_one_only(None, None, "ovn", LbAlgorithm::SourceIpPort)]
-#[case::ovn_with_config(None, Some("SOURCE_IP"), "ovn", LbAlgorithm::SourceIp)]
-#[case::ovn_with_annotation(Some("ROUND_ROBIN"), None, "ovn", LbAlgorithm::RoundRobin)]
-fn the_algorithm_comes_from_annotation_config_or_provider(
+#[case::default(None, None, LbAlgorithm::RoundRobin)]
+#[case::annotation(Some("LEAST_CONNECTIONS"), Some("SOURCE_IP"), LbAlgorithm::LeastConnections)]
+#[case::config(None, Some("SOURCE_IP"), LbAlgorithm::SourceIp)]
+#[case::empty_is_config(Some(""), Some("SOURCE_IP"), LbAlgorithm::SourceIp)]
+#[case::config_is_believed(None, Some("FASTEST"), LbAlgorithm::Other("FASTEST".into()))]
+fn the_algorithm_comes_from_annotation_or_config(
     #[case] value: Option<&str>,
     #[case] configured: Option<&str>,
-    #[case] provider: &str,
     #[case] expected: LbAlgorithm,
 ) {
     let case = Case::new().maybe("lb-method", value).config(|config| {
-        config.load_balancer.lb_provider = Some(provider.to_owned());
         if let Some(configured) = configured {
             config.load_balancer.lb_method = configured.to_owned();
         }

@@ -2,4 +2,5 @@
 
 mod local_monitors;
 mod member_addresses;
+mod ovn;
 mod tags;

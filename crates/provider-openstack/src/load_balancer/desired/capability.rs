@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, Liste
 use super::health_monitor::{self, SHORTEST_UDP_DELAY};
 use super::source_ranges;
 use super::sources::Sources;
-use crate::load_balancer::annotations::{HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
+use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
 use crate::load_balancer::model::Facts;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Fault, Settings};
@@ -43,8 +43,9 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
         let message = format!(
             "port {} needs a listener of protocol {listener} and a pool of protocol {pool}, and the provider ovn only \
              forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded headers, or use the provider \
-             amphora",
-            port.port
+             amphora; with ovn, pods see the addresses of clients without any header if externalTrafficPolicy is Local and \
+             there is a health monitor ({}: \"true\")",
+            port.port, ENABLE_HEALTH_MONITOR.key
         );
         return Some(Fault::new(Aspect::of_protocols(), message));
     }
@@ -58,9 +59,9 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
 }
 
 fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
-    let algorithm = &sources.settings.lb_algorithm;
+    let algorithm = sources.lb_algorithm();
     let features = sources.facts.features;
-    if *algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
+    if algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
         let message =
             "lb-method SOURCE_IP_PORT needs Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
         return Some(Fault::new([Aspect::Algorithm], message));

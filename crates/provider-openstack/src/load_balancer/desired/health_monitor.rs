@@ -38,6 +38,9 @@ pub(super) fn kind(
     port: &ServicePort,
 ) -> Option<(HealthMonitorType, Option<HttpCheck>)> {
     let settings = sources.settings.health_monitor.as_ref()?;
+    if has_no_check(sources, port) {
+        return None;
+    }
     Some(match (http_check_port(sources, port.protocol), port.protocol, &settings.check) {
         (Some(_), _, _) => (HealthMonitorType::Http, Some(HttpCheck::health_check_node_port())),
         (None, Protocol::Tcp, Some(check)) => (check.kind.clone(), check.http.clone()),
@@ -45,6 +48,11 @@ pub(super) fn kind(
         (None, Protocol::Udp, _) => (HealthMonitorType::UdpConnect, None),
         (None, Protocol::Sctp, _) => (HealthMonitorType::Sctp, None),
     })
+}
+
+/// Whether the provider has no check for ports of this protocol.
+pub(super) fn has_no_check(sources: Sources<'_>, port: &ServicePort) -> bool {
+    port.protocol == Protocol::Sctp && !sources.facts.features.http_monitor
 }
 
 /// What is said where nodes without endpoints get traffic although the Service asks that they do not.

@@ -11,6 +11,7 @@ mod families;
 mod health_monitor;
 mod kept_members;
 mod members;
+mod ovn;
 mod port;
 pub(crate) mod recreation;
 mod source_ranges;
@@ -90,6 +91,7 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     notices.extend(application_protocol::notice(sources));
     notices.extend(health_monitor::notice(sources));
     notices.extend(without_tags(sources));
+    notices.extend(ovn::notice(sources));
     let serial = sources.settings.serial_api_calls;
     let additive = sources.facts.features.additive_batches;
     let floating_ip = floating_ip(sources);

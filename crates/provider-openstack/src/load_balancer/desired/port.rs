@@ -56,7 +56,7 @@ fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
 fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {
     let monitor_port = health_monitor::http_check_port(sources, port.protocol);
     let attributes = PoolAttributes {
-        lb_algorithm: sources.settings.lb_algorithm.clone(),
+        lb_algorithm: sources.lb_algorithm(),
         session_persistence: affinity::persistence(sources.intent.service.session_affinity, port),
     };
     let mut tags = sources.tags(&sources.settings.user_tags.pool);

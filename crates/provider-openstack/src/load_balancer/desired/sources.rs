@@ -1,6 +1,7 @@
 //! What a tree is built from.
 
 use openstack_ccm_core::service::Intent;
+use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
 use crate::load_balancer::model::{Facts, Tags};
 use crate::load_balancer::names::Names;
@@ -16,6 +17,14 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
+    /// The algorithm of pools: the one that the provider has, where nobody chose another.
+    pub(super) fn lb_algorithm(&self) -> LbAlgorithm {
+        match self.settings.lb_algorithm_is_default && self.facts.features.keeps_client_addresses() {
+            true => LbAlgorithm::SourceIpPort,
+            false => self.settings.lb_algorithm.clone(),
+        }
+    }
+
     /// Tags of the load balancer or one of its children: our own, and the user's.
     pub(super) fn tags(&self, users: &Tags) -> Tags {
         if self.facts.features.tags { &self.names.tags() | users } else { Tags::new() }

@@ -14,6 +14,7 @@ mod refusal;
 mod subnets;
 
 use std::net::IpAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -58,6 +59,8 @@ pub(super) struct Resolver {
     routers: Cache<String, Router>,
     providers: Cache<String, Vec<Provider>>,
     flavors_of_provider: Cache<String, bool>,
+    /// The provider that Octavia takes where none is named, as far as a refusal told.
+    default_provider: Mutex<Option<String>>,
 }
 
 impl Resolver {
@@ -76,6 +79,7 @@ impl Resolver {
             routers: Cache::new(PLACE_LIFETIME),
             providers: Cache::new(PLACE_LIFETIME),
             flavors_of_provider: Cache::new(PLACE_LIFETIME),
+            default_provider: Mutex::default(),
         }
     }
 

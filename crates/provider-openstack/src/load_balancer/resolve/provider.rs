@@ -3,6 +3,7 @@
 //! from its refusal, which the user sees.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
@@ -27,7 +28,7 @@ impl Resolver {
     pub(crate) async fn features_of_new(&self, settings: &Settings) -> Result<Features, Failure> {
         let provider = match &settings.provider {
             Some(provider) => Some(provider.clone()),
-            None => self.only_provider().await,
+            None => self.only_provider().await.or_else(|| lock(&self.default_provider).clone()),
         };
         let mut features = self.features(provider.as_deref()).await?;
         let undocumented = provider.filter(|provider| !DOCUMENTED.contains(&provider.as_str()));
@@ -44,6 +45,13 @@ impl Resolver {
             names.remove(ALIAS_OF_AMPHORA);
         }
         names.pop_first().filter(|_| names.is_empty())
+    }
+
+    /// Notes which provider Octavia takes where none is named, as its refusal tells. Answers whether that is news.
+    pub(crate) fn learn_default_provider(&self, refusal: &str) -> bool {
+        let Some(name) = refusing_provider(refusal) else { return false };
+        let mut default = lock(&self.default_provider);
+        default.replace(name.to_owned()).is_none_or(|before| before != name)
     }
 
     /// The providers that the cloud has. Empty where they cannot be listed.
@@ -64,5 +72,28 @@ impl Resolver {
             }
         };
         self.flavors_of_provider.get_or_fetch(provider, capabilities).await.unwrap_or(true)
+    }
+}
+
+/// The provider that does not support what it was asked for.
+fn refusing_provider(refusal: &str) -> Option<&str> {
+    let (before, _) = refusal.split_once("' does not support a requested option")?;
+    before.rsplit_once("Provider '").map(|(_, name)| name)
+}
+
+fn lock(default: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
+    default.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_tells_which_provider_made_it() {
+        let text = "creating load balancer x: 501: Provider 'ovn' does not support a requested option: OVN provider does not \
+                    support ROUND_ROBIN algorithm";
+        assert_eq!(refusing_provider(text), Some("ovn"));
+        assert_eq!(refusing_provider("Provider 'ovn' is not enabled."), None);
     }
 }

@@ -122,6 +122,8 @@ pub struct Settings {
     pub limits: ListenerLimits,
     /// Algorithm of pools.
     pub lb_algorithm: LbAlgorithm,
+    /// Whether it is what stands there when nobody chose, so that a provider that refuses it may have its own.
+    pub lb_algorithm_is_default: bool,
     /// The health monitor that each pool gets; absent, none.
     pub health_monitor: Option<HealthMonitorSettings>,
     /// Who may connect.
@@ -200,6 +202,7 @@ impl Settings {
             tls,
             limits: listener::limits(reader),
             lb_algorithm: pool::lb_algorithm(reader),
+            lb_algorithm_is_default: pool::lb_algorithm_is_default(reader),
             health_monitor: monitor.enabled.then(|| monitor.settings.clone()),
             monitor_only_if_new: monitor.only_if_new,
             monitor_if_any: monitor.settings,

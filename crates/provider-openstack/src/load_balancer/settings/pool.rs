@@ -15,7 +15,6 @@ use crate::load_balancer::annotations::{
     Annotation, ENABLE_HEALTH_MONITOR, Form, HEALTH_MONITOR_DELAY, HEALTH_MONITOR_MAX_RETRIES,
     HEALTH_MONITOR_MAX_RETRIES_DOWN, HEALTH_MONITOR_TIMEOUT, LB_METHOD, NODE_ADDRESS_TYPE, NODE_SELECTOR,
 };
-use crate::load_balancer::model::OVN;
 
 /// A health monitor's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +38,13 @@ pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
     if let Some(value) = reader.word(&LB_METHOD) {
         return LbAlgorithm::from(value.text);
     }
-    let configured = LbAlgorithm::from(reader.config.lb_method.as_str());
-    // ROUND_ROBIN is what stands there when nobody chose, and ovn refuses it.
-    if configured == LbAlgorithm::RoundRobin && reader.config.lb_provider.as_deref() == Some(OVN) {
-        return LbAlgorithm::SourceIpPort;
-    }
-    configured
+    LbAlgorithm::from(reader.config.lb_method.as_str())
+}
+
+/// Whether nobody chose the algorithm.
+pub(super) fn lb_algorithm_is_default(reader: &SettingsReader<'_>) -> bool {
+    reader.annotation(&LB_METHOD).is_none()
+        && LbAlgorithm::from(reader.config.lb_method.as_str()) == LbAlgorithm::RoundRobin
 }
 
 /// The health monitor.

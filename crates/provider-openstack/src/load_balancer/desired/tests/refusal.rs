@@ -9,6 +9,7 @@ use super::*;
 #[case::headers("x-forwarded-for", "true", 26, "ovn", "only forwards packets")]
 #[case::tls(TLS.0, TLS.1, 26, "ovn", "only forwards packets")]
 #[case::method("lb-method", "LEAST_CONNECTIONS", 26, "ovn", "use SOURCE_IP_PORT")]
+#[case::method_that_somebody_chose("lb-method", "ROUND_ROBIN", 26, "ovn", "use SOURCE_IP_PORT")]
 #[case::source_ip_port("lb-method", "SOURCE_IP_PORT", 12, "amphora", "use SOURCE_IP")]
 #[case::proxy_v2("proxy-protocol", "v2", 21, "amphora", "write \"v1\"")]
 fn what_the_cloud_cannot_do_is_refused_before_it_leaks_a_port(

@@ -25,7 +25,12 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Failure {
         let (records, key) = (&self.reconciler.records, &self.service.key);
-        let Refusal { failure, taken } = self.reconciler.resolver.explain_refusal(failure, vip(plan)).await;
+        let resolver = &self.reconciler.resolver;
+        if self.settings.provider.is_none() && resolver.learn_default_provider(&failure.message) {
+            // The next one is made as this provider can make it.
+            return Failure::new(FailureClass::Busy, failure.message);
+        }
+        let Refusal { failure, taken } = resolver.explain_refusal(failure, vip(plan)).await;
         report.withdraw(self.service, taken);
         if !facts.asks_for_previous() {
             return failure;

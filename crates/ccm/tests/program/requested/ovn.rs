@@ -1,0 +1,82 @@
+//! The provider ovn, which forwards packets: what it refuses is known before, or learned from its first refusal.
+
+use serde_json::{Value, json};
+
+use crate::contract::setup::{annotated, configured, load_balancer};
+use crate::support::{ANNOTATION, World, lb_name};
+
+async fn ovn() -> World {
+    configured(|world| {
+        world.cloud.add_octavia_provider("ovn");
+        "lb-provider = ovn\n".to_owned()
+    })
+    .await
+}
+
+/// Nobody names a provider, and that of the cloud is ovn, which refuses what amphora takes. Its refusal tells who it is, and then the load
+/// balancer is made as ovn can make it: for this Service and for all after it.
+///
+/// Contract: O8, better: OCCM asks for the same again and again.
+#[tokio::test(start_paused = true)]
+async fn the_first_refusal_tells_which_provider_it_is() {
+    let world = configured(|world| {
+        world.cloud.set_default_octavia_provider("ovn");
+        "lb-provider =\n".to_owned()
+    })
+    .await;
+    world.create(&annotated(&[]));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(load_balancer(&world)["provider"], "ovn");
+    assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "SOURCE_IP_PORT");
+    assert_eq!(world.refusals(), 1);
+    world.create(&crate::support::service("next", json!({})));
+    world.until_published("next").await;
+    world.quiet().await;
+    assert!(world.cloud.load_balancer(&lb_name("next")).is_some());
+    assert_eq!(world.refusals(), 1);
+}
+
+/// What ovn does not have is said in one Event, and the load balancer serves without it.
+///
+/// Contract: O9, better: OCCM sends what ovn refuses, and says nothing of what it ignores.
+#[tokio::test(start_paused = true)]
+async fn what_ovn_ignores_is_said_in_one_event() {
+    let world = ovn().await;
+    let mut object = annotated(&[
+        ("connection-limit", "100"),
+        ("timeout-client-data", "60000"),
+        ("enable-health-monitor", "true"),
+    ]);
+    object["spec"]["ports"] = json!([
+        {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+        {"name": "signal", "port": 81, "protocol": "SCTP", "nodePort": 30081},
+    ]);
+    world.serve(&object).await;
+    let monitors = world.cloud.health_monitors();
+    let types: Vec<&Value> = monitors.iter().map(|monitor| &monitor["type"]).collect();
+    assert_eq!(types, ["TCP"]);
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    for said in ["connection-limit", "timeout-client-data", "no health monitor for 81/SCTP"] {
+        assert!(warnings[0].contains(said), "{warnings:?}");
+    }
+    assert_eq!(world.refusals(), 0);
+}
+
+/// Who asks ovn for the PROXY protocol wants the addresses of clients: the Event names the way to them. A load balancer that exists goes on.
+///
+/// Contract: O10, better: OCCM makes nothing of it but an error of Octavia.
+#[tokio::test(start_paused = true)]
+async fn the_other_way_to_the_addresses_of_clients_is_named() {
+    let world = ovn().await;
+    world.serve(&annotated(&[])).await;
+    world.annotate("web", &format!("{ANNOTATION}proxy-protocol"), Some("v2"));
+    world.until_warned("web", "if externalTrafficPolicy is Local and there is a health monitor").await;
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    let pool = world.cloud.pools()[0].clone();
+    assert_eq!(pool["protocol"], "TCP");
+    assert_eq!(world.cloud.members(pool["id"].as_str().unwrap()).len(), 3);
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+}

@@ -1,0 +1,31 @@
+//! What is said about settings that the provider ovn ignores, in one notice: it forwards packets and does nothing else.
+
+use openstack_ccm_core::notice::Notice;
+
+use super::health_monitor;
+use super::sources::Sources;
+use super::tls::NOT_SUPPORTED;
+use crate::load_balancer::model::limit;
+use crate::load_balancer::settings::names_of;
+
+/// Limits of listeners, and monitors of SCTP ports. Source ranges, flavors and zones have notices of their own.
+pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
+    let (settings, features) = (sources.settings, sources.facts.features);
+    if !features.keeps_client_addresses() {
+        return None;
+    }
+    let limits = settings.limits.iter().map(|(limit, value)| (limit::source(limit), value));
+    let set = limits.filter(|((_, default), value)| value != default);
+    let keys: Vec<&str> = set.map(|((annotation, _), _)| annotation.key).collect();
+    let keys = (!keys.is_empty()).then(|| format!("{} without effect", keys.join(", ")));
+    let monitored = settings.health_monitor.is_some();
+    let unchecked = names_of(&sources.intent.service.ports, |port| {
+        monitored && health_monitor::has_no_check(sources, port)
+    });
+    let unchecked = unchecked.map(|ports| format!("no health monitor for {ports}"));
+    let said: Vec<String> = keys.into_iter().chain(unchecked).collect();
+    (!said.is_empty()).then(|| {
+        let message = format!("the provider ovn only forwards packets: {}", said.join("; "));
+        Notice::warning(NOT_SUPPORTED, message)
+    })
+}
