@@ -52,6 +52,16 @@ impl Assembly {
         }
     }
 
+    /// A clouds.yaml in the place of a cloud.conf: it says how to log in.
+    pub(super) fn add_clouds_yaml(&mut self, file: &str) {
+        self.files.push(file.to_owned());
+        self.config.global.use_clouds = true;
+        self.config.global.clouds_file = Some(file.to_owned());
+        for key in ["use-clouds", "clouds-file"] {
+            self.set_origin(SectionName::Global, key, ConfigOrigin::file(file));
+        }
+    }
+
     /// Where a key was written last, else where its section starts, else the files.
     pub(super) fn origin(&self, section: SectionName, key: &str) -> ConfigOrigin {
         let written = self.origins.get(&(section, key.to_owned())).or_else(|| self.headers.get(&section));

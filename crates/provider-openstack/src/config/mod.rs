@@ -30,7 +30,7 @@ pub(crate) mod suggestion;
 pub mod value;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use openstack_ccm_openstack_api::identity::AuthOptions;
 
@@ -91,11 +91,7 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     for path in paths {
         let file = path.display().to_string();
         match environment.read(path) {
-            Ok(bytes) if is_clouds_yaml(&bytes) => assembly.file_error(
-                ConfigOrigin::file(file),
-                "this is a clouds.yaml and no cloud.conf".to_owned(),
-                "write a cloud.conf with `use-clouds = true`, `clouds-file = FILE` and `cloud = NAME` in [Global]",
-            ),
+            Ok(bytes) if is_clouds_yaml(path, &bytes) => assembly.add_clouds_yaml(&file),
             Ok(bytes) => assembly.add(&file, &gcfg::scan(&bytes)),
             Err(error) => assembly.file_error(
                 ConfigOrigin::file(file),
@@ -109,12 +105,14 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     finish(assembly)
 }
 
-/// Whether a file has `clouds:` as its first line that says something.
-fn is_clouds_yaml(bytes: &[u8]) -> bool {
+/// Whether a file is a clouds.yaml: by its name, unless it has a section of cloud.conf, or by its first line that says something.
+fn is_clouds_yaml(path: &Path, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().map(str::trim_end);
-    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
-    first == Some("clouds:")
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']) && *line != "---";
+    let Some(first) = lines.find(is_said) else { return false };
+    let named = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    first == "clouds:" || (named && !first.trim_start().starts_with('['))
 }
 
 fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {

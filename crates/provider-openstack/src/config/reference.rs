@@ -57,6 +57,9 @@ With `use-clouds` in `[Global]`, an entry of clouds.yaml fills what that section
 | Overridden by | the same entry of `secure.yaml` (or `.yml`) from the same directories |
 | Defaults from | the entry of `clouds-public.yaml` (or `.yml`) that its `profile` (or `cloud`) names |
 
+`--cloud-config` may also name a clouds.yaml itself (a file `*.yaml` or `*.yml`, or one that begins with `clouds:`), alone or beside a
+cloud.conf: it is the file, as with `use-clouds` and `clouds-file`. `OS_CLOUD` chooses its entry if there are several.
+
 ## Log-in
 
 If several kinds of credentials are set, the order is: trust, password, token, application credential; `auth_type` of

@@ -118,7 +118,7 @@ fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
     assert_eq!(region(&with("").variable("OS_CLOUD", "a").load().unwrap()), "A");
     insta::assert_snapshot!(with("").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: it has `a`, `b`; set `cloud` to one of its entries
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: it has `a`, `b`; set `cloud`, or the variable OS_CLOUD, to one of its entries
     ");
     insta::assert_snapshot!(with("cloud=c\n").load().unwrap_err(), @r#"
     the cloud configuration has an error:
@@ -223,4 +223,37 @@ fn former_names_of_projects_are_read_and_what_leads_elsewhere_is_told() {
         warnings.iter().any(|text| text.contains("load_balancer_endpoint_override: has no effect")),
         "{warnings:?}"
     );
+}
+
+/// As other programs of OpenStack take it, and as clusters made by Cluster API have it in a Secret.
+///
+/// Contract: O11, better: OCCM takes a clouds.yaml only by a cloud.conf that names it.
+#[rstest]
+#[case::by_its_name("/etc/config/clouds.yaml", "# mine\ncache: {}\n")]
+#[case::by_its_content("/etc/config/cloud.conf", "# mine\n---\n")]
+fn a_clouds_yaml_alone_is_a_configuration(#[case] path: &str, #[case] before: &str) {
+    let environment = Memory::default().file(path, format!("{before}{}", entry("lab", "R1")));
+    let loaded = environment.load_files(&[path]).unwrap();
+    assert_eq!(region(&loaded), "R1");
+    assert_eq!(loaded.auth_options.auth_url, "https://k.example.org:5000");
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn a_clouds_yaml_stands_beside_a_cloud_conf_that_says_the_rest() {
+    let environment = Memory::default()
+        .file("clouds.yaml", entry("lab", "R1"))
+        .file("cloud.conf", "[LoadBalancer]\nlb-provider = ovn\n[Global]\nregion = R2\n");
+    let loaded = environment.load_files(&["clouds.yaml", "cloud.conf"]).unwrap();
+    assert_eq!((region(&loaded), loaded.config.load_balancer.lb_provider.as_deref()), ("R2", Some("ovn")));
+}
+
+#[test]
+fn a_clouds_yaml_of_several_entries_asks_which() {
+    let both = format!("{}{}", entry("lab", "R1"), entry("shop", "R2").trim_start_matches("clouds:\n"));
+    let environment = Memory::default().file("clouds.yaml", both);
+    let message = environment.load_files(&["clouds.yaml"]).unwrap_err().to_string();
+    assert!(message.contains("OS_CLOUD") && message.contains("`lab`, `shop`"), "{message}");
+    let loaded = environment.variable("OS_CLOUD", "shop").load_files(&["clouds.yaml"]).unwrap();
+    assert_eq!(region(&loaded), "R2");
 }

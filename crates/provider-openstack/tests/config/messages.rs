@@ -76,14 +76,6 @@ fn words_of_other_tools_are_recognised(#[case] line: &str, #[case] expected: &st
     assert!(!all.iter().any(|text| text.contains("'lab'")), "{all:#?}");
 }
 
-#[test]
-fn a_clouds_yaml_in_place_of_cloud_conf_is_one_error() {
-    let yaml = "# mine\nclouds:\n  lab:\n    auth:\n      auth_url: https://k.example.org\n";
-    let errors = Memory::with_cloud_conf(yaml).load().unwrap_err();
-    let all: Vec<String> = errors.errors.iter().map(ToString::to_string).collect();
-    assert!(all.len() == 1 && all[0].contains("use-clouds = true"), "{all:?}");
-}
-
 /// Sharing was switched off so with OCCM.
 #[test]
 fn no_load_balancer_is_shared_with_a_limit_of_none() {
