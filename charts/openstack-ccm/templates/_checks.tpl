@@ -17,11 +17,33 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- include "openstack-ccm.checkWorkloadCluster" . -}}
 {{- if include "openstack-ccm.trialClass" . -}}
 {{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
 {{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
 {{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass is set, which decides it: remove the argument for the trial" $flag) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What belongs into the cluster that is served, and not into the one in which the pods run. */}}
+{{- define "openstack-ccm.checkWorkloadCluster" -}}
+{{- if include "openstack-ccm.kubeconfigSecret" . -}}
+{{- if ne .Values.kind "Deployment" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, so that this is no cluster of which each control plane node needs a pod: set kind=Deployment" -}}
+{{- end -}}
+{{- if .Values.hostNetwork -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, and the pod network of this cluster does not depend on this controller: set hostNetwork=false, so that several controllers can run on one node" -}}
+{{- end -}}
+{{- if (.Values.canary).enabled -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, and canary.enabled would measure the nodes of this cluster: turn it off, and apply manifests/canary in the workload cluster" -}}
+{{- end -}}
+{{- if and (.Values.serviceMonitor).enabled (not (.Values.serviceMonitor).authorization) -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, and the metrics are for those whom the API server of the workload cluster knows: set serviceMonitor.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" -}}
+{{- end -}}
+{{- if contains "--kubeconfig" (include "openstack-ccm.extraArguments" .) -}}
+{{- fail "--kubeconfig is among extraArgs or controllerExtraArgs, and workloadCluster.kubeconfigSecret decides it: remove one of the two" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -12,14 +12,28 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The Secret with the kubeconfig of the cluster that is served; empty when that is the one in which the pods run. */}}
+{{- define "openstack-ccm.kubeconfigSecret" -}}
+{{- (.Values.workloadCluster).kubeconfigSecret | default "" -}}
+{{- end -}}
+
+{{/* The name of an object beside the pods: for a workload cluster with the name of the release, as several may stand beside each other. */}}
+{{- define "openstack-ccm.nameHere" -}}
+{{- $name := include "openstack-ccm.ownName" . -}}
+{{- if include "openstack-ccm.kubeconfigSecret" .root -}}
+{{- $name = printf "%s-%s" (.root.Release.Name | trunc 30 | trimSuffix "-") $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
 {{/* Name of the workload and of what belongs to it. */}}
 {{- define "openstack-ccm.name" -}}
-{{- $default := ternary "openstack-ccm" "openstack-cloud-controller-manager" (include "openstack-ccm.trialClass" . | not | not) -}}
-{{- include "openstack-ccm.ownName" (dict "root" . "name" (default $default .Values.nameOverride)) -}}
+{{- $default := ternary "openstack-ccm" "openstack-cloud-controller-manager" (or (include "openstack-ccm.trialClass" .) (include "openstack-ccm.kubeconfigSecret" .) | not | not) -}}
+{{- include "openstack-ccm.nameHere" (dict "root" . "name" (default $default .Values.nameOverride)) -}}
 {{- end -}}
 
 {{- define "openstack-ccm.serviceAccountName" -}}
-{{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.serviceAccountName) -}}
+{{- include "openstack-ccm.nameHere" (dict "root" . "name" .Values.serviceAccountName) -}}
 {{- end -}}
 
 {{- define "openstack-ccm.clusterRoleName" -}}
@@ -29,7 +43,7 @@
 {{/* Name of the Secret: one that exists keeps its name, also for a trial. */}}
 {{- define "openstack-ccm.secretName" -}}
 {{- if .Values.secret.create -}}
-{{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.secret.name) -}}
+{{- include "openstack-ccm.nameHere" (dict "root" . "name" .Values.secret.name) -}}
 {{- else -}}
 {{- .Values.secret.name -}}
 {{- end -}}

@@ -27,6 +27,10 @@ metadata:
     {{- mergeOverwrite dict (default dict .Values.commonAnnotations) (default dict .Values.podAnnotations) $checksum | toYaml | nindent 4 }}
 spec:
   serviceAccountName: {{ include "openstack-ccm.serviceAccountName" . | toYaml }}
+  {{- if include "openstack-ccm.kubeconfigSecret" . }}
+  # Nothing is asked of the cluster in which the pods run.
+  automountServiceAccountToken: false
+  {{- end }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . | toYaml }}
   {{- end }}
@@ -55,8 +59,16 @@ spec:
   {{- end }}
   containers:
     {{- include "openstack-ccm.container" . | nindent 4 }}
-  {{- if or .Values.secret.enabled .Values.extraVolumes }}
+  {{- if or .Values.secret.enabled .Values.extraVolumes (include "openstack-ccm.kubeconfigSecret" .) }}
   volumes:
+    {{- with include "openstack-ccm.kubeconfigSecret" . }}
+    - name: workload-cluster
+      secret:
+        secretName: {{ . | toYaml }}
+        items:
+          - key: {{ include "openstack-ccm.needed" (dict "root" $ "section" "workloadCluster" "name" "kubeconfigKey") }}
+            path: kubeconfig
+    {{- end }}
     {{- if .Values.secret.enabled }}
     - name: cloud-config-volume
       secret:
@@ -80,6 +92,9 @@ spec:
     - --v={{ .Values.logVerbosityLevel }}
     - --cloud-config=$(CLOUD_CONFIG)
     - --cluster-name=$(CLUSTER_NAME)
+    {{- if include "openstack-ccm.kubeconfigSecret" . }}
+    - --kubeconfig=/etc/workload-cluster/kubeconfig
+    {{- end }}
     - --cloud-provider=openstack
     - --use-service-account-credentials=false
     - --controllers={{ include "openstack-ccm.controllers" . }}
@@ -98,7 +113,7 @@ spec:
     {{- end }}
   env:
     - name: CLOUD_CONFIG
-      value: /etc/config/cloud.conf
+      value: /etc/config/{{ (.Values.secret).key | default "cloud.conf" }}
     - name: CLUSTER_NAME
       value: {{ (.Values.cluster).name | quote }}
     {{- with .Values.extraEnv }}
@@ -134,8 +149,13 @@ spec:
   securityContext:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- if or .Values.secret.enabled .Values.extraVolumeMounts }}
+  {{- if or .Values.secret.enabled .Values.extraVolumeMounts (include "openstack-ccm.kubeconfigSecret" .) }}
   volumeMounts:
+    {{- if include "openstack-ccm.kubeconfigSecret" . }}
+    - name: workload-cluster
+      mountPath: /etc/workload-cluster
+      readOnly: true
+    {{- end }}
     {{- if .Values.secret.enabled }}
     - name: cloud-config-volume
       mountPath: /etc/config

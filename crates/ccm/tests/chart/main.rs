@@ -34,3 +34,4 @@ mod rendered;
 mod rights;
 mod trial;
 mod upgrade;
+mod workload_cluster;
