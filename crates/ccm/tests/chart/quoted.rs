@@ -102,7 +102,7 @@ fn types_of_keys() -> BTreeMap<String, BTreeMap<String, Value>> {
             let (key, rest) = row.split_once('`').unwrap();
             let definition = match rest.split('|').nth(1).unwrap().trim() {
                 "number" => "number",
-                "bool" => "flag",
+                bool if bool.starts_with("bool") => "flag",
                 // A boolean in all but name: OCCM's documentation writes it without quotes.
                 _ if key == "tls-insecure" => "flag",
                 list if list.starts_with("list") => "list",

@@ -82,6 +82,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Normal", "LoadBalancerClusterSourcesAllowed", "The addresses of the cluster itself were added to the source ranges; the message lists them."),
     row("Service", "Warning", "LoadBalancerDriftRepaired", "Somebody changed something in the cloud although the Service did not change, and it was corrected; the message lists what was done."),
     row("Service", "Warning", "LoadBalancerLocalWithoutMonitor", "externalTrafficPolicy is Local and there is no health monitor, so nodes without endpoints also get traffic and drop it. Set enable-health-monitor."),
+    row("Service", "Warning", "LoadBalancerMetricsPortTaken", "Another listener of the load balancer has the port for its metrics, so there are none. Choose another one with metrics-port."),
     row("Service", "Warning", "LoadBalancerAppProtocolMismatch", "The load balancer speaks HTTP on a port whose appProtocol says that the nodes speak another protocol."),
     row("Service", "Warning", "LoadBalancerHeadersNotInserted", "Somebody set headers on a listener by hand, which Octavia does not insert if the pool uses the PROXY protocol."),
     row("Service", "Normal", "LoadBalancerTcpPortsOnly", "A setting applies to the TCP ports of the Service only."),

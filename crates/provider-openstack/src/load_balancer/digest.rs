@@ -42,7 +42,7 @@ impl Digest {
     /// included: what agreed at one `updated_at` agrees as long as that stands.
     pub(crate) fn of_tree(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> Self {
         // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
-        let Desired { load_balancer, listeners, .. } = desired;
-        Self::of((load_balancer_id, updated_at, &load_balancer.tags, listeners))
+        let Desired { load_balancer, listeners, metrics, .. } = desired;
+        Self::of((load_balancer_id, updated_at, &load_balancer.tags, listeners, metrics))
     }
 }

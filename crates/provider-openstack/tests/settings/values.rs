@@ -55,7 +55,9 @@ fn right(key: &str) -> String {
         "default-tls-container-ref" => "https://barbican.example.org/v1/containers/c1",
         "node-selector" => "pool=edge",
         "hostname" => "app.example.org",
-        "load-balancer-source-ranges" => "192.0.2.0/24",
+        "load-balancer-source-ranges" | "metrics-allow-cidrs" => "192.0.2.0/24",
+        "metrics-enable" => "false",
+        "metrics-port" => "9101",
         "openstack-internal-load-balancer" | "allow-foreign-cluster" | "keep-floatingip" => "true",
         "x-forwarded-for" | "x-forwarded-port" | "x-forwarded-proto" | "enable-health-monitor" => "true",
         "health-monitor-timeout" => "4",
@@ -118,7 +120,9 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
                 &["=edge", "a=b,=c", "=", "{}", "pool=a b", "-a", "a/b/c", "a_b/c", "pool = edge", "pool=a=b"]
             }
             "hostname" => &["192.0.2.1", "UPPER.example.org", "under_score", "a..b"],
-            "load-balancer-source-ranges" => &["192.0.2.1", "192.0.2.0/33", "everybody"],
+            "load-balancer-source-ranges" | "metrics-allow-cidrs" => {
+                &["192.0.2.1", "192.0.2.0/33", "everybody"]
+            }
             "availability-zone" => return vec!["z".repeat(256)],
             other => panic!("no wrong value is known for {other}"),
         },
@@ -143,6 +147,10 @@ fn used(key: &str) -> Case {
                 right("loadbalancer.openstack.org/default-tls-container-ref"),
             )
         }
+        "metrics-port" => {
+            Case::new().annotate("metrics-enable", "true").annotate("metrics-allow-cidrs", "192.0.2.0/24")
+        }
+        "metrics-allow-cidrs" => Case::new().annotate("metrics-enable", "true"),
         _ if name.starts_with("health-monitor-") => Case::new().annotate("enable-health-monitor", "true"),
         _ => Case::new(),
     }
@@ -181,7 +189,7 @@ fn all_wrong_values_are_reported_together() {
         .iter()
         .filter_map(|annotation| Some((annotation.key, wrong(annotation.key, annotation.form).pop()?)))
         .fold(Case::new(), |case, (key, value)| case.annotate(key, value));
-    let case = case.annotate("enable-health-monitor", "true");
+    let case = case.annotate("enable-health-monitor", "true").annotate("metrics-enable", "true");
     // One is hidden: the id of the floating subnet hides pattern and tags.
     let readable =
         ALL.iter().filter(|annotation| !matches!(annotation.form, Form::Output(_) | Form::Bool)).count();

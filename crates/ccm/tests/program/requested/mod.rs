@@ -2,5 +2,6 @@
 
 mod local_monitors;
 mod member_addresses;
+mod metrics;
 mod ovn;
 mod tags;

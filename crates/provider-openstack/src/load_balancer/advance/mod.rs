@@ -109,7 +109,7 @@ fn listener(children: &mut Children, step: &ListenerStep, made: Option<&str>) ->
         ListenerStep::Create { listener, default_pool, load_balancer_id: _ } => {
             let id = made?;
             children.listeners.push(new_listener(id, listener));
-            children.set_default_pool(id, default_pool)
+            default_pool.as_ref().map_or(Some(()), |pool| children.set_default_pool(id, pool))
         }
         ListenerStep::Update { id, changes, key: _ } => update_listener(children.listener(id)?, changes),
         ListenerStep::SwapDefaultPool { listener_id, pool, key: _ } => {

@@ -28,6 +28,24 @@ pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.o
     .effect("By which of its addresses a node becomes a member: its first of this kind, or that in the subnet of the members (`member-subnet-id`) if it has several; if it has none of this kind, one of the other. Without the annotation: the address in the subnet of the members if somebody names that subnet, else the first InternalIP, else the first ExternalIP; a node that is a member already keeps its address.")
     .change(Change::How("Members whose address changes are replaced."));
 
+/// Whether the load balancer shows its own metrics.
+pub const METRICS_ENABLE: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-enable")
+    .default("`false`")
+    .effect("The load balancer shows its own metrics for Prometheus at `http://<address>:<metrics-port>/metrics` to those in `metrics-allow-cidrs`, which is then required. Needs Octavia API 2.25 and a provider other than `ovn`.");
+
+/// Port of the metrics.
+pub const METRICS_PORT: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-port")
+    .form(Form::Integer { min: 1, max: 65_535, unit: "" })
+    .default("`9100`")
+    .effect("TCP port of the metrics. Not a port of the Service. Only with `metrics-enable`.")
+    .change(Change::How("The listener of the metrics is replaced."));
+
+/// Who may read the metrics.
+pub const METRICS_ALLOW_CIDRS: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-allow-cidrs")
+    .form(Form::Text("networks such as `10.0.0.0/8`, separated by commas or blanks"))
+    .default("none")
+    .effect("Who may read the metrics, independent of the source ranges. Those of the load balancer's family count. Only with `metrics-enable`.");
+
 /// Permission to share what carries another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")
     .default("`false`")

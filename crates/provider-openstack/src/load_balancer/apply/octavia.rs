@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::Octavia;
 use super::answer::Answer;
 use super::requests;
 use crate::load_balancer::failure::present;
-use crate::load_balancer::step::{ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+use crate::load_balancer::step::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Answer, ApiError> {
     match step {
@@ -32,7 +32,7 @@ pub(super) async fn listener(octavia: &Octavia, step: &ListenerStep) -> Result<A
         ListenerStep::Create { load_balancer_id, listener, default_pool } => {
             let mut body = requests::listener(listener);
             body.loadbalancer_id = Some(load_balancer_id.clone());
-            body.default_pool_id = default_pool.id().map(str::to_owned);
+            body.default_pool_id = default_pool.as_ref().and_then(Handle::id).map(str::to_owned);
             return Ok(Answer::Child(octavia.create_listener(&body).await?.id));
         }
         ListenerStep::Update { id, changes, key: _ } => {

@@ -49,7 +49,7 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
         desired.listeners.clear();
         return;
     };
-    let own = children.listeners.iter().filter(|listener| listener.ours);
+    let own = children.listeners.iter().filter(|listener| listener.ours && !listener.is_of_metrics());
     let seen: Vec<Seen<'_>> =
         own.map(|listener| Seen { listener, pool: children.default_pool(listener) }).collect();
     let mut waiting = Vec::new();

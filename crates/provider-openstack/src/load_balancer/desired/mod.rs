@@ -11,6 +11,7 @@ mod families;
 mod health_monitor;
 mod kept_members;
 mod members;
+mod metrics;
 mod ovn;
 mod port;
 pub(crate) mod recreation;
@@ -70,6 +71,7 @@ pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer)
         desired.load_balancer.tags = sources.tags(&Tags::new());
     }
     kept_members::apply(&mut desired, sources, existing);
+    desired.metrics = desired.metrics.or_else(|| metrics::current(sources, existing));
     current::apply(&mut desired, sources, existing);
     checked(desired, sources)
 }
@@ -95,9 +97,20 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     let serial = sources.settings.serial_api_calls;
     let additive = sources.facts.features.additive_batches;
     let floating_ip = floating_ip(sources);
+    let metrics = metrics::listener(sources, &mut notices);
     let recovery = Recovery::default();
     let keeps_members = false;
-    Ok(Desired { load_balancer, listeners, floating_ip, serial, additive, keeps_members, recovery, notices })
+    Ok(Desired {
+        load_balancer,
+        listeners,
+        metrics,
+        floating_ip,
+        serial,
+        additive,
+        keeps_members,
+        recovery,
+        notices,
+    })
 }
 
 /// What is said where Octavia cannot keep the user's tags.

@@ -31,7 +31,12 @@ pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), F
         ensure(listener.listener.key() == *key, || format!("a listener for {key} does not take that port"))?;
         self::listener(listener, vip_families)?;
     }
-    Ok(())
+    let Some(metrics) = &desired.metrics else { return Ok(()) };
+    text("listener name", &metrics.name)?;
+    ensure(metrics.attributes.allowed_cidrs.is_some(), || {
+        format!("listener {} is open to everybody", metrics.name)
+    })?;
+    attributes(metrics, vip_families)
 }
 
 fn listener(wanted: &DesiredListener, vip_families: &[IpFamily]) -> Result<(), Failure> {

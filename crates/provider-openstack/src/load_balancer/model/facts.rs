@@ -82,6 +82,7 @@ pub(crate) struct Features {
     pub(crate) tls_ciphers: bool,
     pub(crate) alpn_protocols: bool,
     pub(crate) additional_vips: bool,
+    pub(crate) prometheus: bool,
     pub(crate) source_ip_port: bool,
 }
 
@@ -114,6 +115,7 @@ impl Features {
             tls_ciphers: api.version >= (2, 15) && proxies,
             alpn_protocols: api.version >= (2, 20) && proxies,
             additional_vips: api.additional_vips(),
+            prometheus: api.version >= (2, 25) && proxies,
             source_ip_port: api.source_ip_port(),
         }
     }

@@ -157,6 +157,11 @@ impl ObservedListener {
     pub(crate) fn key(&self) -> ListenerKey {
         ListenerKey::of(&self.protocol, self.port)
     }
+
+    /// Whether it shows the load balancer's own metrics, and serves no port of a Service.
+    pub(crate) fn is_of_metrics(&self) -> bool {
+        self.protocol == ListenerProtocol::Prometheus
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

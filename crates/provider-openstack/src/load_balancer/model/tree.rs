@@ -21,6 +21,8 @@ pub(crate) struct Desired {
     pub(crate) load_balancer: LoadBalancerSpec,
     /// One listener for each port of the Service.
     pub(crate) listeners: BTreeMap<ListenerKey, DesiredListener>,
+    /// The listener with the load balancer's own metrics. It has no pool, and comes when the load balancer is there.
+    pub(crate) metrics: Option<ListenerSpec>,
     pub(crate) floating_ip: FloatingIpGoal,
     /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
     pub(crate) serial: bool,

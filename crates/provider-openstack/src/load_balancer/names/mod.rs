@@ -101,6 +101,11 @@ impl Names {
         self.child("listener", index)
     }
 
+    /// Name of the listener with the load balancer's own metrics.
+    pub fn metrics_listener(&self) -> String {
+        fit(&format!("listener_metrics_{}", self.load_balancer))
+    }
+
     /// Name of the pool of the port with this index.
     pub fn pool(&self, index: usize) -> String {
         self.child("pool", index)

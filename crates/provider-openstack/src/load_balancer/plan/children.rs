@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
 use super::types::Wait;
-use crate::load_balancer::model::{Children, ListenerKey, ObservedListener, ObservedPool};
+use crate::load_balancer::model::{Children, ObservedListener, ObservedPool};
 use crate::load_balancer::step::{ListenerStep, PoolStep, Step};
 
 /// Whether anything was made for this Service.
@@ -51,16 +51,16 @@ fn statuses(pool: &ObservedPool) -> impl Iterator<Item = (&'static str, &String,
 pub(super) fn remove_unwanted(
     draft: &mut Draft,
     children: &Children,
-    is_wanted: impl Fn(ListenerKey) -> bool,
+    is_wanted: impl Fn(&ObservedListener) -> bool,
 ) {
     let own: BTreeMap<&str, &ObservedListener> =
         children.listeners.iter().filter(|one| one.ours).map(|one| (one.id.as_str(), one)).collect();
-    for listener in own.values().filter(|listener| !is_wanted(listener.key())) {
+    for listener in own.values().filter(|listener| !is_wanted(listener)) {
         draft.step(Step::Listener(ListenerStep::Delete { id: listener.id.clone(), key: listener.key() }));
     }
     let gives_up = |user: &String, pool: &ObservedPool| {
         own.get(user.as_str()).is_some_and(|listener| {
-            !is_wanted(listener.key()) || listener.default_pool_id.as_ref() == Some(&pool.id)
+            !is_wanted(listener) || listener.default_pool_id.as_ref() == Some(&pool.id)
         })
     };
     for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {

@@ -72,8 +72,13 @@ pub(super) fn converge(
     // Build for all ports, then swap, then remove: one look serves all swaps, and one all removals.
     let swaps = std::mem::take(&mut draft.swaps);
     draft.plan.steps.extend(swaps);
+    let metrics = port::converge_metrics(&mut draft, &load_balancer.id, below, desired.metrics.as_ref());
     if draft.blocked.is_none() {
-        children::remove_unwanted(&mut draft, below, |key| desired.listeners.contains_key(&key));
+        let is_wanted = |listener: &ObservedListener| match listener.is_of_metrics() {
+            true => metrics == Some(listener.key()),
+            false => desired.listeners.contains_key(&listener.key()),
+        };
+        children::remove_unwanted(&mut draft, below, is_wanted);
     }
     last.into_iter().for_each(|step| draft.identify(step));
     draft.finish()

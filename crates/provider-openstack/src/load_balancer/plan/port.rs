@@ -9,6 +9,7 @@ use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
 use super::draft::Draft;
 use super::{listener, pool};
+use crate::load_balancer::annotations::METRICS_PORT;
 use crate::load_balancer::model::{
     Children, DesiredListener, DesiredPool, ListenerKey, ListenerSpec, ObservedListener, ObservedPool,
 };
@@ -16,6 +17,9 @@ use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
+
+/// The port for the load balancer's own metrics is somebody else's.
+const NO_METRICS: &str = "LoadBalancerMetricsPortTaken";
 
 /// The pods have to follow a switch of the PROXY protocol at the same moment.
 const PROXY_SWITCHED: &str = "LoadBalancerProxyProtocolSwitched";
@@ -50,6 +54,37 @@ pub(super) fn converge(
         }
         None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
     }
+}
+
+/// Plans the listener with the load balancer's own metrics. Answers its key where it is to be; not where somebody else has the port.
+pub(super) fn converge_metrics(
+    draft: &mut Draft,
+    load_balancer_id: &str,
+    children: &Children,
+    wanted: Option<&ListenerSpec>,
+) -> Option<ListenerKey> {
+    let wanted = wanted?;
+    let key = wanted.key();
+    let there = children.listeners.iter().find(|listener| listener.key() == key);
+    match there {
+        Some(there) if there.ours && there.is_of_metrics() => update(draft, there, key, wanted),
+        // One of a port that the Service has no more makes way for it first.
+        Some(there) if there.ours => return None,
+        Some(there) => {
+            let message = format!(
+                "there are no metrics: port {key} is used by listener {} ({}); choose another port with {}",
+                there.name, there.id, METRICS_PORT.key
+            );
+            draft.warn(NO_METRICS, message);
+            return None;
+        }
+        None => draft.step(Step::Listener(ListenerStep::Create {
+            load_balancer_id: load_balancer_id.to_owned(),
+            listener: Box::new(wanted.clone()),
+            default_pool: None,
+        })),
+    }
+    Some(key)
 }
 
 fn is_proxy(protocol: &PoolProtocol) -> bool {
@@ -134,6 +169,6 @@ fn replace(
     draft.swaps.push(Step::Listener(ListenerStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),
         listener: Box::new(wanted.clone()),
-        default_pool,
+        default_pool: Some(default_pool),
     }));
 }

@@ -63,6 +63,8 @@ pub enum Aspect {
     SourceRanges,
     /// Whether the cluster itself may connect beside the source ranges.
     ClusterSources,
+    /// The load balancer's own metrics.
+    Metrics,
     /// SCTP ports.
     Sctp,
     /// How the address is published.
@@ -133,6 +135,7 @@ impl Aspect {
             | "health-monitor-expected-codes" => &[Self::MonitorCheck],
             "load-balancer-source-ranges" | "spec.loadBalancerSourceRanges" => &[Self::SourceRanges],
             "allow-cluster-sources" => &[Self::ClusterSources],
+            "metrics-enable" | "metrics-port" | "metrics-allow-cidrs" => &[Self::Metrics],
             "ip-mode" | "hostname" => &[Self::Publication],
             "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => &[Self::Tags],
             "keep-floatingip" | "reclaim-policy" => &[Self::Release],

@@ -84,7 +84,9 @@ impl Settings {
         let seen: Vec<CurrentListener> = children
             .listeners
             .iter()
-            .filter(|listener| listener.ours && listener.key().transport == Protocol::Tcp)
+            .filter(|listener| {
+                listener.ours && listener.key().transport == Protocol::Tcp && !listener.is_of_metrics()
+            })
             .map(|listener| CurrentListener::of(listener, children))
             .collect();
         for port in service.ports.iter().filter(|port| port.protocol == Protocol::Tcp) {

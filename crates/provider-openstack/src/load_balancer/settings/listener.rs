@@ -105,7 +105,7 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
 }
 
 /// The network of a CIDR, without the bits of a host.
-fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
+pub(super) fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),
         Err(_) => {

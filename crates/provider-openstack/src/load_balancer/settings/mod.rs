@@ -11,6 +11,7 @@
 //! | `current` | what is there in place of what cannot be read |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
+//! | `metrics` | the load balancer's own metrics |
 //! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
@@ -41,6 +42,7 @@ mod aspect;
 mod current;
 mod fault;
 mod listener;
+mod metrics;
 mod monitor_check;
 mod network;
 pub mod node_address;
@@ -60,6 +62,7 @@ pub use current::CurrentPort;
 pub(super) use current::unanimous;
 pub use fault::{Fault, Faults};
 pub use listener::{SourceRanges, TlsContainer};
+pub use metrics::MetricsSettings;
 pub use monitor_check::MonitorCheck;
 pub use network::{Exposure, FloatingIpSettings, FloatingSubnet, VipSettings};
 use node_address::NodeAddressKind;
@@ -130,6 +133,8 @@ pub struct Settings {
     pub source_ranges: SourceRanges,
     /// `allow-cluster-sources`: the cluster itself may connect too.
     pub allow_cluster_sources: bool,
+    /// The load balancer's own metrics, where it shows them.
+    pub metrics: Option<MetricsSettings>,
     /// How the address is to be published.
     pub preference: Preference,
     /// `max-shared-lb`: how many Services one load balancer may serve.
@@ -208,6 +213,7 @@ impl Settings {
             monitor_if_any: monitor.settings,
             source_ranges: listener::source_ranges(reader),
             allow_cluster_sources: reader.bool(&ALLOW_CLUSTER_SOURCES, false),
+            metrics: metrics::metrics(reader),
             preference: publication::preference(reader),
             max_shared_load_balancer: config.max_shared_lb,
             serial_api_calls: config.provider_requires_serial_api_calls,

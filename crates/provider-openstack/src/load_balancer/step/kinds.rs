@@ -59,8 +59,8 @@ pub(crate) enum LoadBalancerStep {
 /// A step on a listener. Keys are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerStep {
-    /// Makes a listener.
-    Create { load_balancer_id: String, listener: Box<ListenerSpec>, default_pool: Handle },
+    /// Makes a listener. That of the metrics has no pool.
+    Create { load_balancer_id: String, listener: Box<ListenerSpec>, default_pool: Option<Handle> },
     /// Changes a listener.
     Update { id: String, key: ListenerKey, changes: Box<UpdateListener> },
     /// Gives a listener another default pool.

@@ -59,10 +59,8 @@ impl Step {
 
     fn handle(&self) -> Option<&Handle> {
         match self {
-            Self::Listener(
-                ListenerStep::Create { default_pool: handle, .. }
-                | ListenerStep::SwapDefaultPool { pool: handle, .. },
-            )
+            Self::Listener(ListenerStep::Create { default_pool, .. }) => default_pool.as_ref(),
+            Self::Listener(ListenerStep::SwapDefaultPool { pool: handle, .. })
             | Self::Member(
                 MemberStep::ReplaceAll { pool: handle, .. }
                 | MemberStep::Add { pool: handle, .. }

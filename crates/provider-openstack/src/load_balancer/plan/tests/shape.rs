@@ -109,6 +109,7 @@ impl Shape {
                 tags: tags(),
             },
             listeners: listeners.collect(),
+            metrics: None,
             floating_ip: self.floating_ip.clone(),
             serial: false,
             additive: true,

@@ -55,7 +55,8 @@ impl Display for ListenerStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { listener, default_pool, .. } => {
-                write!(f, "create {listener} with pool {default_pool}")
+                write!(f, "create {listener}")?;
+                default_pool.as_ref().map_or(Ok(()), |pool| write!(f, " with pool {pool}"))
             }
             Self::Update { id, key, changes } => {
                 write!(f, "update listener {id} ({key}): {}", words::of_listener(changes))

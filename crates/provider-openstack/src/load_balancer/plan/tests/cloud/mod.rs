@@ -130,7 +130,7 @@ impl Cloud {
             }
             Step::Listener(ListenerStep::Create { listener, default_pool, .. }) => {
                 self.lock();
-                self.create_listener(listener, Some(default_pool));
+                self.create_listener(listener, default_pool.as_ref());
             }
             Step::Listener(ListenerStep::Update { id, .. } | ListenerStep::Delete { id, .. }) => {
                 self.lock();

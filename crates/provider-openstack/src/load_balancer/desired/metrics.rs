@@ -1,0 +1,68 @@
+//! The listener with the load balancer's own metrics.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
+
+use super::sources::Sources;
+use super::tls::NOT_SUPPORTED;
+use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE};
+use crate::load_balancer::model::{ListenerAttributes, ListenerSpec, ObservedLoadBalancer, TlsAttributes};
+use crate::load_balancer::settings::Aspect;
+use crate::load_balancer::settings::node_address::family_of;
+
+/// The listener, where the Service asks for it and the cloud has it. Without a network that may read there is none: Octavia would let
+/// everybody.
+pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Option<ListenerSpec> {
+    let wanted = sources.settings.metrics.as_ref()?;
+    if sources.settings.keeps(Aspect::Metrics) {
+        return None;
+    }
+    let mut ignored = |why: String| notices.push(Notice::warning(NOT_SUPPORTED, why));
+    if !sources.facts.features.prometheus || !sources.facts.features.allowed_cidrs {
+        ignored(format!(
+            "{} is ignored: it needs Octavia API 2.25 and a provider other than ovn",
+            METRICS_ENABLE.key
+        ));
+        return None;
+    }
+    let families: Vec<IpFamily> = sources.facts.vip_families().collect();
+    let fits = |network: &&IpNet| families.contains(&family_of(network.addr()));
+    let allowed: BTreeSet<IpNet> = wanted.allowed.iter().filter(fits).copied().collect();
+    if allowed.is_empty() {
+        ignored(format!(
+            "there are no metrics: none of {} is of the family of the load balancer's address",
+            METRICS_ALLOW_CIDRS.key
+        ));
+        return None;
+    }
+    Some(ListenerSpec {
+        name: sources.names.metrics_listener(),
+        protocol: ListenerProtocol::Prometheus,
+        port: wanted.port,
+        attributes: ListenerAttributes {
+            limits: ListenerLimits::default(),
+            insert_headers: BTreeMap::new(),
+            allowed_cidrs: Some(allowed),
+            tls_container_ref: None,
+            tls: TlsAttributes::default(),
+        },
+        tags: sources.tags(&sources.settings.user_tags.listener),
+    })
+}
+
+/// What is there, where the wish cannot be read.
+pub(super) fn current(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Option<ListenerSpec> {
+    let children = existing.children.as_ref().filter(|_| sources.settings.keeps(Aspect::Metrics))?;
+    let there = children.listeners.iter().find(|listener| listener.ours && listener.is_of_metrics())?;
+    Some(ListenerSpec {
+        name: there.name.clone(),
+        protocol: there.protocol.clone(),
+        port: there.port,
+        attributes: ListenerAttributes { limits: ListenerLimits::default(), ..there.attributes.clone() },
+        tags: there.tags.clone(),
+    })
+}

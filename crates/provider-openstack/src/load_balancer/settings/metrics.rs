@@ -1,0 +1,54 @@
+//! The load balancer's own metrics: whether it shows them, where, and to whom.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+use openstack_ccm_core::service::Protocol;
+
+use super::listener::network;
+use super::origin::Origin;
+use super::reader::{SettingsReader, Sourced};
+use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE, METRICS_PORT};
+
+/// The port that is proposed for OCCM, too.
+const DEFAULT_PORT: u16 = 9100;
+
+/// The listener with the load balancer's own metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricsSettings {
+    /// Its port.
+    pub port: u16,
+    /// Who may read them. Never empty where nothing is wrong.
+    pub allowed: BTreeSet<IpNet>,
+}
+
+pub(super) fn metrics(reader: &mut SettingsReader<'_>) -> Option<MetricsSettings> {
+    let enabled = reader.bool(&METRICS_ENABLE, false);
+    let settings = reader.used_if(enabled, "metrics-enable is not true", settings);
+    if !enabled {
+        reader.tell_idle([&METRICS_PORT, &METRICS_ALLOW_CIDRS], "metrics-enable is not true");
+        return None;
+    }
+    if reader.annotation(&METRICS_ALLOW_CIDRS).is_none() {
+        let value = Sourced { text: "true", origin: Origin::Annotation(METRICS_ENABLE.key) };
+        let fix =
+            format!("set {} to the networks of your Prometheus, such as 10.0.0.0/8", METRICS_ALLOW_CIDRS.key);
+        reader.reject(&value, "does not say who may read the metrics", fix);
+    }
+    Some(settings)
+}
+
+fn settings(reader: &mut SettingsReader<'_>) -> MetricsSettings {
+    let port =
+        reader.integer(&METRICS_PORT).and_then(|port| u16::try_from(port).ok()).unwrap_or(DEFAULT_PORT);
+    let mut tcp = reader.service.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
+    if tcp.any(|taken| taken.port == port) {
+        let text = port.to_string();
+        let value = Sourced { text: &text, origin: Origin::Annotation(METRICS_PORT.key) };
+        reader.reject(&value, "is a port of the Service", "choose another port for the metrics");
+    }
+    let ranges: Vec<Sourced<'_>> =
+        reader.annotation(&METRICS_ALLOW_CIDRS).iter().flat_map(Sourced::items).collect();
+    let allowed = ranges.iter().filter_map(|value| network(reader, value)).collect();
+    MetricsSettings { port, allowed }
+}
