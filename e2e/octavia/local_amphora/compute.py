@@ -20,7 +20,7 @@ ServerGroup = collections.namedtuple('ServerGroup', 'id')
 MANAGEMENT_IP = '192.0.2.1'
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None)
 def neutron():
     """Octavia's own client is another one before 2023.2."""
     return openstack.connect(cloud='octavia').network

@@ -73,7 +73,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let (report, queue) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
         docs::record(&report, &folder, plan.left_out(&queue).is_empty() && options.only.is_empty())?;
-        docs::record_versions(&plan.ran(&queue)?)?;
+    }
+    if options.record {
+        docs::record_versions(&plan.passed(&queue)?)?;
     }
     if succeeds(&report, options.if_possible) || !options.again {
         return Ok(succeeds(&report, options.if_possible));
@@ -267,10 +269,16 @@ impl Plan {
         Ok(report)
     }
 
-    /// The groups that were run, with the number of their cases.
-    fn ran(&self, queue: &Queue) -> Result<Vec<(&'static Group, usize)>> {
-        let ran = self.groups.iter().filter(|group| queue.is_done(group));
-        ran.map(|group| Ok((*group, queue.findings(group)?.len()))).collect()
+    /// The groups whose cases all went well, with the number of them.
+    fn passed(&self, queue: &Queue) -> Result<Vec<(&'static Group, usize)>> {
+        let mut passed = Vec::new();
+        for group in self.groups.iter().filter(|group| queue.is_done(group)) {
+            let findings = queue.findings(group)?;
+            if findings.iter().all(|finding| finding.passed) {
+                passed.push((*group, findings.len()));
+            }
+        }
+        Ok(passed)
     }
 
     fn left_out(&self, queue: &Queue) -> Vec<&'static str> {
