@@ -12,18 +12,18 @@ use serde_json::Value;
 
 /// An answer, as far as it is read.
 #[derive(Debug)]
-pub(super) struct Answer<T> {
+pub(crate) struct Answer<T> {
     /// What is under the name; absent where the answer does not have it.
-    pub(super) value: Option<T>,
+    pub(crate) value: Option<T>,
     /// What is under `<name>_links`.
-    pub(super) links: Value,
+    pub(crate) links: Value,
 }
 
 /// Reads what is under `root`.
 ///
 /// # Errors
 /// The text is no JSON object, or what is under the name is something else than wanted.
-pub(super) fn read<'de, T: Deserialize<'de>>(
+pub(crate) fn read<'de, T: Deserialize<'de>>(
     root: &str,
     text: &'de [u8],
 ) -> Result<Answer<T>, serde_json::Error> {

@@ -19,12 +19,11 @@ use tracing::Instrument as _;
 pub use observer::{CallObserver, NoObserver};
 pub use retry::RetryPolicy;
 
+pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
-pub(crate) use paging::next_page;
 
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::transport::{Request, Response, Transport};
-use answer::Answer;
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -100,7 +99,7 @@ impl Client {
     /// Sends a call and reads the object named `root` in the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, answer::read(root, &response.body)).map(|(value, _)| value)
+        below(call, root, read(root, &response.body)).map(|(value, _)| value)
     }
 
     /// Sends a call and reads one page of the list named `root` into a collection. Answers the links to other pages.

@@ -48,7 +48,7 @@ impl Client {
 type Query = Vec<(String, String)>;
 
 /// The query of the next page of a list that was asked for with `asked`; absent after the last one.
-pub(crate) fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Query> {
+fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Query> {
     next_query(links).map(|next| with_filters(next, asked))
 }
 

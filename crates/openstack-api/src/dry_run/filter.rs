@@ -60,6 +60,11 @@ fn holds(kind: Kind, object: &Value, key: &str, value: &str) -> Option<bool> {
     })
 }
 
+/// Whether the query has this key.
+pub(super) fn is_given(query: &[(String, String)], key: &str) -> bool {
+    query.iter().any(|(other, _)| other == key)
+}
+
 fn contains(list: &Value, value: &str) -> bool {
     list.as_array().is_some_and(|list| list.iter().any(|one| one == value))
 }
@@ -69,7 +74,7 @@ fn has_tag(object: &Value, tag: &str) -> bool {
 }
 
 /// Whether one of the references in the list is to this id.
-pub(super) fn refers(object: &Value, list: &str, id: &str) -> bool {
+fn refers(object: &Value, list: &str, id: &str) -> bool {
     object[list].as_array().is_some_and(|list| list.iter().any(|one| one["id"] == id))
 }
 

@@ -7,25 +7,16 @@ use crate::transport::Service;
 /// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Octavia.
     LoadBalancer,
-    /// Octavia.
     Listener,
-    /// Octavia.
     Pool,
-    /// Octavia, below a pool.
+    /// Below a pool.
     Member,
-    /// Octavia.
     HealthMonitor,
-    /// Neutron.
     FloatingIp,
-    /// Neutron.
     SecurityGroup,
-    /// Neutron.
     SecurityGroupRule,
-    /// Neutron.
     Port,
-    /// Neutron.
     Router,
 }
 
@@ -70,11 +61,6 @@ impl Kind {
         }
     }
 
-    /// Last part of the path of the list.
-    pub(super) const fn collection(self) -> &'static str {
-        self.names()[0]
-    }
-
     /// Key of a list in a body.
     pub(super) const fn list_root(self) -> &'static str {
         self.names()[1]
@@ -85,10 +71,15 @@ impl Kind {
         self.names()[2]
     }
 
-    /// Path of the list; members are below their pools.
-    pub(super) fn path(self) -> String {
+    /// Path of the list; those of members are below their pools.
+    pub(super) fn list(self) -> String {
         let above = if self.is_octavias() { "/v2.0/lbaas" } else { "/v2.0" };
-        format!("{above}/{}", self.collection())
+        format!("{above}/{}", self.names()[0])
+    }
+
+    /// Path of one object; those of members are below their pools.
+    pub(super) fn path(self, id: &str) -> String {
+        format!("{}/{id}", self.list())
     }
 }
 
@@ -103,28 +94,47 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) kind: Kind,
+    /// Path of the list.
+    pub(super) list: String,
     /// The object; absent where the path names the list.
     pub(super) id: Option<&'a str>,
     /// What follows the object.
-    pub(super) below: Vec<&'a str>,
+    pub(super) below: &'a [&'a str],
 }
 
 impl<'a> Target<'a> {
-    /// Reads a path. `None` for what this program never writes, such as servers and subnets.
-    pub(super) fn parse(service: Service, path: &'a str) -> Option<Self> {
-        let rest = match service {
-            Service::LoadBalancer => path.strip_prefix("/v2.0/lbaas/")?,
-            Service::Network => path.strip_prefix("/v2.0/")?,
-            Service::Compute | Service::KeyManager | Service::Identity => return None,
+    /// Reads the segments of a path. `None` for what this program never writes, such as servers and subnets.
+    pub(super) fn of(service: Service, segments: &'a [&'a str]) -> Option<Self> {
+        let rest = match (service, segments) {
+            (Service::LoadBalancer, ["", "v2.0", "lbaas", rest @ ..])
+            | (Service::Network, ["", "v2.0", rest @ ..]) => rest,
+            _ => return None,
         };
-        let mut segments = rest.split('/');
-        let collection = segments.next()?;
+        let (collection, rest) = rest.split_first()?;
         let kind = Kind::ALL
             .into_iter()
             .filter(|kind| kind.of_service() == service && *kind != Kind::Member)
-            .find(|kind| kind.collection() == collection)?;
-        Some(Self { kind, id: segments.next(), below: segments.collect() })
+            .find(|kind| kind.names()[0] == *collection)?;
+        Some(match (kind, rest) {
+            (Kind::Pool, [pool, "members", rest @ ..]) => {
+                Self::below(Kind::Member, format!("{}/members", kind.path(pool)), rest)
+            }
+            _ => Self::below(kind, kind.list(), rest),
+        })
     }
+
+    fn below(kind: Kind, list: String, rest: &'a [&'a str]) -> Self {
+        let (id, below) = rest.split_first().map_or((None, rest), |(id, below)| (Some(*id), below));
+        Self { kind, list, id, below }
+    }
+}
+
+/// The pool in the path of a member or of a list of members.
+pub(super) fn pool_of(kind: Kind, path: &str) -> Option<&str> {
+    if kind != Kind::Member {
+        return None;
+    }
+    path.split_once("/pools/")?.1.split('/').next()
 }
 
 #[cfg(test)]
@@ -133,12 +143,18 @@ mod tests {
 
     #[test]
     fn paths_tell_what_they_name() {
-        let target = Target::parse(Service::LoadBalancer, "/v2.0/lbaas/pools/p1/members/m1").unwrap();
-        assert_eq!((target.kind, target.id), (Kind::Pool, Some("p1")));
-        assert_eq!(target.below, ["members", "m1"]);
-        let target = Target::parse(Service::Network, "/v2.0/floatingips").unwrap();
-        assert_eq!((target.kind, target.id), (Kind::FloatingIp, None));
-        assert_eq!(Target::parse(Service::Network, "/v2.0/subnets"), None);
-        assert_eq!(Target::parse(Service::Compute, "/v2.1/ports"), None);
+        let segments: Vec<&str> = "/v2.0/lbaas/pools/p1/members/m1".split('/').collect();
+        let target = Target::of(Service::LoadBalancer, &segments).unwrap();
+        assert_eq!((target.kind, target.id), (Kind::Member, Some("m1")));
+        assert_eq!(pool_of(target.kind, &target.list), Some("p1"));
+        assert_eq!(target.list, "/v2.0/lbaas/pools/p1/members");
+        let segments: Vec<&str> = "/v2.0/floatingips/f1/tags/a".split('/').collect();
+        let target = Target::of(Service::Network, &segments).unwrap();
+        assert_eq!(
+            (target.kind, target.id, target.below),
+            (Kind::FloatingIp, Some("f1"), ["tags", "a"].as_slice())
+        );
+        assert_eq!(Target::of(Service::Network, &["", "v2.0", "subnets"]), None);
+        assert_eq!(Target::of(Service::Compute, &["", "v2.1", "ports"]), None);
     }
 }

@@ -189,3 +189,26 @@ async fn a_transport_that_reads_cannot_write() {
     let cause = std::error::Error::source(source).unwrap().to_string();
     assert_eq!(cause, "DELETE /v2.0/lbaas/loadbalancers/lb is a write, and nothing may be written here");
 }
+
+/// What the program would not take for a list is none in a plan.
+#[rstest]
+#[tokio::test]
+async fn a_list_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    #[values(false, true)] ahead: bool,
+    #[values(json!({"loadbalancers": null}), json!({}), json!({"loadbalancers": [], "loadbalancers_links": [next_page()]}))]
+    body: Value,
+) {
+    let transport = FnTransport::new(move |_| {
+        let answer = answer(StatusCode::OK, &body);
+        async { Ok(answer) }
+    });
+    let reading = Reading { ahead, project_id: Some("p".to_owned()) };
+    let run = DryRun::new(Arc::new(transport), reading, Arc::new(Notes::default()));
+    let octavia = Octavia::new(Client::over(run));
+    let filter = LoadBalancerFilter { project_id: Some("p".to_owned()), ..LoadBalancerFilter::name("web") };
+    octavia.list_load_balancers(&filter).await.unwrap_err();
+}
+
+fn next_page() -> Value {
+    json!({"rel": "next", "href": "http://cloud/v2.0/lbaas/loadbalancers?marker=m"})
+}

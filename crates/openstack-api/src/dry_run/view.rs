@@ -1,161 +1,251 @@
-//! The real cloud with the picture over it.
+//! The real cloud, with what was written laid over it.
+//!
+//! Answers of the real cloud are handed on as they are wherever they cannot be read, so that whoever asked judges them as it would
+//! without a dry run.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use async_trait::async_trait;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::{Value, json};
 
-use super::kind::Kind;
-use super::reads::{Ahead, ReadOnly, all_pages, parsed, read};
-use super::{Reading, Stop, filter, id_of, not_found, placeholder};
-use crate::transport::{Request, Response, Transport};
+use super::kind::{Kind, Target, pool_of};
+use super::placeholder::is_placeholder;
+use super::{Reading, Recorder, answer, filter, not_found, unknown};
+use crate::client::{Client, Paths, read};
+use crate::transport::{Request, Response, Transport, TransportError};
 
-/// The view.
-#[derive(Debug)]
-pub(super) struct View {
-    cloud: ReadOnly,
-    ahead: Ahead,
-    picture: Mutex<Picture>,
-    pub(super) project_id: Option<String>,
+/// Lets reads through and nothing else: what is built on it cannot change the cloud, whatever it tries.
+#[derive(Clone, Debug)]
+pub struct ReadOnly {
+    transport: Arc<dyn Transport>,
 }
 
-/// What would be other than it is.
+impl ReadOnly {
+    /// The reading half of a transport.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport }
+    }
+}
+
+#[async_trait]
+impl Transport for ReadOnly {
+    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+        if request.method == Method::GET {
+            return self.transport.send(request).await;
+        }
+        let what = format!("{} {} is a write, and nothing may be written here", request.method, request.path);
+        Err(TransportError::Request { service: request.service, source: what.into() })
+    }
+}
+
+/// Documents by their paths.
 #[derive(Debug, Default)]
-struct Picture {
+struct Documents {
     /// Objects as they would be; absent where they would be gone.
-    objects: HashMap<(Kind, String), Option<Value>>,
-    /// Members of pools whose members would be others, by id of the pool.
-    members: HashMap<String, Vec<Value>>,
-    /// Objects as they were shown last, which is enough to say what a write changes.
-    shown: HashMap<(Kind, String), Value>,
+    written: BTreeMap<String, Option<Value>>,
+    /// Objects of the real cloud that were read.
+    read: BTreeMap<String, Value>,
     /// Number of the last placeholder.
     last: u32,
 }
 
+/// What is directly below a list.
+fn below<'a, T>(documents: &'a BTreeMap<String, T>, list: &str) -> impl Iterator<Item = &'a T> {
+    let start = format!("{list}/");
+    let from = documents.range(start.clone()..);
+    let below = from.map_while(move |(path, document)| Some((path.strip_prefix(&start)?, document)));
+    below.filter(|(rest, _)| !rest.contains('/')).map(|(_, document)| document)
+}
+
+/// What the reads of a dry run see.
+#[derive(Debug)]
+pub(super) struct View {
+    cloud: ReadOnly,
+    reading: Reading,
+    /// Whether the whole list of a kind was read.
+    whole: tokio::sync::Mutex<BTreeMap<Kind, bool>>,
+    documents: Mutex<Documents>,
+    recorder: Arc<dyn Recorder>,
+}
+
 impl View {
-    pub(super) fn new(cloud: ReadOnly, reading: Reading) -> Self {
-        let Reading { ahead, project_id } = reading;
-        let ahead = Ahead::new(ahead, project_id.clone());
-        Self { cloud, ahead, picture: Mutex::default(), project_id }
+    pub(super) fn new(cloud: ReadOnly, reading: Reading, recorder: Arc<dyn Recorder>) -> Self {
+        Self { cloud, reading, recorder, whole: tokio::sync::Mutex::default(), documents: Mutex::default() }
     }
 
-    fn picture(&self) -> MutexGuard<'_, Picture> {
-        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn project_id(&self) -> Option<&str> {
+        self.reading.project_id.as_deref()
     }
 
-    /// Asks the cloud for what the picture has nothing of.
-    pub(super) async fn ask(&self, request: Request) -> Result<Response, Stop> {
-        Ok(self.cloud.send(request).await?)
+    fn documents(&self) -> MutexGuard<'_, Documents> {
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A number that no placeholder has yet.
     pub(super) fn next(&self) -> u32 {
-        let mut picture = self.picture();
-        picture.last += 1;
-        picture.last
+        let mut documents = self.documents();
+        documents.last += 1;
+        documents.last
     }
 
-    /// One object.
-    pub(super) async fn get(&self, kind: Kind, id: &str) -> Result<Value, Stop> {
-        if let Some(known) = self.picture().objects.get(&(kind, id.to_owned())) {
-            return known.clone().ok_or_else(|| not_found(kind, id));
-        }
-        if placeholder::is_placeholder(id) {
-            return Err(not_found(kind, id));
-        }
-        if let Some(listed) = self.ahead.object(&self.cloud, kind, id).await? {
-            self.show(kind, &listed);
-            return Ok(listed);
-        }
-        let response = self.cloud.send(read(kind, &format!("{}/{id}", kind.path()), Vec::new())).await?;
-        let mut body = parsed(response)?;
-        let object = body[kind.root()].take();
-        self.show(kind, &object);
-        Ok(object)
+    /// Notes how an object would be; absent where it would be gone.
+    pub(super) fn write(&self, path: String, object: Option<Value>) {
+        self.documents().written.insert(path, object);
     }
 
-    /// The object as it was shown last, or as it is: enough to say what a write to it changes.
-    pub(super) async fn last_shown(&self, kind: Kind, id: &str) -> Result<Value, Stop> {
-        let key = (kind, id.to_owned());
-        let shown = {
-            let picture = self.picture();
-            picture.shown.get(&key).filter(|_| !picture.objects.contains_key(&key)).cloned()
-        };
-        match shown {
-            Some(shown) => Ok(shown),
-            None => self.get(kind, id).await,
+    /// The object as it would be or is; `Some(None)` where it is known to be gone.
+    fn known(&self, path: &str) -> Option<Option<Value>> {
+        let documents = self.documents();
+        let written = documents.written.get(path).cloned();
+        written.or_else(|| documents.read.get(path).cloned().map(Some))
+    }
+
+    fn remember(&self, list: &str, objects: &[Value]) {
+        let mut documents = self.documents();
+        for object in objects {
+            documents.read.insert(item(list, object), object.clone());
         }
     }
 
-    fn show(&self, kind: Kind, object: &Value) {
-        self.picture().shown.insert((kind, id_of(object)), object.clone());
-    }
-
-    /// All objects that a list request asks for.
-    pub(super) async fn list(&self, kind: Kind, request: &Request) -> Result<Vec<Value>, Stop> {
-        let query = &request.query;
-        let mut real = if query.iter().any(|(_, value)| placeholder::is_placeholder(value)) {
-            Vec::new()
-        } else {
-            match self.ahead.list(&self.cloud, kind, query).await? {
-                Some(listed) => listed,
-                None => all_pages(&self.cloud, request.clone(), kind).await?,
+    async fn object(&self, request: Request, kind: Kind) -> Result<Response, TransportError> {
+        self.list_whole(kind).await;
+        match self.known(&request.path) {
+            Some(Some(object)) => {
+                self.recorder.read(kind, &object);
+                Ok(answer(StatusCode::OK, &json!({kind.root(): object})))
             }
-        };
-        let whole = query.iter().all(|(key, _)| key != "fields");
-        let mut picture = self.picture();
-        real.retain(|object| !picture.objects.contains_key(&(kind, id_of(object))));
-        if whole {
-            for object in &real {
-                picture.shown.insert((kind, id_of(object)), object.clone());
+            Some(None) => Ok(not_found(kind, &request.path)),
+            None if request.path.split('/').any(is_placeholder) => Ok(not_found(kind, &request.path)),
+            None => {
+                let path = request.path.clone();
+                let response = self.cloud.send(request).await?;
+                if let Some(object) = under(kind.root(), &response) {
+                    self.recorder.read(kind, &object);
+                    self.documents().read.insert(path, object);
+                }
+                Ok(response)
             }
         }
-        let others = picture.objects.iter().filter(|((other, _), _)| *other == kind);
-        let mut others: Vec<&Value> = others.filter_map(|(_, object)| object.as_ref()).collect();
-        others.retain(|object| filter::matches(kind, object, query));
-        // A map has no order, and a plan has to be the same each time.
-        others.sort_by_key(|object| id_of(object));
-        real.extend(others.into_iter().cloned());
-        Ok(real)
     }
 
-    /// All objects below another one, or with another attribute of this value.
-    pub(super) async fn list_by(&self, kind: Kind, key: &str, value: &str) -> Result<Vec<Value>, Stop> {
-        self.list(kind, &read(kind, &kind.path(), vec![(key.to_owned(), value.to_owned())])).await
-    }
-
-    /// The members of a pool.
-    pub(super) async fn members(&self, pool_id: &str) -> Result<Vec<Value>, Stop> {
-        if let Some(members) = self.picture().members.get(pool_id) {
-            return Ok(members.clone());
+    async fn list(&self, request: Request, target: &Target<'_>) -> Result<Response, TransportError> {
+        let Target { kind, list, .. } = target;
+        let (kind, query) = (*kind, request.query.clone());
+        let pool = pool_of(kind, list);
+        if let Some(id) = pool.filter(|id| self.known(&Kind::Pool.path(id)) == Some(None)) {
+            return Ok(not_found(Kind::Pool, id));
         }
-        if matches!(self.picture().objects.get(&(Kind::Pool, pool_id.to_owned())), Some(None)) {
-            return Err(not_found(Kind::Pool, pool_id));
+        let (mut objects, mut links) = (Vec::new(), Value::Null);
+        let asks_for_new = query.iter().map(|(_, value)| value.as_str()).chain(pool).any(is_placeholder);
+        if self.is_within_whole_list(kind, &query).await {
+            let documents = self.documents();
+            let asked = below(&documents.read, list).filter(|object| filter::matches(kind, object, &query));
+            objects.extend(asked.cloned());
+        } else if !asks_for_new {
+            let response = self.cloud.send(request.clone()).await?;
+            let page = read::<Vec<Value>>(kind.list_root(), &response.body).ok();
+            let page = page.filter(|_| response.status.is_success());
+            let Some((Some(page), next)) = page.map(|page| (page.value, page.links)) else {
+                return Ok(response);
+            };
+            // Members are never asked for one by one.
+            if kind != Kind::Member && !filter::is_given(&query, "fields") {
+                self.remember(list, &page);
+            }
+            (objects, links) = (page, next);
         }
-        let path = format!("{}/{pool_id}/members", Kind::Pool.path());
-        all_pages(&self.cloud, read(Kind::Member, &path, Vec::new()), Kind::Member).await
+        let documents = self.documents();
+        objects.retain(|object| !documents.written.contains_key(&item(list, object)));
+        if !filter::is_given(&query, "marker") {
+            let mut written = below(&documents.written, list).flatten().peekable();
+            if written.peek().is_some() && !filter::understands(kind, &query) {
+                return Err(unknown(&request, "this filter is not known here"));
+            }
+            objects.extend(written.filter(|object| filter::matches(kind, object, &query)).cloned());
+        }
+        objects.iter().for_each(|object| self.recorder.read(kind, object));
+        let links_root = format!("{}_links", kind.list_root());
+        Ok(answer(StatusCode::OK, &json!({kind.list_root(): objects, links_root: links})))
     }
 
-    /// Notes how an object would be.
-    pub(super) fn put(&self, kind: Kind, object: Value) {
-        self.picture().objects.insert((kind, id_of(&object)), Some(object));
+    /// Whether the list of the project has everything that the query asks for.
+    async fn is_within_whole_list(&self, kind: Kind, query: &[(String, String)]) -> bool {
+        let value = |key: &str| query.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str());
+        if !self.reading.ahead || !filter::understands(kind, query) {
+            return false;
+        }
+        let own = self.project_id();
+        let is_within = own.is_none()
+            || value("project_id") == own
+            || match value("loadbalancer_id") {
+                // Children are in the project of their load balancer.
+                Some(id) => {
+                    let path = Kind::LoadBalancer.path(id);
+                    self.list_whole(Kind::LoadBalancer).await
+                        && self
+                            .documents()
+                            .read
+                            .get(&path)
+                            .is_some_and(|one| one["project_id"].as_str() == own)
+                }
+                None => kind == Kind::FloatingIp && value("port_id").is_some(),
+            };
+        is_within && self.list_whole(kind).await
     }
 
-    /// Notes a change of an object, from how it was shown last.
-    pub(super) async fn edit(&self, kind: Kind, id: &str, edit: impl FnOnce(&mut Value)) -> Result<(), Stop> {
-        let mut object = self.last_shown(kind, id).await?;
-        edit(&mut object);
-        self.put(kind, object);
-        Ok(())
+    /// Reads the list of a kind once, where that is wanted. Where it cannot be read, each object is asked for.
+    async fn list_whole(&self, kind: Kind) -> bool {
+        use Kind::{FloatingIp, HealthMonitor, Listener, LoadBalancer, Pool};
+        if !self.reading.ahead || !matches!(kind, LoadBalancer | Listener | Pool | HealthMonitor | FloatingIp)
+        {
+            return false;
+        }
+        let mut whole = self.whole.lock().await;
+        if let Some(whole) = whole.get(&kind) {
+            return *whole;
+        }
+        let list = kind.list();
+        let segments: Vec<&str> = list.split('/').skip(1).collect();
+        let call = Paths::new(kind.of_service(), &[]).get("list_whole", &segments);
+        let call = call.query_if("project_id", self.project_id());
+        let client = Client::over(self.cloud.clone());
+        let listed = client.collect::<Value, Vec<_>>(call, kind.list_root(), Vec::new()).await;
+        listed.iter().for_each(|listed| self.remember(&list, listed));
+        whole.insert(kind, listed.is_ok());
+        listed.is_ok()
     }
+}
 
-    /// Notes that an object would be gone.
-    pub(super) fn remove(&self, kind: Kind, id: &str) {
-        self.picture().objects.insert((kind, id.to_owned()), None);
+#[async_trait]
+impl Transport for View {
+    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+        let path = request.path.clone();
+        let segments: Vec<&str> = path.split('/').collect();
+        match Target::of(request.service, &segments).filter(|_| request.method == Method::GET) {
+            Some(Target { kind, id: Some(_), below: [], .. }) => self.object(request, kind).await,
+            Some(target @ Target { id: None, .. }) => self.list(request, &target).await,
+            // The statuses of the real cloud are none of what was written, in which everything is ACTIVE at once.
+            Some(Target { kind, below: ["status"], .. }) => Ok(not_found(kind, &path)),
+            Some(_) | None => self.cloud.send(request).await,
+        }
     }
+}
 
-    /// Notes which members a pool would have.
-    pub(super) fn put_members(&self, pool_id: &str, members: Vec<Value>) {
-        self.picture().members.insert(pool_id.to_owned(), members);
-    }
+/// The request for what is at a path.
+pub(super) fn get(kind: Kind, path: String) -> Request {
+    let (service, query, headers) = (kind.of_service(), Vec::new(), HeaderMap::new());
+    Request { service, method: Method::GET, path, query, headers, body: None }
+}
+
+/// The object in an answer that says success.
+pub(super) fn under(root: &str, response: &Response) -> Option<Value> {
+    let read = read::<Value>(root, &response.body).ok().filter(|_| response.status.is_success());
+    read?.value.filter(Value::is_object)
+}
+
+/// Path of an object in a list.
+fn item(list: &str, object: &Value) -> String {
+    format!("{list}/{}", object["id"].as_str().unwrap_or_default())
 }
