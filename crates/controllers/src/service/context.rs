@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::backends::{NodeSelectors, NodeSnapshot};
-use super::cache::{CachedService, ServiceCache};
+use super::cache::ServiceCache;
 use super::event_texts;
 use super::intent::Ours;
 use super::memory::Memory;
@@ -57,8 +57,8 @@ pub(crate) struct ServiceSync {
 
 impl ServiceSync {
     /// Notes the answer to a write, until the watch has it too.
-    pub(super) fn answered(&self, key: &ServiceKey, answer: &k8s::Service) {
-        let answer = CachedService::of(answer, &self.ours);
+    pub(super) fn answered(&self, key: &ServiceKey, answer: &Arc<k8s::Service>) {
+        let answer = Arc::clone(answer);
         self.memory.with(key, |known| known.latest = Some(answer));
     }
 

@@ -88,13 +88,14 @@ impl ServiceController {
             let (client, writer) = (client.clone(), writer.clone());
             Canary::new(client, writer, canary, measured.clone(), recorder.clone(), SERVICE_CONTROLLER)
         });
-        let cache: Arc<ServiceCache> = Arc::default();
+        let ours = options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass);
+        let cache = Arc::new(ServiceCache::new(ours.clone()));
         provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
         let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
             cluster,
             provider,
-            ours: options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass),
+            ours,
             names,
             writer,
             cache,

@@ -8,7 +8,6 @@ use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::watch::list_all;
 
-use super::cache::CachedService;
 use super::cause::{Cause, Causes};
 use super::controller::ServiceController;
 use super::intent::{Wanted, key};
@@ -37,7 +36,7 @@ impl ServiceController {
                 concerned.push(key(&service));
             }
             trim(&mut service, ours, false, |key| self.sync.provider.reads_annotation(key));
-            self.sync.cache.put(key(&service), CachedService::of(&service, ours));
+            self.sync.cache.put(key(&service), Arc::new(service));
         }
         concerned.sort();
         Ok(concerned)
@@ -45,7 +44,7 @@ impl ServiceController {
 
     /// A Service as it was listed.
     pub fn object(&self, key: &ServiceKey) -> Option<Arc<k8s::Service>> {
-        self.sync.cache.get(key)?.object().ok()
+        self.sync.cache.get(key)
     }
 
     /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.

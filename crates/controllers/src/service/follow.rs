@@ -12,11 +12,11 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::cache::{CachedService, is_echo, newer};
+use super::cache::{is_echo, newer};
 use super::cause::Cause;
 use super::change::{Annotations, needs_reconciliation, status_edited};
 use super::context::ServiceSync;
-use super::intent::key;
+use super::intent::{key, uid};
 use super::queue::ServiceQueue;
 use super::trim::trim;
 use openstack_ccm_runtime::watch::events;
@@ -53,7 +53,7 @@ struct Follower {
     queue: ServiceQueue,
     listed: watch::Sender<bool>,
     /// The list that is under way.
-    listing: HashMap<ServiceKey, Arc<CachedService>>,
+    listing: HashMap<ServiceKey, Arc<k8s::Service>>,
 }
 
 impl Follower {
@@ -67,7 +67,7 @@ impl Follower {
             Event::InitDone => self.list_complete(),
             Event::Apply(service) => {
                 let (key, new) = self.cached(service);
-                if let Some(gone) = self.sync.cache.get(&key).filter(|old| old.uid() != new.uid()) {
+                if let Some(gone) = self.sync.cache.get(&key).filter(|old| uid(old) != uid(&new)) {
                     self.ended(&key, &gone);
                 }
                 let old = self.sync.cache.put(key.clone(), Arc::clone(&new));
@@ -83,12 +83,11 @@ impl Follower {
     }
 
     /// What is cached of an object.
-    fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<CachedService>) {
+    fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<k8s::Service>) {
         let key = key(&service);
         let means_something = |key: &str| self.sync.provider.reads_annotation(key);
         trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key), means_something);
-        let cached = CachedService::of(&service, &self.sync.ours);
-        (key, cached)
+        (key, Arc::new(service))
     }
 
     /// Compares the new list with what was known, because changes may have been missed.
@@ -103,7 +102,7 @@ impl Follower {
         let first = !*self.listed.borrow();
         for (key, new) in &new {
             // At the start those that somebody waits for go first.
-            let cause = if first && new.is_in_use() { Cause::Startup } else { Cause::Changed };
+            let cause = if first && self.sync.cache.is_in_use(new) { Cause::Startup } else { Cause::Changed };
             self.changed(key, old.remove(key).as_deref(), new, cause);
         }
         old.keys().for_each(|gone| self.vanished(gone));
@@ -113,7 +112,7 @@ impl Follower {
         }
     }
 
-    fn changed(&self, key: &ServiceKey, old: Option<&CachedService>, new: &Arc<CachedService>, cause: Cause) {
+    fn changed(&self, key: &ServiceKey, old: Option<&k8s::Service>, new: &Arc<k8s::Service>, cause: Cause) {
         let known = self.sync.memory.with(key, |known| {
             // An echo tells nothing about others: what we are about to write now may differ from it.
             let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
@@ -123,18 +122,15 @@ impl Follower {
         });
         let (written, published) = known.unwrap_or_default();
         let ours = &self.sync.ours;
-        // The reconciliation says what is wrong with an object that cannot be read.
-        let Ok(object) = new.object() else { return self.queue.add(key, cause) };
-        let before = old.and_then(|old| old.object().ok());
         let means_something = |key: &str| self.sync.provider.reads_annotation(key);
         let annotations = Annotations { written: &written, means_something: &means_something };
-        if needs_reconciliation(ours, before.as_deref(), &object, &annotations) {
+        if needs_reconciliation(ours, old, new, &annotations) {
             return self.queue.add(key, cause);
         }
         self.sync.memory.follow(key, old, new);
         if let Some(published) = published {
             let compare_mode = self.sync.server.known() != ServerSupport::Drops;
-            if status_edited(ours, &object, &published, compare_mode) {
+            if status_edited(ours, new, &published, compare_mode) {
                 self.restore(key);
             }
         }
@@ -152,12 +148,11 @@ impl Follower {
 
     /// An object is gone, or is another one of the same name by now: notes whether it was seen to ask for that. This comes before the
     /// cache lacks it, so that no worker decides without it.
-    fn ended(&self, key: &ServiceKey, last: &Arc<CachedService>) {
+    fn ended(&self, key: &ServiceKey, last: &Arc<k8s::Service>) {
         self.sync.memory.with(key, |known| {
-            if known.object.uid() == last.uid() {
+            if uid(&known.object) == uid(last) {
                 let last = newer(Arc::clone(last), known.latest.take());
-                let lets_go = |last: &k8s::Service| self.sync.ours.lets_go(last);
-                known.asked_to_go |= last.object().is_ok_and(|last| lets_go(&last));
+                known.asked_to_go |= self.sync.ours.lets_go(&last);
             }
         });
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::LoadBalancerIngress;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_advertise::announce::Announced;
 use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::provider::Ready;
@@ -16,8 +16,9 @@ use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 use super::backends::Backends;
-use super::cache::CachedService;
+use super::cache::is_same_state;
 use super::drift::Drift;
+use super::intent::uid;
 use super::written::Written;
 use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;
@@ -26,7 +27,7 @@ use openstack_ccm_runtime::lock::lock;
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
     /// The object of the last reconciliation; what a release needs when it is gone.
-    pub(crate) object: Arc<CachedService>,
+    pub(crate) object: Arc<Service>,
     /// What the provider reported last.
     pub(crate) ready: Option<Ready>,
     /// The backends of the last successful reconciliation.
@@ -50,7 +51,7 @@ pub(crate) struct Remembered {
     /// How often the status was restored after an edit by others.
     pub(crate) restorations: Restorations,
     /// The object as the API server answered our last write, for as long as the watch has not caught up.
-    pub(crate) latest: Option<Arc<CachedService>>,
+    pub(crate) latest: Option<Arc<Service>>,
 }
 
 impl Remembered {
@@ -95,10 +96,10 @@ pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Box<Remembered>>>);
 
 impl Memory {
     /// Remembers the object of a Service, and all that is known of it when it is the same one (by uid).
-    pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<CachedService>) {
+    pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<Service>) {
         let mut services = lock(&self.0);
         match services.get_mut(key) {
-            Some(known) if known.object.uid() == object.uid() => known.object = Arc::clone(object),
+            Some(known) if uid(&known.object) == uid(object) => known.object = Arc::clone(object),
             _ => {
                 let remembered = Remembered { object: Arc::clone(object), ..Remembered::default() };
                 services.insert(key.clone(), Box::new(remembered));
@@ -108,9 +109,9 @@ impl Memory {
 
     /// The watch brought a state that asks for nothing else than the one before it. It takes the place of the remembered one, if that is one of
     /// the two: to keep both would take the memory twice.
-    pub(crate) fn follow(&self, key: &ServiceKey, before: Option<&CachedService>, now: &Arc<CachedService>) {
+    pub(crate) fn follow(&self, key: &ServiceKey, before: Option<&Service>, now: &Arc<Service>) {
         self.with(key, |known| {
-            let is_remembered = |state: &CachedService| known.object.is_same_state(state);
+            let is_remembered = |state: &Service| is_same_state(&known.object, state);
             if is_remembered(now) || before.is_some_and(is_remembered) {
                 known.object = Arc::clone(now);
             }
@@ -169,7 +170,6 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
-    use crate::service::intent::Ours;
 
     #[rstest]
     #[case::after_the_remembered_one("4", Some("4"), "5", true)]
@@ -185,7 +185,7 @@ mod tests {
     ) {
         let state = |version: &str| {
             let service = json!({"metadata": {"name": "a", "uid": "u1", "resourceVersion": version}});
-            CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
+            Arc::new(from_value(service).unwrap())
         };
         let (memory, key, now) = (Memory::default(), ServiceKey::new("n", "a"), state(now));
         memory.remember(&key, &state(remembered));
@@ -197,7 +197,7 @@ mod tests {
     fn a_new_object_of_the_same_name_starts_without_memories() {
         let object = |uid: &str| {
             let service = json!({"metadata": {"namespace": "n", "name": "a", "uid": uid}});
-            CachedService::of(&from_value(service).unwrap(), &Ours::WithoutClass)
+            Arc::new(from_value(service).unwrap())
         };
         let memory = Memory::default();
         let key = ServiceKey::new("n", "a");

@@ -10,7 +10,7 @@
 //! | `change` | which changes deserve a reconciliation (pure) |
 //! | `cause` | why a Service is queued (pure) |
 //! | `queue` | who is next |
-//! | `cache` | what the watch brought, as small as it goes |
+//! | `cache` | what the watch brought |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `judgement` | what is held of all nodes, published |
 //! | `node_verdicts` | what is told of nodes that were measured (pure) |

@@ -7,7 +7,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
-use super::cache::CachedService;
+use super::cache::is_older;
 use super::context::{CATCH_UP, ServiceSync};
 use super::event_texts;
 use super::finalizer::{self, Edited};
@@ -18,14 +18,10 @@ use crate::metrics::Operation;
 
 impl ServiceSync {
     /// Removes the load balancer of a Service that is there, then our finalizer.
-    pub(super) async fn release(
-        &self,
-        cached: &Arc<CachedService>,
-        service: Arc<k8s::Service>,
-    ) -> Reschedule {
+    pub(super) async fn release(&self, service: Arc<k8s::Service>) -> Reschedule {
         let key = intent::key(&service);
         let facts = facts(&service);
-        self.memory.remember(&key, cached);
+        self.memory.remember(&key, &service);
         self.memory.with(&key, |known| known.asked_to_go = true);
         self.announce_deletion(&facts);
         let reconciliation = self.reconcile_cloud(&Goal::Release(facts), Operation::Release).await;
@@ -88,15 +84,15 @@ impl ServiceSync {
     pub(super) async fn release_predecessor(
         &self,
         key: &ServiceKey,
-        cached: Option<&CachedService>,
+        cached: Option<&k8s::Service>,
     ) -> Option<Reschedule> {
         let (known, asked_to_go) =
             self.memory.with(key, |known| (Arc::clone(&known.object), known.asked_to_go))?;
-        if cached.is_some_and(|cached| cached.uid() == known.uid()) {
+        if cached.is_some_and(|cached| uid(cached) == uid(&known)) {
             return None;
         }
         if !asked_to_go {
-            self.hold_vanished(key, known.uid());
+            self.hold_vanished(key, uid(&known));
             return match cached {
                 None => Some(Reschedule::DONE),
                 Some(_) => {
@@ -105,10 +101,7 @@ impl ServiceSync {
                 }
             };
         }
-        let known = match known.object() {
-            Ok(object) => facts(&object),
-            Err(failure) => return Some(self.retry(key, failure)),
-        };
+        let known = facts(&known);
         if cached.is_none()
             && let Some(next) = self.still_there(&known).await
         {
@@ -118,14 +111,9 @@ impl ServiceSync {
     }
 
     /// Whether a Service asks for the end of its load balancer only because it is shown as it was before it asked for one.
-    pub(super) fn is_of_the_past(
-        &self,
-        key: &ServiceKey,
-        shown: &CachedService,
-        service: &k8s::Service,
-    ) -> bool {
+    pub(super) fn is_of_the_past(&self, key: &ServiceKey, shown: &k8s::Service) -> bool {
         let known = self.memory.with(key, |known| Arc::clone(&known.object));
-        !self.ours.needs_cleanup(service) && known.is_some_and(|known| shown.is_older_than(&known))
+        !self.ours.needs_cleanup(shown) && known.is_some_and(|known| is_older(shown, &known))
     }
 
     /// A Service is gone, although it had our finalizer and nobody was seen to delete it: the data of the API server were replaced, by

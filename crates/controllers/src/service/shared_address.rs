@@ -33,7 +33,7 @@ impl ServiceSync {
 
     /// After a restart: a Service that no reconciliation has seen yet still says by its status what it needs.
     fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
-        self.cache.any(|key, other| other.needs_proxy(addresses) && key != own && !self.memory.is_ready(key))
+        self.cache.any_needs_proxy(addresses, |key| key != own && !self.memory.is_ready(key))
     }
 
     /// Has the other Services on the addresses published again, where what this one needs changed.

@@ -9,7 +9,7 @@ use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
-use super::cache::{CachedService, newer};
+use super::cache::newer;
 use super::cause::{Cause, Causes};
 use super::context::{CATCH_UP, ServiceSync};
 use super::drift;
@@ -32,32 +32,23 @@ impl ServiceSync {
             return next;
         }
         let Some(cached) = cached else { return Reschedule::DONE };
-        let newest = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
-        let service = match newest.object() {
-            Ok(service) => service,
-            Err(failure) => return self.retry(key, failure),
-        };
+        let service = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         match self.ours.wanted(&service, self.memory.serves(key)) {
             Wanted::Nothing => Reschedule::DONE,
             // Neither nodes nor ipMode matter to what goes.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Reschedule::Unchanged
             }
-            Wanted::Release if self.is_of_the_past(key, &newest, &service) => {
-                self.hold_vanished(key, newest.uid());
+            Wanted::Release if self.is_of_the_past(key, &service) => {
+                self.hold_vanished(key, uid(&service));
                 Reschedule::DONE
             }
-            Wanted::Release => self.release(&newest, service).await,
-            Wanted::Serve => self.serve(&newest, service, causes).await,
+            Wanted::Release => self.release(service).await,
+            Wanted::Serve => self.serve(service, causes).await,
         }
     }
 
-    async fn serve(
-        &self,
-        cached: &Arc<CachedService>,
-        service: Arc<k8s::Service>,
-        causes: Causes,
-    ) -> Reschedule {
+    async fn serve(&self, service: Arc<k8s::Service>, causes: Causes) -> Reschedule {
         let key = intent::key(&service);
         let nodes = self.nodes.borrow().clone();
         let backends = Arc::clone(&nodes.backends);
@@ -80,7 +71,7 @@ impl ServiceSync {
             Ok(service) => service,
             Err(next) => return next,
         };
-        self.memory.remember(&key, cached);
+        self.memory.remember(&key, &before);
         self.memory.with(&key, |known| known.asked_to_go = false);
         if !Arc::ptr_eq(&before, &service) {
             self.answered(&key, &service);
@@ -115,7 +106,7 @@ impl ServiceSync {
         let selected_by: Vec<&str> = selector.keys().collect();
         self.memory
             .with(key, |known| {
-                known.object.uid() == uid(service)
+                uid(&known.object) == uid(service)
                     && known.activity.is_none()
                     && known.backends.as_ref().is_some_and(|last| same_backends(last, backends, &selected_by))
             })
@@ -145,7 +136,7 @@ impl ServiceSync {
         let key = intent::key(&service);
         let ready = self
             .memory
-            .with(&key, |known| known.ready.clone().filter(|_| known.object.uid() == uid(&service)));
+            .with(&key, |known| known.ready.clone().filter(|_| uid(&known.object) == uid(&service)));
         let Some(ready) = ready.flatten() else { return Reschedule::Unchanged };
         let uid = uid(&service).to_owned();
         match self.publish(service, &ready, &Written::new()).await {
