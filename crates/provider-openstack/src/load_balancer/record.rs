@@ -236,13 +236,8 @@ impl Records {
         })
     }
 
-    /// What was planned last had its effect: the same plan may follow when somebody undoes it.
-    pub(crate) fn had_effect(&self, key: &ServiceKey) {
-        self.failed(key);
-    }
-
-    /// Something failed: the same plan may follow.
-    pub(crate) fn failed(&self, key: &ServiceKey) {
+    /// The same plan may follow: something failed, or what was planned last had its effect, which somebody may undo.
+    pub(crate) fn may_plan_again(&self, key: &ServiceKey) {
         self.with(key, |record| record.last_plan = None);
     }
 

@@ -90,7 +90,8 @@ impl Children {
         self.pools.iter_mut().find(|pool| pool.id == id)
     }
 
-    fn set_default_pool(&mut self, listener_id: &str, pool: &Handle) -> Option<()> {
+    /// The listener uses another pool.
+    pub(crate) fn set_default_pool(&mut self, listener_id: &str, pool: &Handle) -> Option<()> {
         let id = pool.id()?;
         self.pool(id)?;
         let listener = self.listener(listener_id)?;
@@ -125,7 +126,8 @@ fn listener(children: &mut Children, step: &ListenerStep, made: Option<&str>) ->
     }
 }
 
-fn new_listener(id: &str, spec: &ListenerSpec) -> ObservedListener {
+/// A listener as it is once it is made, before it has a pool.
+pub(crate) fn new_listener(id: &str, spec: &ListenerSpec) -> ObservedListener {
     ObservedListener {
         id: id.to_owned(),
         name: spec.name.clone(),
@@ -153,7 +155,8 @@ fn pool(children: &mut Children, step: &PoolStep, made: Option<&str>) -> Option<
     Some(())
 }
 
-fn new_pool(id: &str, spec: &PoolSpec) -> ObservedPool {
+/// A pool as it is once it is made.
+pub(crate) fn new_pool(id: &str, spec: &PoolSpec) -> ObservedPool {
     ObservedPool {
         id: id.to_owned(),
         name: spec.name.clone(),
@@ -217,7 +220,8 @@ fn monitor(children: &mut Children, step: &MonitorStep, made: Option<&str>) -> O
     Some(())
 }
 
-fn new_monitor(id: &str, spec: &MonitorSpec) -> ObservedMonitor {
+/// A monitor as it is once it is made.
+pub(crate) fn new_monitor(id: &str, spec: &MonitorSpec) -> ObservedMonitor {
     ObservedMonitor {
         id: id.to_owned(),
         name: spec.name.clone(),

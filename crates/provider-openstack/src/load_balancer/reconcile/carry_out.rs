@@ -93,7 +93,7 @@ impl Reconciler {
         let is_sound = result.is_ok() || applied.is_delayed;
         let by_others = applied.locked.is_some() && !applied.is_accepted();
         if !is_sound || by_others {
-            self.records.failed(&service.key);
+            self.records.may_plan_again(&service.key);
         }
         let known = observation.filter(|_| is_sound && !by_others);
         let known = known.and_then(|mut known| known.accepted(&steps, &applied).then_some(known));

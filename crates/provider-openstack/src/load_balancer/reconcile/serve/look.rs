@@ -137,7 +137,7 @@ impl Serving<'_> {
         let end = self.reconciler.watchlist.take_end(&there.id);
         if locked {
             let Some(shown) = end.and_then(End::active) else {
-                self.reconciler.records.failed(&self.service.key);
+                self.reconciler.records.may_plan_again(&self.service.key);
                 return None;
             };
             let previous_name = self.claim.previous_name_on(&shown);

@@ -201,7 +201,7 @@ impl Serving<'_> {
     fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         if plan.is_converged() {
-            records.had_effect(key);
+            records.may_plan_again(key);
         }
         if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
             return Ok(());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 
-use crate::load_balancer::advance::advance;
+use crate::load_balancer::advance::{advance, new_listener, new_monitor, new_pool};
 use crate::load_balancer::apply::Answer;
 use crate::load_balancer::model::observed::MadeWith;
 use crate::load_balancer::model::{
@@ -251,17 +251,7 @@ impl Cloud {
         let id = self.id("listener");
         let taken = self.children().listeners.iter().any(|listener| listener.key() == spec.key());
         assert!(!taken, "409: another listener is already using {}", spec.key());
-        self.children().listeners.push(ObservedListener {
-            id: id.clone(),
-            name: spec.name.clone(),
-            ours: true,
-            status: ProvisioningStatus::Active,
-            protocol: spec.protocol.clone(),
-            port: spec.port,
-            default_pool_id: None,
-            attributes: spec.attributes.clone(),
-            tags: spec.tags.clone(),
-        });
+        self.children().listeners.push(new_listener(&id, spec));
         if let Some(pool) = pool {
             self.swap(&id, pool.id().expect("applicable"));
         }
@@ -270,19 +260,7 @@ impl Cloud {
 
     pub(crate) fn create_pool(&mut self, spec: &PoolSpec) -> String {
         let id = self.id("pool");
-        self.children().pools.push(ObservedPool {
-            id: id.clone(),
-            name: spec.name.clone(),
-            ours: true,
-            status: ProvisioningStatus::Active,
-            protocol: spec.protocol.clone(),
-            attributes: spec.attributes.clone(),
-            tags: spec.tags.clone(),
-            used_by: BTreeSet::new(),
-            members: Vec::new(),
-            members_from_status: false,
-            monitor: None,
-        });
+        self.children().pools.push(new_pool(&id, spec));
         id
     }
 
@@ -299,13 +277,8 @@ impl Cloud {
     /// Gives a listener another default pool.
     pub(crate) fn swap(&mut self, listener_id: &str, pool_id: &str) {
         self.assert_fits(listener_id, pool_id);
-        let listener = self.own_listener(listener_id);
-        listener.default_pool_id = Some(pool_id.to_owned());
-        listener.status = ProvisioningStatus::Active;
-        for pool in &mut self.children().pools {
-            pool.used_by.remove(listener_id);
-        }
-        self.own_pool(pool_id).used_by.insert(listener_id.to_owned());
+        let pool = Handle::Id(pool_id.to_owned());
+        self.children().set_default_pool(listener_id, &pool).expect("both are there");
     }
 
     pub(crate) fn replace_members(&mut self, pool_id: &str, members: &[Arc<Member>]) {
@@ -335,14 +308,7 @@ impl Cloud {
         let id = self.id("monitor");
         let pool = self.own_pool(pool_id);
         assert!(pool.monitor.is_none(), "409: this pool already has a health monitor");
-        pool.monitor = Some(ObservedMonitor {
-            id,
-            name: spec.name.clone(),
-            status: ProvisioningStatus::Active,
-            kind: spec.kind.clone(),
-            attributes: spec.attributes.clone(),
-            tags: spec.tags.clone(),
-        });
+        pool.monitor = Some(new_monitor(&id, spec));
     }
 
     fn own_listener(&mut self, id: &str) -> &mut ObservedListener {
