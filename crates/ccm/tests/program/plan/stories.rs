@@ -32,6 +32,10 @@ async fn tell(seed: u64) -> (usize, Vec<String>) {
         if matches!(edit, Edit::Join { .. } | Edit::Vanish { .. }) {
             continue;
         }
+        // What the owner of a load balancer has to do once a guest is gone is found by its next check for drift.
+        if story.ends_sharing(edit) {
+            continue;
+        }
         match stage.world.surprise(&prediction) {
             Some(surprise) => surprises.push(format!("PLAN_FIRST={seed}: {edit:?}\n{surprise}")),
             None => compared += usize::from(stage.world.is_comparable(&prediction)),
@@ -42,7 +46,6 @@ async fn tell(seed: u64) -> (usize, Vec<String>) {
 }
 
 /// `PLAN_STORIES=1000` tells as many.
-#[ignore = "a plan is made by a new process, which reads everything: it also shows drift that the running one finds at its next check"]
 #[test]
 fn stories_go_as_planned() {
     let (first, count) = (number("PLAN_FIRST").unwrap_or_default(), number("PLAN_STORIES").unwrap_or(SHORT));
