@@ -15,7 +15,6 @@ pub enum Mode {
     Proxy,
     /// Addresses that nodes may short-circuit.
     Vip,
-    /// A hostname.
     Hostname,
 }
 

@@ -17,9 +17,7 @@ const LIMIT: Duration = Duration::from_secs(1);
 const LARGEST: usize = 4 << 20;
 /// Series that only kube-proxy has.
 const OF_KUBE_PROXY: &str = "kubeproxy_";
-/// The gate.
 const GATE: (&str, &str) = ("kubernetes_feature_enabled", "name=\"LoadBalancerIPMode\"");
-/// Its version.
 const BUILD: (&str, &str) = ("kubernetes_build_info", "git_version=\"");
 /// The first release that knows the field, and the first that has no gate any more.
 const KNOWS: Version = Version(1, 29, 0);

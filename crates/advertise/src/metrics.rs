@@ -14,7 +14,6 @@ use crate::announce::Labels;
 use crate::cluster::ServerSupport;
 use crate::node::{Fitness, NodeVerdict, Verdict};
 
-/// One label.
 type Label = [(&'static str, &'static str); 1];
 /// Mode and reason of a publication.
 type PublicationLabels = [(&'static str, &'static str); 2];

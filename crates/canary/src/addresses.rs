@@ -54,7 +54,6 @@ impl Addresses {
         self.0.iter().find(|pair| pair.control.is_ipv4() == of.is_ipv4()).copied()
     }
 
-    /// All pairs.
     pub fn pairs(&self) -> &[Pair] {
         &self.0
     }

@@ -56,7 +56,6 @@ impl Carried {
         }
     }
 
-    /// The verdict.
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Fit => Verdict::Fit,

@@ -8,7 +8,6 @@ use crate::{CLASS, CONCLUSIVE, CONTROL, FIT, LABEL, PORT, READINESS_PORT, SUBJEC
 /// What differs from one canary to the other.
 #[derive(Clone, Debug)]
 pub struct Canary {
-    /// Its namespace.
     pub namespace: String,
     /// The image of openstack-ccm.
     pub image: String,

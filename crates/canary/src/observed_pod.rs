@@ -31,7 +31,6 @@ pub struct ObservedSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedContainer {
-    /// Its image.
     pub image: Option<String>,
     /// What it runs, in place of the entry point of its image.
     pub command: Option<Vec<String>>,

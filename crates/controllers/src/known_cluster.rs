@@ -30,9 +30,7 @@ pub struct KnownCluster {
 
 /// The client of one controller, and the cluster that it has to show.
 pub struct ClusterClient {
-    /// The client.
     pub client: Client,
-    /// The cluster.
     pub cluster: Arc<KnownCluster>,
 }
 

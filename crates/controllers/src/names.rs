@@ -1,13 +1,10 @@
 //! The names under which the controllers act: who says an Event (`source.component`), as the framework's controllers are known, and who
 //! writes.
 
-/// The service controller.
 pub(crate) const SERVICE_CONTROLLER: &str = "service-controller";
 
-/// The node controller.
 pub(crate) const NODE_CONTROLLER: &str = "cloud-node-controller";
 
-/// The node lifecycle controller.
 pub(crate) const NODE_LIFECYCLE_CONTROLLER: &str = "cloud-node-lifecycle-controller";
 
 /// Who the API server notes as the manager of what is written (`metadata.managedFields`).

@@ -61,7 +61,6 @@ impl Stops {
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The code.
     pub code: Code,
     /// How much it matters.
     pub severity: Severity,
@@ -87,7 +86,6 @@ macro_rules! codes {
             $(#[doc = $title] $code,)*
         }
 
-        /// All codes.
         pub const TABLE: &[Entry] = &[
             $(Entry {
                 code: Code::$code,

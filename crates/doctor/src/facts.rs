@@ -21,7 +21,6 @@ pub struct ClusterFacts {
     pub keeps_mode: Looked<bool>,
     /// All nodes on which a client may run.
     pub nodes: Looked<Vec<NodeFact>>,
-    /// All Services.
     pub services: Looked<Vec<Service>>,
     /// All NetworkPolicies.
     pub policies: Looked<Vec<NetworkPolicy>>,
@@ -38,7 +37,6 @@ pub struct ClusterFacts {
 /// A node, with what is held of its service proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeFact {
-    /// Its name.
     pub name: String,
     /// Whether the service proxy honours `ipMode: Proxy`.
     pub honours: bool,
@@ -57,7 +55,6 @@ pub struct DnsText {
     pub config_map: String,
     /// `Corefile`
     pub key: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -77,13 +74,10 @@ pub struct ServedName {
 pub struct Workload {
     /// `Deployment`, `DaemonSet`, `StatefulSet`, `CronJob`.
     pub kind: String,
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// `spec.hostAliases`: address and names.
     pub host_aliases: Vec<(String, Vec<String>)>,
-    /// Its containers.
     pub containers: Vec<Container>,
 }
 
@@ -94,10 +88,8 @@ impl Workload {
     }
 }
 
-/// A container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
-    /// Its image.
     pub image: String,
     /// `command` and `args`, one after the other.
     pub words: Vec<String>,
@@ -106,7 +98,6 @@ pub struct Container {
 /// What is known of one Service.
 #[derive(Clone, Debug)]
 pub struct ServiceFacts {
-    /// The Service.
     pub service: Service,
     /// What the way to the application needs.
     pub path: Looked<PathFact>,
@@ -138,7 +129,6 @@ pub struct PathFact {
 /// What openstack-ccm would publish.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WantedStatus {
-    /// The entries.
     pub entries: Vec<LoadBalancerIngress>,
     /// Why, in words.
     pub reason: String,
@@ -184,7 +174,6 @@ pub struct CloudFacts {
 /// Objects, or why they could not be looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Objects<T> {
-    /// The objects.
     pub objects: Vec<T>,
     /// Why some are missing.
     pub trouble: Option<String>,
@@ -195,7 +184,6 @@ pub struct Objects<T> {
 pub struct CloudObject {
     /// `load balancer`, `listener`, `pool`, `member`, `health monitor`.
     pub kind: &'static str,
-    /// Its id.
     pub id: String,
     /// Its name, or of a member its address and port.
     pub name: String,
@@ -240,7 +228,6 @@ pub struct Change {
 /// An attribute that the controller would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedField {
-    /// Its name.
     pub name: String,
     /// The change in words.
     pub text: String,
@@ -289,11 +276,8 @@ pub struct DoorRule {
 pub struct BackendFacts {
     /// Name of a pod of the Service, as a sample.
     pub pod: String,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Its containers.
     pub containers: Vec<Container>,
     /// ConfigMaps that may configure it: `namespace/name` and the data, or why it cannot be read.
     pub config_maps: BTreeMap<String, Looked<BTreeMap<String, String>>>,
@@ -303,7 +287,6 @@ pub struct BackendFacts {
     pub unread: BTreeMap<String, String>,
 }
 
-/// A custom resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomResource {
     /// `ClientTrafficPolicy`
@@ -317,7 +300,6 @@ pub struct CustomResource {
 /// What a pod on a node got when it dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dial {
-    /// The node.
     pub node: String,
     /// What was dialled: `203.0.113.10:443`.
     pub to: String,

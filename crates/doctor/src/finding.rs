@@ -25,7 +25,6 @@ impl Evidence {
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its code.
     pub code: Code,
     /// What is so, in one line.
     pub text: String,

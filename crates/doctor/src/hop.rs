@@ -16,7 +16,6 @@ pub enum Hop {
     Node,
     /// The way to the load balancer.
     Way,
-    /// The load balancer.
     LoadBalancer,
     /// The PROXY protocol header that it adds.
     Header,
@@ -42,7 +41,6 @@ impl Hop {
         Self::Backend,
     ];
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Name => "name",

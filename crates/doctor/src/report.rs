@@ -15,9 +15,7 @@ pub enum Verdict {
     Ok,
     /// It could not be looked at, or not all of it.
     Unknown,
-    /// A warning.
     Warning,
-    /// A break.
     Break,
 }
 
@@ -47,7 +45,6 @@ impl Verdict {
     }
 }
 
-/// One hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopReport {
     /// Which.
@@ -196,9 +193,7 @@ fn is_met(hop: Hop, origin: Origin, around: bool) -> bool {
 /// What all looks at several Services, and at what is left over, come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Errors.
     pub errors: usize,
-    /// Warnings.
     pub warnings: usize,
     /// What is well; information counts as that.
     pub ok: usize,

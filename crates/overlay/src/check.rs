@@ -41,13 +41,11 @@ pub struct Report {
 /// How it stands with one Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The Service.
     pub service: ServiceKey,
     /// What is published.
     pub published: Published,
     /// What is wanted.
     pub wanted: Published,
-    /// Why.
     pub why: String,
     /// Whether nodes still short-circuit it although it was chosen, or nobody can tell what is wanted.
     pub is_short_circuited: bool,

@@ -2,7 +2,6 @@
 //!
 //! Each entry was read in the sources or the documentation that it names; [`Cloud::seen`] is when.
 
-/// One cloud.
 #[derive(Clone, Copy, Debug)]
 pub struct Cloud {
     /// The name in `--cloud`.
@@ -24,9 +23,7 @@ pub struct Cloud {
 /// An annotation that asks for the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnotationRule {
-    /// Which keys.
     pub key: Key,
-    /// Which values.
     pub value: Value,
 }
 
@@ -150,7 +147,6 @@ pub const CLOUDS: &[Cloud] = &[
     },
 ];
 
-/// The cloud of this name.
 pub fn named(name: &str) -> Option<&'static Cloud> {
     CLOUDS.iter().find(|cloud| cloud.name == name)
 }

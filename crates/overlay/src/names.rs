@@ -14,7 +14,6 @@ pub const CANARY_NAMESPACE: &str = "ip-mode-overlay-canary";
 /// `loadBalancerClass` of the canary's Services, which no controller serves.
 pub const CANARY_CLASS: &str = "ip-mode-overlay/canary";
 
-/// Prefix of the metrics.
 pub const METRIC_PREFIX: &str = "ip_mode_overlay";
 
 /// What user and operator write to choose otherwise.

@@ -25,7 +25,6 @@ const JUDGE_AGAIN: Duration = Duration::from_secs(60);
 pub struct Nodes {
     /// Whether the service proxy of every node that counts honours `ipMode`.
     pub fitness: Fitness,
-    /// All addresses of nodes.
     pub addresses: BTreeSet<IpAddr>,
 }
 

@@ -22,7 +22,6 @@ pub struct View<'a> {
     pub rules: &'a Rules,
     /// What the cluster honours.
     pub cluster: &'a Cluster,
-    /// All addresses of nodes.
     pub node_addresses: &'a BTreeSet<IpAddr>,
     /// The suffix under which names of addresses resolve, if the operator has one.
     pub hostname_suffix: Option<&'a str>,
@@ -54,7 +53,6 @@ pub enum State {
     Refused(Chosen, Refusal),
     /// Chosen, and whether the API server keeps the mode is not known; what is published stays.
     ServerUnknown(Chosen),
-    /// Chosen and decided.
     Decided(Chosen, Advertisement),
 }
 

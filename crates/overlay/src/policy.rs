@@ -11,7 +11,6 @@ use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::refusal::{LB_IPAM_CONDITION, VIP_ANNOTATIONS, VIP_CLASSES};
 use crate::rules::{Pair, Rules};
 
-/// The version of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiVersion {
     /// Kubernetes 1.36 and newer.

@@ -24,7 +24,6 @@ pub struct Rules {
 /// `KEY=VALUE`, or `KEY` for any value that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The key.
     pub key: String,
     /// The value; absent: any that is not empty.
     pub value: Option<String>,
@@ -113,7 +112,6 @@ pub enum Chosen {
     Cloud(&'static str),
     /// An annotation that the operator named.
     Annotation(String),
-    /// Its labels.
     Labels,
 }
 

@@ -19,7 +19,6 @@ pub const REGIONAL_VARIABLE: &str = "OS_CCM_REGIONAL";
 pub struct ProviderId {
     /// Region; absent in the usual form.
     pub region: Option<String>,
-    /// Id of the server.
     pub server: String,
 }
 

@@ -40,7 +40,6 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// Where the canary is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CanaryOptions {
-    /// Its namespace.
     pub namespace: String,
     /// Addresses of its Services.
     pub addresses: Addresses,

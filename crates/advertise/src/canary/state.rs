@@ -42,7 +42,6 @@ impl CanaryState {
         self.everybody(now);
     }
 
-    /// A pod as it is now.
     pub(super) fn pod(&mut self, pod: &ObservedPod, now: Instant) {
         let Some((name, node)) = names(pod) else { return };
         self.pods.insert(name, (node.clone(), Carried::of_pod(pod)));
@@ -56,7 +55,6 @@ impl CanaryState {
         self.node(&node, now);
     }
 
-    /// All pods.
     pub(super) fn listed(&mut self, pods: &[ObservedPod], now: Instant) {
         let report = |pod: &ObservedPod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
         self.pods = pods.iter().filter_map(report).collect();

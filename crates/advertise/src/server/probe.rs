@@ -26,7 +26,6 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// What one question led to.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// The server told.
     Told(ServerSupport),
     /// This Service cannot be used to ask: it is gone or of another type by now.
     OtherService,

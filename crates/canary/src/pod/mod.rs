@@ -45,7 +45,6 @@ pub struct PodOptions {
 /// What a pod has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Findings {
-    /// The finding that is held.
     pub held: Option<Finding>,
     /// What the last look found.
     pub last: Option<Finding>,

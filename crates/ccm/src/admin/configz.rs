@@ -6,7 +6,6 @@ use crate::args::RunArgs;
 use crate::args::controllers::ControllerSelection;
 use crate::args::duration::format;
 
-/// The page.
 pub fn page(arguments: &RunArgs, selection: &ControllerSelection) -> Value {
     json!({"cloudcontrollermanager.config.k8s.io": {
         "kind": "CloudControllerManagerConfiguration",

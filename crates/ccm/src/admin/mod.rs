@@ -51,7 +51,6 @@ const REVIEW_RATE: (f64, u32) = (200.0, 400);
 pub struct Pages {
     /// The checks.
     pub health: Health,
-    /// The metrics.
     pub metrics: Arc<Mutex<Registry>>,
     /// The settings in effect.
     pub configuration: Arc<Value>,

@@ -20,7 +20,6 @@ pub enum ArgumentError {
         "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
     )]
     NoConfig,
-    /// Unknown controller.
     #[error(transparent)]
     Controllers(#[from] UnknownController),
     /// Durations that do not fit.
@@ -29,7 +28,6 @@ pub enum ArgumentError {
          that longer than 1.2 times --leader-elect-retry-period ({retry:?}), all above 0"
     )]
     LeaderElection {
-        /// Lease duration.
         lease: Duration,
         /// Renew deadline.
         renew: Duration,

@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Time to the next try after a renewal failed while the old token is still good.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
 
-/// The token of one account.
 pub(super) struct AccountToken {
     accounts: Api<ServiceAccount>,
     account: String,

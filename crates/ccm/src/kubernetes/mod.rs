@@ -220,7 +220,6 @@ impl ControllerClients {
         &self.shared
     }
 
-    /// The client of a controller.
     pub fn of(&self, controller: ControllerName) -> Client {
         self.own.get(controller.service_account()).unwrap_or(&self.shared).clone()
     }

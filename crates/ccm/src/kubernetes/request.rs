@@ -36,7 +36,6 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The client.
     pub(super) fn client(self) -> Client {
         let namespace = self.others.default_namespace().to_owned();
         let requests = Arc::new(self);

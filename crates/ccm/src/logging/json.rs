@@ -18,7 +18,6 @@ use super::fields;
 /// The key of an error among the fields of `tracing`, and the one that Kubernetes gives it.
 const ERROR: (&str, &str) = ("error", "err");
 
-/// One record.
 #[derive(Serialize)]
 struct Record<'a> {
     ts: f64,

@@ -62,7 +62,6 @@ type NodeQueue = WorkQueue<String, ()>;
 /// A node that was taken out of it.
 type TakenNode = TakenKey<String, ()>;
 
-/// The node controller.
 pub struct NodeController {
     options: NodeControllerOptions,
     queue: NodeQueue,

@@ -40,7 +40,6 @@ impl Default for NodeLifecycleOptions {
     }
 }
 
-/// The node lifecycle controller.
 pub struct NodeLifecycleController {
     options: NodeLifecycleOptions,
     store: NodeStore,

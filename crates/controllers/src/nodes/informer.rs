@@ -28,7 +28,6 @@ impl NodeStore {
         lock(&self.nodes).values().cloned().collect()
     }
 
-    /// One node.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<NodeObject>> {
         lock(&self.nodes).get(name).cloned()
     }

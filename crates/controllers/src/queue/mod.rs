@@ -229,7 +229,6 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
 /// a failure.
 pub(crate) struct TakenKey<K: Key, R: Reason> {
     queue: WorkQueue<K, R>,
-    /// The key.
     pub(crate) key: K,
     /// Why it was queued.
     pub(crate) reason: R,

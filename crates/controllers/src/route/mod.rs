@@ -65,7 +65,6 @@ impl RouteControllerOptions {
     }
 }
 
-/// The route controller.
 pub struct RouteController {
     provider: Arc<dyn Routes>,
     options: RouteControllerOptions,

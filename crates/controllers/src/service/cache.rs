@@ -114,7 +114,6 @@ impl ServiceCache {
         services.iter().filter(|(_, service)| self.is_served(service)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// The uids of all Services.
     pub(super) fn uids(&self) -> HashSet<String> {
         lock(&self.services).values().map(|service| uid(service).to_owned()).collect()
     }

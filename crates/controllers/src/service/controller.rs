@@ -44,7 +44,6 @@ use super::queue::ServiceQueue;
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
 
-/// The service controller.
 pub struct ServiceController {
     pub(super) client: Client,
     options: ServiceControllerOptions,

@@ -133,7 +133,6 @@ impl Memory {
         lock(&self.0).contains_key(key)
     }
 
-    /// Forgets a Service.
     pub(crate) fn forget(&self, key: &ServiceKey) -> Option<Remembered> {
         lock(&self.0).remove(key).map(|known| *known)
     }

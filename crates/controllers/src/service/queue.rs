@@ -52,7 +52,6 @@ impl ServiceQueue {
         Arc::new(self.clone())
     }
 
-    /// Queues a Service.
     pub(crate) fn add(&self, key: &ServiceKey, cause: Cause) {
         self.0.add(key, Causes::only(cause));
     }

@@ -20,7 +20,6 @@ pub enum Writer {
     Hand,
     /// hairpin-proxy, or a fork.
     HairpinProxy,
-    /// ouroboros
     Ouroboros,
 }
 

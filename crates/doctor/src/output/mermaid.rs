@@ -13,7 +13,6 @@ pub fn text(outcome: &Outcome) -> String {
     diagrams.join("\n")
 }
 
-/// One diagram.
 pub fn diagram(report: &Report) -> String {
     let mut text = String::from("flowchart LR\n");
     let destinations = report.destinations.join(", ");

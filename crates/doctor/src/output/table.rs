@@ -13,7 +13,6 @@ use crate::text::printable;
 pub struct Style {
     /// Only what is not well.
     pub short: bool,
-    /// With colours.
     pub colours: bool,
     /// Columns of the terminal; absent where lines may be of any length.
     pub width: Option<usize>,

@@ -40,9 +40,7 @@ pub(super) struct Rule {
     pub(super) to: Option<IpNet>,
     /// Sources; empty where any will do.
     pub(super) from: Vec<IpNet>,
-    /// Transport.
     pub(super) transport: Option<Transport>,
-    /// Port.
     pub(super) port: Option<u16>,
     /// Whether a match is negated, or there is one that is not told.
     pub(super) conditional: bool,
@@ -93,7 +91,6 @@ impl Element {
 pub(super) struct Table {
     /// Rules by chain; a chain without rules is there too.
     pub(super) chains: BTreeMap<String, Vec<Rule>>,
-    /// Elements by map.
     pub(super) maps: BTreeMap<String, Vec<Element>>,
 }
 

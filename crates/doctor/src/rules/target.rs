@@ -7,12 +7,9 @@ use std::str::FromStr;
 /// How packets are carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP
     #[default]
     Tcp,
-    /// UDP
     Udp,
-    /// SCTP
     Sctp,
 }
 
@@ -35,9 +32,7 @@ impl Transport {
 /// An address and a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The address.
     pub address: IpAddr,
-    /// The port.
     pub port: u16,
     /// TCP, UDP or SCTP.
     pub transport: Transport,

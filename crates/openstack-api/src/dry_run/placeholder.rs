@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const ID: &str = "00000000-0000-0000-0000-";
 
-/// The id with this number.
 pub(super) fn id(number: u32) -> String {
     format!("{ID}{number:012}")
 }

@@ -59,7 +59,6 @@ impl FloatingIpFilter {
         Self { port_id: Some(id.into()), ..Self::default() }
     }
 
-    /// The floating IP of this address.
     pub fn address(address: impl Into<String>) -> Self {
         Self { floating_ip_address: Some(address.into()), ..Self::default() }
     }
@@ -85,7 +84,6 @@ pub struct CreateFloatingIp {
 }
 
 impl Neutron {
-    /// Lists floating IPs.
     pub async fn list_floating_ips(&self, filter: &FloatingIpFilter) -> Result<Vec<FloatingIp>, ApiError> {
         let tags = (!filter.tags.is_empty()).then(|| filter.tags.join(","));
         let call = V2
@@ -127,7 +125,6 @@ impl Neutron {
         self.client.fetch(&call, "floatingip").await
     }
 
-    /// Deletes a floating IP.
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&V2.delete("floating_ip_delete", &["floatingips", id])).await
     }

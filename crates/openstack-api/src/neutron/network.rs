@@ -65,7 +65,6 @@ impl SubnetFilter {
     }
 }
 
-/// An extension that this Neutron has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Extension {
     /// Its stable short name, for example `extraroute-atomic` or `allowed-address-pairs`.
@@ -73,7 +72,6 @@ pub struct Extension {
 }
 
 impl Neutron {
-    /// Lists networks.
     pub async fn list_networks(&self, filter: &NetworkFilter) -> Result<Vec<Network>, ApiError> {
         let external = filter.external.map(|external| external.to_string());
         let call = V2
@@ -83,12 +81,10 @@ impl Neutron {
         self.client.list(call, "networks").await
     }
 
-    /// Reads one network.
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
         self.client.fetch(&V2.get("network_get", &["networks", id]), "network").await
     }
 
-    /// Lists subnets.
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {
         let ids = filter.ids.iter();
         let call = ids
@@ -97,7 +93,6 @@ impl Neutron {
         self.client.list(call, "subnets").await
     }
 
-    /// Lists extensions.
     pub async fn list_extensions(&self) -> Result<Vec<Extension>, ApiError> {
         self.client.list(V2.get("network_extension_list", &["extensions"]), "extensions").await
     }

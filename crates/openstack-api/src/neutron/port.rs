@@ -80,7 +80,6 @@ pub struct AllowedAddressPair {
 /// The trunk of which a port is the parent.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TrunkDetails {
-    /// The sub-ports.
     #[serde(default, deserialize_with = "null_as_default")]
     pub sub_ports: Vec<SubPort>,
 }
@@ -139,7 +138,6 @@ pub struct UpdatePort {
 }
 
 impl Neutron {
-    /// Lists ports.
     pub async fn list_ports(&self, filter: &PortFilter) -> Result<Vec<Port>, ApiError> {
         let devices = filter.device_ids.iter();
         let fixed_ips = filter.ip_address.map(|address| format!("ip_address={address}"));
@@ -154,7 +152,6 @@ impl Neutron {
         self.client.list(call, "ports").await
     }
 
-    /// Reads one port.
     pub async fn get_port(&self, id: &str) -> Result<Port, ApiError> {
         self.client.fetch(&V2.get("port_get", &["ports", id]), "port").await
     }

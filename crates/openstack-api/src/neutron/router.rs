@@ -44,7 +44,6 @@ struct Routes<'a> {
 }
 
 impl Neutron {
-    /// Reads one router.
     pub async fn get_router(&self, id: &str) -> Result<Router, ApiError> {
         self.client.fetch(&V2.get("router_get", &["routers", id]), "router").await
     }

@@ -120,7 +120,6 @@ struct Named {
 }
 
 impl Neutron {
-    /// Lists security groups.
     pub async fn list_security_groups(
         &self,
         filter: &SecurityGroupFilter,
@@ -139,7 +138,6 @@ impl Neutron {
         Ok(named.into_iter().map(|group| group.name).collect())
     }
 
-    /// Makes a security group.
     pub async fn create_security_group(&self, new: &CreateSecurityGroup) -> Result<SecurityGroup, ApiError> {
         let call = V2.post("security_group_create", &["security-groups"]).body("security_group", new);
         self.client.fetch(&call, "security_group").await
@@ -166,7 +164,6 @@ impl Neutron {
         self.client.fetch(&call, "security_group_rule").await
     }
 
-    /// Deletes a rule.
     pub async fn delete_security_group_rule(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&V2.delete("security_group_rule_delete", &["security-group-rules", id])).await
     }

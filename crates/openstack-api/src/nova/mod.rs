@@ -40,7 +40,6 @@ impl fmt::Display for Microversion {
     }
 }
 
-/// Microversions that a Nova has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MicroversionRange {
     pub oldest: Microversion,

@@ -50,7 +50,6 @@ pub struct Server {
     pub project_id: Option<String>,
 }
 
-/// An address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerAddress {
     /// The address.
@@ -99,7 +98,6 @@ impl Nova {
         Ok(servers.into_iter().filter(|server| server.name == name).collect())
     }
 
-    /// Reads one flavor.
     pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {
         self.client.fetch(&self.get("flavor_get", &["flavors", id]), "flavor").await
     }

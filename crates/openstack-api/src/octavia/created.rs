@@ -32,7 +32,6 @@ pub struct CreatedPool {
     /// Its members, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub members: Vec<Member>,
-    /// Its health monitor.
     pub healthmonitor: Option<HealthMonitor>,
 }
 

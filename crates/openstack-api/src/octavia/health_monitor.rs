@@ -129,7 +129,6 @@ pub struct UpdateHealthMonitor {
 }
 
 impl Octavia {
-    /// Reads one health monitor.
     pub async fn get_health_monitor(&self, id: &str) -> Result<HealthMonitor, ApiError> {
         let call = LBAAS.get("loadbalancer_healthmonitor_get", &["healthmonitors", id]);
         self.client.fetch(&call, "healthmonitor").await

@@ -180,7 +180,6 @@ pub struct UpdateListener {
 }
 
 impl Octavia {
-    /// Lists listeners.
     pub async fn list_listeners(&self, filter: &ChildFilter) -> Result<Vec<Listener>, ApiError> {
         let call = LBAAS
             .get("loadbalancer_listener_list", &["listeners"])
@@ -189,7 +188,6 @@ impl Octavia {
         self.client.list(call, "listeners").await
     }
 
-    /// Reads one listener.
     pub async fn get_listener(&self, id: &str) -> Result<Listener, ApiError> {
         self.client.fetch(&LBAAS.get("loadbalancer_listener_get", &["listeners", id]), "listener").await
     }

@@ -87,12 +87,10 @@ pub struct LoadBalancerFilter {
 }
 
 impl LoadBalancerFilter {
-    /// Load balancers of this name.
     pub fn name(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// The load balancer of this id.
     pub fn id(id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..Self::default() }
     }
@@ -212,7 +210,6 @@ impl Octavia {
         self.client.fetch(&LBAAS.get("loadbalancer_get", &["loadbalancers", id]), "loadbalancer").await
     }
 
-    /// Changes a load balancer.
     pub async fn update_load_balancer(
         &self,
         id: &str,

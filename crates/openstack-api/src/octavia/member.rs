@@ -73,7 +73,6 @@ pub struct MemberSpec {
 /// What health checks say of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MemberHealth {
-    /// Id.
     pub id: String,
     /// Whether it answers.
     pub operating_status: OperatingStatus,

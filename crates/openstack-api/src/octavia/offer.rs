@@ -47,17 +47,14 @@ impl Octavia {
         self.client.list(call, "flavor_capabilities").await
     }
 
-    /// Lists flavors.
     pub async fn list_flavors(&self) -> Result<Vec<Flavor>, ApiError> {
         self.client.list(LBAAS.get("loadbalancer_flavor_list", &["flavors"]), "flavors").await
     }
 
-    /// Reads one flavor.
     pub async fn get_flavor(&self, id: &str) -> Result<Flavor, ApiError> {
         self.client.fetch(&LBAAS.get("loadbalancer_flavor_get", &["flavors", id]), "flavor").await
     }
 
-    /// Lists availability zones.
     pub async fn list_availability_zones(&self) -> Result<Vec<AvailabilityZone>, ApiError> {
         let call = LBAAS.get("loadbalancer_availability_zone_list", &["availabilityzones"]);
         self.client.list(call, "availability_zones").await

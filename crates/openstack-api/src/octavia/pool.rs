@@ -177,7 +177,6 @@ pub struct UpdatePool {
 }
 
 impl Octavia {
-    /// Lists pools.
     pub async fn list_pools(&self, filter: &ChildFilter) -> Result<Vec<Pool>, ApiError> {
         let call = LBAAS
             .get("loadbalancer_pool_list", &["pools"])
@@ -186,7 +185,6 @@ impl Octavia {
         self.client.list(call, "pools").await
     }
 
-    /// Reads one pool.
     pub async fn get_pool(&self, id: &str) -> Result<Pool, ApiError> {
         self.client.fetch(&LBAAS.get("loadbalancer_pool_get", &["pools", id]), "pool").await
     }

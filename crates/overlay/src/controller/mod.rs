@@ -66,7 +66,6 @@ impl Default for OverlayOptions {
     }
 }
 
-/// The controller.
 pub struct Overlay {
     client: Client,
     concurrency: u16,

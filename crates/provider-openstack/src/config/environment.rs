@@ -14,11 +14,9 @@ pub trait Environment {
     /// As [`std::fs::read`]; a file that does not exist is [`io::ErrorKind::NotFound`].
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The working directory.
     fn working_directory(&self) -> PathBuf;
 }
 
-/// The environment of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessEnvironment;
 

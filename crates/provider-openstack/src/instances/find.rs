@@ -99,7 +99,6 @@ pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result
     Ok(Servers::from(servers))
 }
 
-/// The answer to one question.
 pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> FoundServer<'a> {
     match question {
         ServerQuestion::Id(id) => {

@@ -73,7 +73,6 @@ pub(super) fn not_there(kind: &str, id: &str, key: &str) -> Failure {
     ))
 }
 
-/// The class of an error kind.
 fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
     match kind {
         ErrorKind::NotFound if is_without_gateway(error) => FailureClass::UserInput,

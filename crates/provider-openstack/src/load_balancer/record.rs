@@ -163,7 +163,6 @@ impl Records {
         self.with(key, |record| record.known = known);
     }
 
-    /// The Service uses this load balancer.
     pub(crate) fn uses(&self, key: &ServiceKey, load_balancer: Option<(String, Ownership)>) {
         self.with(key, |record| record.load_balancer = load_balancer);
     }

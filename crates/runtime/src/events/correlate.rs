@@ -35,7 +35,6 @@ pub(super) struct Topic {
     pub(super) component: &'static str,
     /// Type of the event.
     pub(super) severity: Severity,
-    /// Reason of the event.
     pub(super) reason: &'static str,
 }
 

@@ -13,7 +13,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Answer {
     /// HTTP status code.
     pub(super) status: u16,
-    /// Body.
     pub(super) body: String,
 }
 

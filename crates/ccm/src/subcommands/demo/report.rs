@@ -78,7 +78,6 @@ pub(super) enum Asked {
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It works.
     Works,
     /// The backend refused the connection because the PROXY header was missing.
     CutOff,
@@ -93,7 +92,6 @@ pub(super) struct Measurement {
     /// The entry in the status of the Service.
     pub(super) published: String,
     pub(super) asked: Asked,
-    /// Who that is.
     pub(super) who: String,
     pub(super) outcome: Outcome,
     /// The outcome in words.

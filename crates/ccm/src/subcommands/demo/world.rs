@@ -71,7 +71,6 @@ const NODES: [Client; 2] = [POD_ON_NODE_1, POD_ON_NODE_2];
 
 /// A running world. Everything ends when it is dropped.
 pub(super) struct World {
-    /// The OpenStack.
     pub(super) openstack: OpenStack,
     kubernetes: Kubernetes,
     /// The ingress pod.
@@ -158,7 +157,6 @@ impl World {
         Api::default_namespaced(self.client.clone())
     }
 
-    /// Creates the Service with these annotations.
     pub(super) async fn create_service(&self, annotations: Value) -> anyhow::Result<()> {
         let service = serde_json::from_value(json!({
             "metadata": {"name": SERVICE, "annotations": annotations},

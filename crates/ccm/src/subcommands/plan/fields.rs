@@ -38,7 +38,6 @@ pub struct Field {
     /// Name of the attribute; empty where the line itself is about it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The value as it is.
     #[serde(serialize_with = "without_placeholders")]
     pub before: Option<Value>,
     /// The value as it would be; null also where only the cloud will know it.

@@ -31,7 +31,6 @@ impl fmt::Display for Mark {
     }
 }
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
     /// What becomes of it.

@@ -22,7 +22,6 @@ use crate::program::{Program, ProgramOptions, ServiceParts};
 pub struct Stage {
     /// The Kubernetes API.
     pub clients: ControllerClients,
-    /// The cloud.
     pub cloud: Arc<dyn Cloud>,
     /// The uid of the namespace kube-system.
     pub cluster_uid: String,
@@ -46,7 +45,6 @@ pub enum Chosen {
 /// What something is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// One Service.
     Service(ServiceKey),
     /// New nodes and addresses of nodes.
     Nodes,
@@ -70,7 +68,6 @@ impl fmt::Display for Subject {
 /// What would be done about one subject.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The subject.
     pub subject: Subject,
     /// The calls, in order.
     pub calls: Vec<Call>,

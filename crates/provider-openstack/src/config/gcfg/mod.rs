@@ -30,7 +30,6 @@ use std::fmt;
 /// A place in a file. Both numbers start at 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Line.
     pub line: u32,
     /// Column, in characters.
     pub column: u32,

@@ -13,7 +13,6 @@ pub struct Global {
     pub auth_url: Option<String>,
     /// User by name.
     pub username: Option<String>,
-    /// User by id.
     pub user_id: Option<String>,
     /// The user's password.
     pub password: Option<SecretString>,
@@ -33,11 +32,9 @@ pub struct Global {
     pub domain_id: Option<String>,
     /// Like `domain_id`, by name.
     pub domain_name: Option<String>,
-    /// Application credential by id.
     pub application_credential_id: Option<String>,
     /// Application credential by name, which needs the user.
     pub application_credential_name: Option<String>,
-    /// Secret of the application credential.
     pub application_credential_secret: Option<SecretString>,
     /// Ready-made token.
     pub token: Option<SecretString>,
@@ -80,12 +77,10 @@ pub enum LoginKind {
     Password,
     /// Ready-made token.
     Token,
-    /// Application credential.
     ApplicationCredential,
 }
 
 impl Global {
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
         text(
             "auth-url",

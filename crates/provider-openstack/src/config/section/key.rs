@@ -10,7 +10,6 @@ use crate::config::value::{DurationError, parse_bool, parse_duration, parse_inte
 
 /// A key of a section that is read into an `S`.
 pub struct Key<S: 'static> {
-    /// Name.
     pub name: &'static str,
     /// Type, and the field of the section.
     pub field: Field<S>,
@@ -103,7 +102,6 @@ pub enum Field<S: 'static> {
     Count(fn(&mut S) -> &mut u32),
     /// A whole number without sign.
     Unsigned(fn(&mut S) -> &mut u32),
-    /// A duration.
     Duration(fn(&mut S) -> &mut Duration),
     /// A list: one name per line, the key alone empties it.
     Names(fn(&mut S) -> &mut Vec<String>),

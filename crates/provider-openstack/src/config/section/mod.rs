@@ -21,7 +21,6 @@ use std::fmt;
 pub enum SectionName {
     /// Log-in and endpoints.
     Global,
-    /// Load balancers.
     LoadBalancer,
     /// A named set of networks and subnets for load balancers.
     LoadBalancerClass,

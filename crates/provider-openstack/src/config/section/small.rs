@@ -23,12 +23,10 @@ pub struct LoadBalancerClass {
     pub network_id: Option<String>,
     /// Subnet of the VIP.
     pub subnet_id: Option<String>,
-    /// Subnet of the members.
     pub member_subnet_id: Option<String>,
 }
 
 impl LoadBalancerClass {
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
         text(
             "floating-network-id",
@@ -62,11 +60,8 @@ pub const ANY_NAMESPACE: &str = "*";
 /// What the Services of a namespace may refer to. An absent list allows everything, an empty one nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadBalancerNamespace {
-    /// Networks.
     pub networks: Option<BTreeSet<String>>,
-    /// Subnets.
     pub subnets: Option<BTreeSet<String>>,
-    /// Ports.
     pub ports: Option<BTreeSet<String>>,
     /// Load balancers that were made for others.
     pub load_balancers: Option<BTreeSet<String>>,
@@ -77,7 +72,6 @@ pub struct LoadBalancerNamespace {
 }
 
 impl LoadBalancerNamespace {
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
         added_key(
             "allowed-networks",
@@ -151,7 +145,6 @@ pub struct Networking {
 }
 
 impl Networking {
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
         defaulting_key(
             "ipv6-support-disabled",
@@ -200,7 +193,6 @@ pub struct Route {
 }
 
 impl Route {
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[text(
         "router-id",
         |route| &mut route.router_id,
@@ -227,7 +219,6 @@ impl Metadata {
     /// Time for a call without `request-timeout`.
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// The keys of the section.
     pub const KEYS: &'static [Key<Self>] = &[
         defaulting_key(
             "request-timeout",

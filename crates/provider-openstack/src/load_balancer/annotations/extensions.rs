@@ -70,7 +70,6 @@ pub const RECLAIM_POLICY: Annotation = added("loadbalancer.openstack.org/reclaim
     .effect("`retain` keeps a load balancer that was created for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another load balancer; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.")
     .change(Change::How("Read when the Service is deleted or moves. Any other value means `retain`."));
 
-/// Type of the health monitor.
 pub const HEALTH_MONITOR_TYPE: Annotation = added("loadbalancer.openstack.org/health-monitor-type")
     .form(Form::Word(&["TCP", "HTTP", "HTTPS", "PING", "TLS-HELLO"]))
     .default("`TCP`; the health check node port over HTTP with `externalTrafficPolicy: Local`")
@@ -104,13 +103,11 @@ pub const SNI_CONTAINER_REFS: Annotation = added("loadbalancer.openstack.org/sni
     .default("none")
     .effect("Further certificates, selected by the name that the client asks for (SNI). Only if the load balancer terminates TLS.");
 
-/// Versions of TLS.
 pub const TLS_VERSIONS: Annotation = added("loadbalancer.openstack.org/tls-versions")
     .form(Form::Text("`SSLv3`, `TLSv1`, `TLSv1.1`, `TLSv1.2`, `TLSv1.3`, separated by commas or blanks"))
     .default("Octavia's")
     .effect("Versions of TLS that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.17. An operator of Octavia may forbid old versions.");
 
-/// Ciphers of TLS.
 pub const TLS_CIPHERS: Annotation = added("loadbalancer.openstack.org/tls-ciphers")
     .form(Form::Text("ciphers as OpenSSL writes them, separated by `:`"))
     .default("Octavia's")
@@ -118,7 +115,6 @@ pub const TLS_CIPHERS: Annotation = added("loadbalancer.openstack.org/tls-cipher
         "Ciphers that clients may use. Only if the load balancer terminates TLS; needs Octavia API 2.15.",
     );
 
-/// Protocols of ALPN.
 pub const ALPN_PROTOCOLS: Annotation = added("loadbalancer.openstack.org/alpn-protocols")
     .form(Form::Text("`h2`, `http/1.1`, `http/1.0`, separated by commas or blanks"))
     .default("Octavia's")

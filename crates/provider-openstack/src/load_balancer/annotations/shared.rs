@@ -131,14 +131,12 @@ pub const KEEP_FLOATING_IP: Annotation = occm("loadbalancer.openstack.org/keep-f
     .default("`false`")
     .effect("The floating IP is kept when the Service is deleted or becomes internal.");
 
-/// PROXY protocol.
 pub const PROXY_PROTOCOL: Annotation = occm("loadbalancer.openstack.org/proxy-protocol")
     .form(Form::Text("`true`, `v1`, `v2` or `false` for all TCP ports; or versions for single ports, such as `v2:443,v1:80`"))
     .default("`false`")
     .effect("Members get the PROXY protocol header: version 1 with `true` and `v1`, version 2 with `v2`. TCP ports only; UDP and SCTP ports stay plain, as do TCP ports that a list does not name. Cannot be combined with `x-forwarded-for` on one port. Traffic of clients inside the cluster goes through the load balancer, see `ip-mode`.")
     .change(Change::How("Without interruption: a new pool takes the place of the old one."));
 
-/// X-Forwarded-For.
 pub const X_FORWARDED_FOR: Annotation = occm("loadbalancer.openstack.org/x-forwarded-for")
     .default("`false`")
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.")
@@ -197,7 +195,6 @@ pub const LB_METHOD: Annotation = occm("loadbalancer.openstack.org/lb-method")
     )
     .effect("How pools choose a member.");
 
-/// Subnet of the members.
 pub const MEMBER_SUBNET_ID: Annotation = occm("loadbalancer.openstack.org/member-subnet-id")
     .form(Form::Uuid("a subnet"))
     .default("the class, then `member-subnet-id`, then `subnet-id`, then the subnet of the VIP")

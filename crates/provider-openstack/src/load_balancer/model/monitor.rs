@@ -34,9 +34,7 @@ pub(crate) struct MonitorAttributes {
 /// The request of an HTTP health monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpCheck {
-    /// Path.
     pub path: String,
-    /// Method.
     pub method: String,
     /// Good statuses: one, a list or a range.
     pub codes: String,

@@ -117,7 +117,6 @@ pub(crate) struct Children {
 }
 
 impl Children {
-    /// The default pool of a listener.
     pub(crate) fn default_pool(&self, listener: &ObservedListener) -> Option<&ObservedPool> {
         let id = listener.default_pool_id.as_ref()?;
         self.pools.iter().find(|pool| pool.id == *id)

@@ -24,7 +24,6 @@ pub(crate) fn tags(wanted: &TlsAttributes) -> Tags {
     set.into_iter().filter(|(_, set)| *set).map(|(tag, _)| tag.to_owned()).collect()
 }
 
-/// The tag of a revision.
 pub(crate) fn revision_tag(revision: &str) -> String {
     format!("{REVISION}{revision}")
 }

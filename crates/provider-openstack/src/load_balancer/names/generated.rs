@@ -60,7 +60,6 @@ pub fn renamed_child(name: &str, kind: &str, previous: &str, present: &str) -> O
 pub struct GeneratedName {
     /// The cluster's name.
     pub cluster: String,
-    /// The Service.
     pub service: ServiceKey,
 }
 

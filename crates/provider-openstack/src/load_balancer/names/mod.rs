@@ -125,7 +125,6 @@ impl Names {
         fit(&format!("Kubernetes external service {} from cluster {}", self.service, self.cluster.name))
     }
 
-    /// Description of the floating IP.
     pub fn floating_ip_description(&self) -> String {
         floating_ip_description(&self.service, &self.cluster.name)
     }
@@ -136,7 +135,6 @@ impl Names {
         cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), LONGEST).to_owned()
     }
 
-    /// Description of the security group.
     pub fn security_group_description(&self) -> String {
         fit(&format!("{}{}", self.security_group_description_stem(), self.cluster.name))
     }

@@ -13,7 +13,6 @@ pub(in crate::load_balancer) enum Operation {
     LoadBalancer,
     /// A listener: of all changes this takes longest.
     Listener,
-    /// A pool.
     Pool,
     /// The members of a pool.
     Members,

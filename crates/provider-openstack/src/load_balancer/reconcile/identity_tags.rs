@@ -16,7 +16,6 @@ const CALM: Duration = Duration::from_secs(60);
 /// A change of tags whose end nobody saw holds the others up no longer than this.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The queue.
 #[derive(Debug)]
 pub(crate) struct IdentityTagQueue {
     /// Pause between two; absent, nothing is tagged.
@@ -36,7 +35,6 @@ struct Queue {
 /// When the load balancer of a Service may get its tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// Now.
     Now,
     /// After this time, when it has to ask again.
     In(Duration),

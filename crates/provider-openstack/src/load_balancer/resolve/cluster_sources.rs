@@ -162,7 +162,6 @@ impl Resolver {
     }
 }
 
-/// All addresses of the nodes.
 fn addresses_of_nodes(lookup: &Lookup<'_>) -> BTreeSet<IpAddr> {
     let addresses = lookup.intent.nodes.iter().flat_map(|node| &node.addresses);
     addresses.filter_map(|address| address.address.parse().ok()).collect()

@@ -35,7 +35,6 @@ const MOST_NAMES: usize = 5;
 pub(crate) struct NodePorts {
     /// Ports with a node's address to which security groups apply, by id: the server of each.
     pub(crate) filtering: BTreeMap<String, String>,
-    /// The servers of all nodes.
     pub(crate) servers: BTreeSet<String>,
 }
 

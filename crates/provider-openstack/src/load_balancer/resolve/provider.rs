@@ -20,7 +20,6 @@ const FORBIDDEN: u16 = 403;
 const AMPHORA: &str = "amphora";
 /// The earlier name of amphora, which stands beside it in lists.
 const ALIAS_OF_AMPHORA: &str = "octavia";
-/// The providers that are documented.
 const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
 
 impl Resolver {

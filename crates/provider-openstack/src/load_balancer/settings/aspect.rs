@@ -21,7 +21,6 @@ pub enum Aspect {
     Exposure,
     /// Where a new floating IP comes from, and which address it has.
     FloatingIp,
-    /// The subnet of the members.
     MemberSubnet,
     /// By which of its addresses a node becomes a member.
     NodeAddress,
@@ -33,13 +32,9 @@ pub enum Aspect {
     Header(InsertedHeader),
     /// Whether TLS ends at the load balancer, and with which certificate.
     Certificate,
-    /// Further certificates.
     FurtherCertificates,
-    /// Versions of TLS.
     TlsVersions,
-    /// Ciphers of TLS.
     TlsCiphers,
-    /// Protocols of ALPN.
     AlpnProtocols,
     /// The revision of what is behind references to certificates.
     TlsRevision,

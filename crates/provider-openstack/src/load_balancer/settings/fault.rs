@@ -16,7 +16,6 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of these aspects.
     pub fn new(aspects: impl IntoIterator<Item = Aspect>, message: impl Into<String>) -> Self {
         Self { aspects: aspects.into_iter().collect(), message: message.into() }
     }

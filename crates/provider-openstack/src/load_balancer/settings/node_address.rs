@@ -13,7 +13,6 @@ pub fn of(node: &Node, family: Option<IpFamily>) -> Option<IpAddr> {
     AddressChoice { family, ..AddressChoice::default() }.of(node)
 }
 
-/// The family of an address.
 pub fn family_of(address: IpAddr) -> IpFamily {
     match address {
         IpAddr::V4(_) => IpFamily::V4,

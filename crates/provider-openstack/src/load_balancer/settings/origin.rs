@@ -15,7 +15,6 @@ pub enum Origin {
     Class {
         /// Name of the class.
         class: String,
-        /// The key.
         key: &'static str,
     },
 }

@@ -19,7 +19,6 @@ const CREATION: Duration = Duration::from_secs(600);
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The cluster.
     pub cluster: ClusterIdentity,
     /// Whether names that OCCM gives count as well. They are those of a cluster's name, which is not unique.
     pub occm_names: bool,
@@ -33,7 +32,6 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrphanKind {
-    /// A floating IP.
     FloatingIp,
     /// A load balancer with all that hangs on it.
     LoadBalancer,
@@ -58,9 +56,7 @@ impl OrphanKind {
 /// Something without an owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Orphan {
-    /// Its kind.
     pub kind: OrphanKind,
-    /// Its id.
     pub id: String,
     /// Its name, or address.
     pub name: String,
