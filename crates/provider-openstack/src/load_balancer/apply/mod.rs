@@ -3,7 +3,6 @@
 //! Octavia locks a load balancer with each change, so applying stops after the first step that locks. A process that dies anywhere
 //! in here loses nothing: the next one looks at what is there.
 
-mod answer;
 mod neutron;
 mod octavia;
 mod requests;
@@ -14,10 +13,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
-use openstack_ccm_openstack_api::octavia::LbAlgorithm;
+use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LbAlgorithm};
 use tracing::info;
-
-pub(crate) use answer::Answer;
 
 use super::failure::{self, Missing};
 use super::model::{Failover, ObservedFloatingIp};
@@ -227,4 +224,15 @@ fn missing(step: &Step) -> Missing {
 fn doing(step: &Step) -> String {
     let text = step.to_string();
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
+/// What is there from now on, as far as only the answer tells.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// The load balancer that was made, with the ids of all its children.
+    LoadBalancer(Box<CreatedLoadBalancer>),
+    /// Id of the listener, pool or health monitor that was made.
+    Child(String),
+    /// Nothing that the step does not say.
+    Nothing,
 }

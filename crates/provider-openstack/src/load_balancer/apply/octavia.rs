@@ -3,7 +3,7 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::Octavia;
 
-use super::answer::Answer;
+use super::Answer;
 use super::requests;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::step::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};

@@ -7,12 +7,34 @@ use openstack_ccm_openstack_api::octavia::{
     LoadBalancer, LoadBalancerFilter, OperatingStatus, ProvisioningStatus,
 };
 
-use super::found::Found;
+use super::floating_ip::VipOwner;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::lists::Reader;
 use crate::load_balancer::model::observed::Ownership;
 use crate::load_balancer::model::tree::Reclaim;
 use crate::load_balancer::ownership::{Claim, FoundBy, SharingRules, Verdict};
+
+/// A load balancer that the Service may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// As Octavia shows it.
+    pub(crate) load_balancer: LoadBalancer,
+    /// To whom it belongs.
+    pub(crate) ownership: Ownership,
+    /// See [`previous_name`](crate::load_balancer::model::observed::ObservedLoadBalancer::previous_name).
+    pub(crate) previous_name: Option<String>,
+    /// Whether only the annotation says that it is the Service's.
+    pub(crate) adopted: bool,
+}
+
+impl Found {
+    /// The VIP port and whose it is.
+    pub(super) fn vip_owner(&self) -> Option<VipOwner> {
+        let Self { load_balancer, ownership, .. } = self;
+        let port_id = load_balancer.vip_port_id.clone()?;
+        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
+    }
+}
 
 /// What the load balancer is looked for.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 //! | module | does |
 //! | --- | --- |
 //! | `service` | finds the load balancer of a Service and reads it whole |
-//! | `find`, `found` | the load balancer, by id or by name |
+//! | `find` | the load balancer, by id or by name |
 //! | `whole` | what hangs on a load balancer |
 //! | `floating_ip` | the floating IPs that matter |
 //! | `statuses` | reads what a check compares |
@@ -19,14 +19,11 @@
 //! | `observation` | what is there, what was looked at, and what was done since |
 //! | `absence` | what it means that a load balancer cannot be found, of one Service |
 //! | `missing` | the same, of all Services: whether this is the right project and region |
-//! | `allowed` | whether the namespace may use the load balancer that was found |
 
 mod absence;
-mod allowed;
 mod check;
 pub(crate) mod find;
 pub(crate) mod floating_ip;
-mod found;
 pub(crate) mod looks;
 mod missing;
 mod observation;
@@ -50,7 +47,7 @@ use super::model::{Features, ObservedLoadBalancer};
 use super::ownership::Claim;
 use super::poller::Watchlist;
 use super::settings::Settings;
-pub(crate) use found::Found;
+pub(crate) use find::Found;
 use missing::MissingLoadBalancers;
 pub(crate) use observation::Observation;
 

@@ -7,11 +7,10 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
-use super::find::{self, Purpose};
+use super::find::{self, Found, Purpose};
 use super::floating_ip::FloatingIpQuestion;
-use super::found::Found;
 use super::whole::{self, Depth};
-use super::{Observation, Observing, allowed};
+use super::{Observation, Observing};
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::observed::Ownership;
@@ -19,7 +18,7 @@ use crate::load_balancer::outputs;
 use crate::load_balancer::ownership::SharingRules;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::node_address::family_of;
-use crate::load_balancer::settings::{Aspect, Exposure, Fault};
+use crate::load_balancer::settings::{Aspect, Exposure, Fault, Settings};
 
 impl Observing<'_> {
     /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
@@ -117,7 +116,7 @@ impl Observing<'_> {
             self.observer.missing.found(&found.load_balancer.name, &found.load_balancer.tags);
         }
         if let Some(found) = &found {
-            allowed::may_use(self.settings, found)?;
+            may_use(self.settings, found)?;
         }
         // What the user wrote stays, so that it can be corrected.
         let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
@@ -183,4 +182,22 @@ fn not_there(id: &str) -> Failure {
         "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove {}",
         LOAD_BALANCER_ID.key
     ))
+}
+
+/// Checks whether a Service may use a load balancer. One that was made for it it may, whatever the list says; one that
+/// only the Service's annotation calls its own is adopted, and the list holds for that as for sharing.
+///
+/// # Errors
+/// The namespace's allow-list does not name it.
+fn may_use(settings: &Settings, found: &Found) -> Result<(), Failure> {
+    let Some(allowed) = &settings.allowed_load_balancers else { return Ok(()) };
+    let id = &found.load_balancer.id;
+    if (found.ownership != Ownership::Guest && !found.adopted) || allowed.contains(id) {
+        return Ok(());
+    }
+    Err(Failure::user_input(format!(
+        "annotation {}: {id:?} is not allowed in this namespace; ask the operator to add it to allowed-load-balancers in \
+         cloud.conf",
+        LOAD_BALANCER_ID.key
+    )))
 }

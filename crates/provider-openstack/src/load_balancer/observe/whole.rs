@@ -8,8 +8,8 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 
+use super::find::Found;
 use super::floating_ip::{self, FloatingIpQuestion};
-use super::found::Found;
 use super::reading;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::lists::Reader;

@@ -30,7 +30,6 @@
 //! | --- | --- |
 //! | `serve` | a Service that is to be served |
 //! | `release` | a Service that goes, and load balancers that a Service used before |
-//! | `retain` | lets a load balancer outlive its Service on purpose |
 //! | `carry_out` | applies a plan as far as can be done now, and says what comes next |
 //! | `stalled` | waits longer each time where nothing can be done although the load balancer is not PENDING |
 //! | `addresses` | under which addresses clients reach a Service |
@@ -42,7 +41,6 @@ mod carry_out;
 mod identity_tags;
 mod release;
 mod replacements;
-mod retain;
 mod serve;
 mod stalled;
 

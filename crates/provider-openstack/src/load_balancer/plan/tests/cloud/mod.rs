@@ -1,12 +1,13 @@
 //! A model of Octavia and Neutron that applies steps to an observation, and panics where the real ones would refuse.
 
-mod attributes;
 mod neutron;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::{
+    ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
+};
 
 use crate::load_balancer::advance::{advance, new_listener, new_monitor, new_pool};
 use crate::load_balancer::apply::Answer;
@@ -20,7 +21,6 @@ use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::step::{
     Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-use attributes::fits;
 
 /// More reconciliations than any change of the test states takes.
 const BOUND: usize = 200;
@@ -328,5 +328,18 @@ impl Cloud {
         let pool = self.children().pools.iter_mut().find(has).expect("404: health monitor");
         assert!(pool.ours, "the monitor of a foreign pool is changed");
         &mut pool.monitor
+    }
+}
+
+/// The pairs that Octavia allows.
+fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
+    use PoolProtocol::{Http, Https, Proxy, ProxyV2, Sctp, Tcp, Udp};
+    match listener {
+        ListenerProtocol::Tcp => matches!(pool, Tcp | Http | Https | Proxy | ProxyV2),
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => matches!(pool, Http | Proxy | ProxyV2),
+        ListenerProtocol::Https => matches!(pool, Https | Tcp | Proxy | ProxyV2),
+        ListenerProtocol::Udp => *pool == Udp,
+        ListenerProtocol::Sctp => *pool == Sctp,
+        ListenerProtocol::Prometheus | ListenerProtocol::Other(_) => false,
     }
 }
