@@ -6,14 +6,13 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_runtime::events::EventWriter;
 
-/// What users would have been told by an Event.
+/// An Event that would have been written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// Kind of object that the Event would have been about: `Service`, `Node`.
+pub struct RecordedEvent {
+    /// Kind of object that it is about: `Service`, `Node`.
     pub kind: String,
     /// Namespace and name, or the name alone.
     pub object: String,
-    /// The Event.
     pub notice: Notice,
 }
 
@@ -33,17 +32,22 @@ pub enum End {
 pub struct Concluded {
     /// How far it got.
     pub end: End,
-    /// What users would have been told, in order.
-    pub told: Vec<Told>,
+    /// The Events that would have been written, in order.
+    pub events: Vec<RecordedEvent>,
 }
 
 /// What waits to be written, which on a dry run it never is.
-pub(crate) fn untold(events: &mut EventWriter) -> Vec<Told> {
-    let told = events.take_unwritten().into_iter();
-    told.map(|(object, notice)| {
-        let name = object.name.unwrap_or_default();
-        let namespaced = object.namespace.map(|namespace| format!("{namespace}/{name}"));
-        Told { kind: object.kind.unwrap_or_default(), object: namespaced.unwrap_or(name), notice }
-    })
-    .collect()
+pub(crate) fn recorded(events: &mut EventWriter) -> Vec<RecordedEvent> {
+    let unwritten = events.take_unwritten().into_iter();
+    unwritten
+        .map(|(object, notice)| {
+            let name = object.name.unwrap_or_default();
+            let namespaced = object.namespace.map(|namespace| format!("{namespace}/{name}"));
+            RecordedEvent {
+                kind: object.kind.unwrap_or_default(),
+                object: namespaced.unwrap_or(name),
+                notice,
+            }
+        })
+        .collect()
 }

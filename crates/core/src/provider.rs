@@ -42,11 +42,11 @@ pub trait LoadBalancers: Send + Sync {
 
     /// Introduces the other Services that the controller serves. Called once, before the first reconciliation. A provider that
     /// judges each Service by itself has nothing to do here.
-    fn meet(&self, _neighbours: Arc<dyn Neighbours>) {}
+    fn set_neighbours(&self, _neighbours: Arc<dyn Neighbours>) {}
 
     /// Reconciles from now on as a program does that has run for a while: for a plan, which is made in a moment. A provider that
     /// does nothing different at first has nothing to do here.
-    fn look_ahead(&self) {}
+    fn begin_dry_run(&self) {}
 
     /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that tell whose they are, and will get
     /// them later, one Service after the other.

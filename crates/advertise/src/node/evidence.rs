@@ -29,7 +29,7 @@ pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timest
 /// The first Kubernetes release whose kube-proxy honours the field by default.
 const FIRST_FIT_KUBELET: Version = Version(1, 30, 0);
 
-/// What is held of a node's service proxy by what the node shows. It may be wrong; nothing that serves may hang on it.
+/// What is held of a node's service proxy by what the node shows. It may be wrong; nothing that serves may depend on it.
 pub fn guess_of(node: &Node) -> NodeVerdict {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     let kubelet = info.map_or("", |info| &info.kubelet_version);

@@ -4,7 +4,7 @@
 //! ([`crate::kube_proxy`]); by default it tells processes on its own node only, and the API server knows none of it (KEP-4004
 //! removed even the version from the node). Without either a node is judged by what it shows: the kubelet's version stands in for
 //! kube-proxy's, and replacements of kube-proxy are recognised by their node annotations and by the images that the node
-//! reports. That judgement may be wrong; nothing that serves may hang on it.
+//! reports. That judgement may be wrong; nothing that serves may depend on it.
 //!
 //! Each [`NodeVerdict`] says where it comes from, so that one who has seen what a service proxy does stands above a guess.
 

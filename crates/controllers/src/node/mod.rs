@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::dry_run::{Concluded, End, untold};
+use crate::dry_run::{Concluded, End, recorded};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue::{TakenKey, WorkQueue, WorkQueues};
 use openstack_ccm_runtime::events::{self, EventWriter};
@@ -119,7 +119,7 @@ impl NodeController {
     pub async fn dry_run(mut self) -> Concluded {
         self.sync.reconcile(self.queue.take_ready(), 1).await;
         let end = refresh::round(&self.sync, 1).await.map_or_else(End::Failed, |()| End::Done);
-        Concluded { end, told: untold(&mut self.events) }
+        Concluded { end, events: recorded(&mut self.events) }
     }
 }
 

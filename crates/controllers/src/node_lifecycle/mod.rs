@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::dry_run::{Concluded, End, untold};
+use crate::dry_run::{Concluded, End, recorded};
 use crate::nodes::{NodeInformer, NodeStore, NodeWriter};
 use metrics::LifecycleMetrics;
 use openstack_ccm_runtime::events::{self, EventWriter};
@@ -91,6 +91,6 @@ impl NodeLifecycleController {
             self.lifecycle.round().await;
         }
         let end = self.lifecycle.last_failure().map_or(End::Done, |failure| End::Failed(failure.clone()));
-        Concluded { end, told: untold(&mut self.events) }
+        Concluded { end, events: recorded(&mut self.events) }
     }
 }

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::dry_run::{Concluded, End, untold};
+use crate::dry_run::{Concluded, End, recorded};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore, NodeWriter};
 
 use metrics::RouteMetrics;
@@ -140,7 +140,7 @@ impl RouteController {
             Ok(Support::None(reason)) => Err(Failure::user_input(reason)),
             Err(failure) => Err(failure),
         };
-        Concluded { end: result.map_or_else(End::Failed, |()| End::Done), told: untold(&mut self.events) }
+        Concluded { end: result.map_or_else(End::Failed, |()| End::Done), events: recorded(&mut self.events) }
     }
 }
 

@@ -97,7 +97,7 @@ impl ServiceSync {
             self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }
-        self.tell(key, uid, event_texts::failed(operation, &failure, backends));
+        self.record_event(key, uid, event_texts::failed(operation, &failure, backends));
         self.retry(key, failure)
     }
 
@@ -127,7 +127,7 @@ impl ServiceSync {
     }
 
     /// Records an event of the controller itself.
-    pub(super) fn tell(&self, key: &ServiceKey, uid: &str, notice: Notice) {
+    pub(super) fn record_event(&self, key: &ServiceKey, uid: &str, notice: Notice) {
         self.events.record(&event_texts::object(key, uid), SERVICE_CONTROLLER, notice);
     }
 }

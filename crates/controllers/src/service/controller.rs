@@ -89,7 +89,7 @@ impl ServiceController {
         });
         let ours = options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass);
         let cache = Arc::new(ServiceCache::new(ours.clone()));
-        provider.meet(Arc::clone(&cache) as Arc<dyn Neighbours>);
+        provider.set_neighbours(Arc::clone(&cache) as Arc<dyn Neighbours>);
         let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
             cluster,

@@ -13,7 +13,7 @@ use super::controller::ServiceController;
 use super::intent::{Wanted, key};
 use super::queue::Reschedule;
 use super::trim::trim;
-use crate::dry_run::{Concluded, End, untold};
+use crate::dry_run::{Concluded, End, recorded};
 
 /// Reconciliations of one Service in a row. Each of them but the last few writes, so this is more than any load balancer
 /// takes.
@@ -74,7 +74,7 @@ impl ServiceController {
                 break;
             }
         }
-        Concluded { end, told: untold(&mut self.events) }
+        Concluded { end, events: recorded(&mut self.events) }
     }
 
     /// The Services, of those that have converged, that another one's convergence gives something to do: they share an address.

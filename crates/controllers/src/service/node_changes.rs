@@ -61,7 +61,7 @@ impl NodeChanges {
 
     /// Judges the nodes again for ever, and tells what is new.
     pub(super) async fn judge_again(self: Arc<Self>) {
-        self.judgement.keep(|old, new| self.tell(old, new)).await;
+        self.judgement.keep(|old, new| self.notify(old, new)).await;
     }
 
     /// The nodes that are watched.
@@ -69,7 +69,7 @@ impl NodeChanges {
         self.store.clone()
     }
 
-    fn tell(&self, old: &NodeSnapshot, new: &NodeSnapshot) {
+    fn notify(&self, old: &NodeSnapshot, new: &NodeSnapshot) {
         for (node, notice) in news(old, new) {
             tracing::info!(node, reason = notice.reason, "{}", notice.message);
             if let Some(node) = self.store.get(&node) {
@@ -89,7 +89,7 @@ impl NodeListener for NodeChanges {
             return;
         }
         let (old, new) = self.judgement.of_changed_nodes();
-        self.tell(&old, &new);
+        self.notify(&old, &new);
         if old.listed && matters(&old.backends, &new.backends) {
             self.changed.notify_one();
         }

@@ -119,7 +119,7 @@ fn report(sync: &ServiceSync, orphan: &OrphanCandidate) {
         "load balancer {name} ({id}) is orphaned: it was created for an earlier Service of this name (uid {uids}); if no \
          other cluster with the same data uses it, delete it: {delete} {id}"
     );
-    sync.tell(key, uid(&namesake), Notice::warning(WITHOUT_SERVICE, message));
+    sync.record_event(key, uid(&namesake), Notice::warning(WITHOUT_SERVICE, message));
 }
 
 #[cfg(test)]

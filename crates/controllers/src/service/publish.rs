@@ -124,7 +124,7 @@ impl ServiceSync {
         }
         let key = intent::key(service);
         let before = self.memory.with(&key, |known| known.ready.take()).flatten();
-        self.tell_neighbours(&key, before.as_ref(), None);
+        self.notify_neighbours(&key, before.as_ref(), None);
         tracing::warn!(service = %key, ?foreign, "the status named an address that is somebody else's");
         self.expect(&key, Some(&kept), &Written::new());
         if let StatusWriteEnd::Answer(answer) = self.write(service, Some(&kept), &Written::new()).await? {
@@ -217,7 +217,7 @@ impl ServiceSync {
             );
         }
         for notice in notices {
-            self.tell(key, uid, notice);
+            self.record_event(key, uid, notice);
         }
     }
 }

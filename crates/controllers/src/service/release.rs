@@ -58,13 +58,13 @@ impl ServiceSync {
             known.writes(annotations);
             known.ready.take()
         });
-        self.tell_neighbours(key, before.flatten().as_ref(), None);
+        self.notify_neighbours(key, before.flatten().as_ref(), None);
         let rest = |service: &k8s::Service| clearing(service, annotations);
         match finalizer::remove(&self.writer, &self.ours, service, rest).await {
             Ok(Edited::Done(_) | Edited::Gone) => {
                 self.forget(key);
                 tracing::info!(service = %key, "the Service has no load balancer any more");
-                self.tell(key, &uid, event_texts::deleted());
+                self.record_event(key, &uid, event_texts::deleted());
                 Reschedule::DONE
             }
             Ok(Edited::Stale) => {
@@ -137,7 +137,7 @@ impl ServiceSync {
             Ok(_) => None,
             Err(error) => {
                 let failure = error.to_failure("failed to check whether the service is gone");
-                self.tell(&known.key, &known.uid, event_texts::delete_failed(&failure));
+                self.record_event(&known.key, &known.uid, event_texts::delete_failed(&failure));
                 Some(self.retry(&known.key, failure))
             }
         }
@@ -151,14 +151,14 @@ impl ServiceSync {
         let failure = match reconciliation.result {
             Ok(Outcome::Released) => {
                 self.forget(&key);
-                self.tell(&key, &uid, event_texts::deleted());
+                self.record_event(&key, &uid, event_texts::deleted());
                 return None;
             }
             Ok(Outcome::Waiting(waiting)) => return Some(Reschedule::Wait(waiting.at_most)),
             Ok(Outcome::Ready(_)) => not_released(),
             Err(failure) => failure,
         };
-        self.tell(&key, &uid, event_texts::delete_failed(&failure));
+        self.record_event(&key, &uid, event_texts::delete_failed(&failure));
         Some(self.retry(&key, failure))
     }
 
@@ -166,7 +166,7 @@ impl ServiceSync {
     fn announce_deletion(&self, service: &Service) {
         let before = self.memory.with(&service.key, |known| known.activity.replace(Operation::Release));
         if before != Some(Some(Operation::Release)) {
-            self.tell(&service.key, &service.uid, event_texts::deleting());
+            self.record_event(&service.key, &service.uid, event_texts::deleting());
         }
     }
 
@@ -175,7 +175,7 @@ impl ServiceSync {
         if let Some(known) = self.memory.forget(key) {
             self.advertise_metrics.publication_changed(known.announced.published(), None);
             self.metrics.hold_changed(known.held, None);
-            self.tell_neighbours(key, known.ready.as_ref(), None);
+            self.notify_neighbours(key, known.ready.as_ref(), None);
         }
     }
 }

@@ -37,7 +37,7 @@ impl ServiceSync {
     }
 
     /// Has the other Services on the addresses published again, where what this one needs changed.
-    pub(super) fn tell_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
+    pub(super) fn notify_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
         let needs_of = |ready: Option<&Ready>| {
             ready.map(|ready| {
                 let needs = shared::needs_load_balancer(ready.path, &ready.preference);

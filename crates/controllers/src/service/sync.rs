@@ -85,7 +85,7 @@ impl ServiceSync {
         self.note_without_nodes(&key, why_none.is_some());
         if let Some(why) = why_none.as_ref().filter(|_| is_news) {
             tracing::warn!(service = %key, why, "no node can take traffic; members that are there are kept");
-            self.tell(&key, &facts.uid, event_texts::no_nodes(why));
+            self.record_event(&key, &facts.uid, event_texts::no_nodes(why));
         }
         self.memory.with(&key, |known| {
             known.drift = drift::after(known.drift.take(), causes);
@@ -212,7 +212,7 @@ impl ServiceSync {
             known.ready.replace(ready.clone())
         });
         let before = before.flatten();
-        self.tell_neighbours(&key, before.as_ref(), Some(ready));
+        self.notify_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
             Ok(Published::Stale) => return Reschedule::Wait(CATCH_UP),
@@ -238,7 +238,7 @@ impl ServiceSync {
         });
         if let Some(notice) = event_texts::concluded(activity.flatten(), backends.len()) {
             tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
-            self.tell(&key, uid(service), notice);
+            self.record_event(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed);
         // The check for drift sees everything.
@@ -254,14 +254,14 @@ impl ServiceSync {
         if let Some(notice) = drift.and_then(|drift| drift.report(changed)) {
             self.metrics.drift_repairs.inc();
             tracing::warn!(service = %key, message = notice.message, "drift repaired");
-            self.tell(key, uid, notice);
+            self.record_event(key, uid, notice);
         }
     }
 
     /// Something is happening in the cloud: says so once.
     fn under_way(&self, key: &ServiceKey, uid: &str, operation: Operation) {
         if self.under_way_silently(key, operation) && operation == Operation::Ensure {
-            self.tell(key, uid, event_texts::ensuring());
+            self.record_event(key, uid, event_texts::ensuring());
         }
     }
 

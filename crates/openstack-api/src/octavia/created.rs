@@ -1,4 +1,4 @@
-//! The answer to a request that creates a load balancer with all that hangs on it.
+//! The answer to a request that creates a load balancer with all its children.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -11,11 +11,11 @@ use crate::error::ApiError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreatedLoadBalancer {
     pub load_balancer: LoadBalancer,
-    /// What hangs on it. Absent where the answer does not show it whole.
+    /// Its children. Absent where the answer does not show it whole.
     pub tree: Option<CreatedTree>,
 }
 
-/// What hangs on a load balancer that was just made.
+/// The children of a load balancer that was just made.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CreatedTree {
     /// Listeners, in no fixed order.

@@ -101,7 +101,7 @@ impl LoadBalancerFilter {
     }
 }
 
-/// A new load balancer, with all that hangs on it. Only what is set is sent.
+/// A new load balancer, with all its children. Only what is set is sent.
 ///
 /// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -219,7 +219,7 @@ impl Octavia {
         self.client.fetch(&call, "loadbalancer").await
     }
 
-    /// Starts to delete a load balancer; with `cascade` also all that hangs on it. Without, Octavia refuses one with children
+    /// Starts to delete a load balancer; with `cascade` also all its children. Without, Octavia refuses one with children
     /// as a bad request.
     pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
         let call = LBAAS

@@ -1,4 +1,4 @@
-//! The two statuses of every Octavia object, and those of a load balancer and of what hangs on it in one answer.
+//! The two statuses of every Octavia object, and those of a load balancer and of its children in one answer.
 
 use serde::Deserialize;
 
@@ -54,7 +54,7 @@ open_enum! {
     }
 }
 
-/// What the status tree shows of a load balancer. Pools that hang on no listener are not in it.
+/// What the status tree shows of a load balancer. Pools that no listener uses are not in it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StatusTree {
     /// Whether Octavia is at work on the load balancer.
@@ -112,7 +112,7 @@ struct Statuses {
 }
 
 impl Octavia {
-    /// Reads the statuses of a load balancer and of all that hangs on it.
+    /// Reads the statuses of a load balancer and of all its children.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].

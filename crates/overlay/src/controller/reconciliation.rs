@@ -166,7 +166,7 @@ impl Reconciler {
             notices.extend(announced);
         }
         for notice in notices {
-            self.tell(service, notice);
+            self.record_event(service, notice);
         }
     }
 
@@ -180,7 +180,7 @@ impl Reconciler {
                  {} minutes. metadata.managedFields names who writes it",
                 WINDOW.as_secs() / 60
             );
-            self.tell(service, Notice::warning("IPModeContested", message));
+            self.record_event(service, Notice::warning("IPModeContested", message));
         }
     }
 
@@ -224,7 +224,7 @@ impl Reconciler {
         change(known)
     }
 
-    fn tell(&self, service: &Service, notice: Notice) {
+    fn record_event(&self, service: &Service, notice: Notice) {
         self.events.record(&service.object_ref(&()), PROGRAM, notice);
     }
 }

@@ -136,16 +136,16 @@ impl LoadBalancers for OpenStackLoadBalancers {
         self.reconciler.drift_due(service);
     }
 
-    fn meet(&self, neighbours: Arc<dyn Neighbours>) {
-        self.reconciler.meet(neighbours);
+    fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+        self.reconciler.set_neighbours(neighbours);
     }
 
     fn reads_annotation(&self, key: &str) -> bool {
         annotations::is_known(key) || annotations::is_ours(key)
     }
 
-    fn look_ahead(&self) {
-        self.reconciler.look_ahead();
+    fn begin_dry_run(&self) {
+        self.reconciler.begin_dry_run();
     }
 
     fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {

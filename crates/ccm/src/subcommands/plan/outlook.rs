@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use openstack_ccm_controllers::dry_run::{End, Told};
+use openstack_ccm_controllers::dry_run::{End, RecordedEvent};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::ServiceKey;
@@ -60,7 +60,7 @@ pub struct Outlook {
     pub changes: Vec<Line>,
     /// How many objects of which kind were looked at and stay as they are.
     pub unchanged: BTreeMap<String, usize>,
-    /// Warnings that users would be told.
+    /// Warnings that users would get.
     pub warnings: Vec<String>,
     /// How many ports get or lose the PROXY header, at which moment the pods have to follow.
     pub proxy_switches: usize,
@@ -102,9 +102,9 @@ impl Outlook {
             interruptions: interruptions(calls),
             unchanged: unchanged(&changes, calls, seen),
             changes,
-            warnings: warnings(&concluded.told),
-            proxy_switches: count(&concluded.told, &["LoadBalancerProxyProtocolSwitched"]),
-            odd_values: count(&concluded.told, &ABOUT_VALUES),
+            warnings: warnings(&concluded.events),
+            proxy_switches: count(&concluded.events, &["LoadBalancerProxyProtocolSwitched"]),
+            odd_values: count(&concluded.events, &ABOUT_VALUES),
         }
     }
 }
@@ -237,22 +237,22 @@ const ABOUT_VALUES: [&str; 15] = [
 ];
 
 /// How many different warnings have one of these reasons.
-fn count(told: &[Told], reasons: &[&str]) -> usize {
-    let chosen = told.iter().filter(|told| reasons.contains(&told.notice.reason));
-    chosen.map(|told| &told.notice.message).collect::<BTreeSet<_>>().len()
+fn count(events: &[RecordedEvent], reasons: &[&str]) -> usize {
+    let chosen = events.iter().filter(|event| reasons.contains(&event.notice.reason));
+    chosen.map(|event| &event.notice.message).collect::<BTreeSet<_>>().len()
 }
 
-fn warnings(told: &[Told]) -> Vec<String> {
-    // What stands in the way is told by the state.
+fn warnings(events: &[RecordedEvent]) -> Vec<String> {
+    // What stands in the way is said by the state.
     let of_state = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
-    let warnings = told
-        .iter()
-        .filter(|told| told.notice.severity == Severity::Warning && !of_state.contains(&told.notice.reason));
+    let warnings = events.iter().filter(|event| {
+        event.notice.severity == Severity::Warning && !of_state.contains(&event.notice.reason)
+    });
     let mut once = BTreeSet::new();
     warnings
-        .map(|told| match told.kind.as_str() {
-            "Node" => format!("{} {}: {}", told.object, told.notice.reason, told.notice.message),
-            _ => format!("{}: {}", told.notice.reason, told.notice.message),
+        .map(|event| match event.kind.as_str() {
+            "Node" => format!("{} {}: {}", event.object, event.notice.reason, event.notice.message),
+            _ => format!("{}: {}", event.notice.reason, event.notice.message),
         })
         .filter(|text| once.insert(text.clone()))
         .collect()

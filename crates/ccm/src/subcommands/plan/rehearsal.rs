@@ -141,7 +141,7 @@ pub async fn rehearse(
         item(Subject::Routes, route.dry_run().await);
     }
     if let Some(ServiceParts { controller, load_balancers, .. }) = service {
-        load_balancers.look_ahead();
+        load_balancers.begin_dry_run();
         let mut of_services = services(controller, chosen, &journal, &mut progress).await?;
         let awaiting = load_balancers.awaiting_identity_tags();
         for item in &mut of_services {
@@ -196,7 +196,7 @@ async fn services(
         };
         let again = service.converge(&key, || journal.count()).await;
         item.calls.extend(journal.take().0);
-        item.concluded.told.extend(again.told);
+        item.concluded.events.extend(again.events);
         if item.concluded.end == End::Done {
             item.concluded.end = again.end;
         }

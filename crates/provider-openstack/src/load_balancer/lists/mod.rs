@@ -39,7 +39,7 @@ struct Shared {
 /// When this process wrote last.
 #[derive(Debug, Default)]
 struct Writes {
-    /// To load balancers, and to what hangs on them, by their ids.
+    /// To load balancers, and to their children, by their ids.
     load_balancers: HashMap<String, (Moment, Instant)>,
     /// To any floating IP.
     floating_ips: Option<Moment>,
@@ -62,7 +62,7 @@ impl Lists {
         &self.shared.openstack
     }
 
-    /// Notes that this process has written to a load balancer, or to what hangs on it: what was listed before is out of date.
+    /// Notes that this process has written to a load balancer, or to its children: what was listed before is out of date.
     pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id: &str) {
         let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
         // Lists are not kept for longer.

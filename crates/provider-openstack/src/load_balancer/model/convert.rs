@@ -20,7 +20,7 @@ use super::observed::{
 };
 use super::pool::{Persistence, PoolAttributes};
 
-/// A load balancer without what hangs on it.
+/// A load balancer without its children.
 pub(crate) fn load_balancer(
     seen: LoadBalancer,
     ownership: Ownership,

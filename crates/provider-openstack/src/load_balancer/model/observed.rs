@@ -45,7 +45,7 @@ pub(crate) struct ObservedLoadBalancer {
     /// The Service's generated name before the cluster was renamed, where the load balancer still tells it: in its
     /// name, or in a tag where it is somebody else's.
     pub(crate) previous_name: Option<String>,
-    /// What hangs on it. Absent where it was not read, which is right only while the load balancer is PENDING.
+    /// Its children. Absent where it was not read, which is right only while the load balancer is PENDING.
     pub(crate) children: Option<Children>,
 }
 
@@ -71,7 +71,7 @@ impl ObservedLoadBalancer {
         names::is_retained(&self.description)
     }
 
-    /// The same without what hangs on it.
+    /// The same without its children.
     pub(crate) fn without_children(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -108,7 +108,7 @@ pub(crate) enum Ownership {
     Guest,
 }
 
-/// What hangs on a load balancer, complete.
+/// The children of a load balancer, complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Children {
     pub(crate) listeners: Vec<ObservedListener>,

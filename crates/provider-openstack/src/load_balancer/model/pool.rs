@@ -12,7 +12,7 @@ use super::Tags;
 /// balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PoolSpec {
-    /// Name. Not compared, except to find a pool again that hangs on no listener yet.
+    /// Name. Not compared, except to find a pool again that no listener uses yet.
     pub(crate) name: String,
     /// Protocol. Cannot be changed.
     pub(crate) protocol: PoolProtocol,

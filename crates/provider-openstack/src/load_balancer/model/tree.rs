@@ -79,14 +79,14 @@ impl fmt::Display for AdditionalVip {
     }
 }
 
-/// A listener with what hangs on it.
+/// A listener with its children.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DesiredListener {
     pub(crate) listener: ListenerSpec,
     pub(crate) pool: DesiredPool,
 }
 
-/// A pool with what hangs on it.
+/// A pool with its children.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DesiredPool {
     pub(crate) pool: PoolSpec,

@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `service` | finds the load balancer of a Service and reads it whole |
 //! | `find` | the load balancer, by id or by name |
-//! | `whole` | what hangs on a load balancer |
+//! | `whole` | the children of a load balancer |
 //! | `floating_ip` | the floating IPs that matter |
 //! | `statuses` | reads what a check compares |
 //! | `check` | compares it (pure) |
@@ -87,8 +87,8 @@ impl Observer {
     }
 
     /// Notes who knows all Services. The first one stays.
-    pub(crate) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
-        self.missing.meet(neighbours);
+    pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+        self.missing.set_neighbours(neighbours);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads what is there: the load balancer, what hangs on it, and the floating IPs that matter.
+//! Reads what is there: the load balancer, its children, and the floating IPs that matter.
 //!
 //! Reads only, nothing twice, and what does not depend on each other at the same time.
 
@@ -20,7 +20,7 @@ use crate::load_balancer::ownership::Claim;
 /// Members and monitors of so many pools are read at once.
 const AT_ONCE: usize = 8;
 
-/// How much is read of what hangs on a load balancer.
+/// How much is read of the children of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Listeners, pools, members and monitors.
@@ -68,7 +68,7 @@ async fn load_balancer(
     without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
 }
 
-/// A load balancer without what hangs on it.
+/// A load balancer without its children.
 ///
 /// # Errors
 /// An answer that makes no sense.

@@ -127,7 +127,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// The same claim on what hangs on a load balancer with these tags.
+    /// The same claim on the children of a load balancer with these tags.
     pub(crate) fn on(&self, previous_name: Option<String>, tags: &Tags) -> Self {
         Self { previous_name, elsewhere: self.is_foreign(tags), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Questions about all that hangs on a load balancer, and the removal of what is ours and not wanted.
+//! Questions about all children of a load balancer, and the removal of what is ours and not wanted.
 
 use std::collections::BTreeMap;
 

@@ -37,8 +37,7 @@ pub(super) fn converge(
     load_balancer: &ObservedLoadBalancer,
 ) -> Plan {
     let Some(below) = &load_balancer.children else {
-        let message =
-            format!("load balancer {} is ACTIVE, but what hangs on it was not read", load_balancer.id);
+        let message = format!("load balancer {} is ACTIVE, but its children were not read", load_balancer.id);
         draft.block(Failure::new(FailureClass::Bug, message));
         return draft.finish();
     };

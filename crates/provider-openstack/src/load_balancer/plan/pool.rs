@@ -10,7 +10,7 @@ use super::{members, monitor, serial};
 use crate::load_balancer::model::{DesiredPool, ObservedPool, Persistence, PoolSpec, pool};
 use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 
-/// Makes a new pool that hangs on no listener, with all that belongs to it.
+/// Makes a new pool that no listener uses, with all that belongs to it.
 pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {
     draft.step(Step::Pool(PoolStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),

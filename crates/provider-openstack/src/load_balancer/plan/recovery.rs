@@ -104,7 +104,7 @@ fn obstacle_to_replacement(
     if broken.ownership == Ownership::Shared {
         return Some("other Services use it too".to_owned());
     }
-    let Some(below) = &broken.children else { return Some("what hangs on it is not known".to_owned()) };
+    let Some(below) = &broken.children else { return Some("its children are not known".to_owned()) };
     if let Some(foreign) = children::first_foreign(below) {
         return Some(format!("it carries {foreign}, which is not this Service's"));
     }

@@ -29,7 +29,7 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
         return draft.wait(Wait::load_balancer(load_balancer));
     }
     let Some(below) = &load_balancer.children else {
-        let message = format!("what hangs on load balancer {} was not read", load_balancer.id);
+        let message = format!("the children of load balancer {} were not read", load_balancer.id);
         draft.block(Failure::new(FailureClass::Bug, message));
         return draft.finish();
     };

@@ -133,13 +133,13 @@ impl Reconciler {
     }
 
     /// What is reconciled is a plan of what a program will do that has run for a while.
-    pub(super) fn look_ahead(&self) {
+    pub(super) fn begin_dry_run(&self) {
         self.replacements.count_as_settled();
     }
 
     /// Notes who knows all Services.
-    pub(super) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
-        self.observer.meet(neighbours);
+    pub(super) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+        self.observer.set_neighbours(neighbours);
     }
 
     /// The creations of load balancers.

@@ -72,7 +72,7 @@ pub(crate) enum ListenerStep {
 /// A step on a pool. Names are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PoolStep {
-    /// Makes a pool that hangs on no listener yet, without members and monitor.
+    /// Makes a pool that no listener uses yet, without members and monitor.
     Create { load_balancer_id: String, pool: Box<PoolSpec> },
     /// Changes a pool.
     Update { id: String, changes: UpdatePool },

@@ -116,13 +116,13 @@ fn change(line: &Line) -> Change {
 /// Warnings about the Service that tell no failure: that one is told by how far the controller gets.
 fn warnings(item: &Item) -> Vec<(String, String)> {
     let of_failure = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
-    let told = item.concluded.told.iter().filter(|told| {
-        told.kind == "Service"
-            && told.notice.severity == Severity::Warning
-            && !of_failure.contains(&told.notice.reason)
+    let events = item.concluded.events.iter().filter(|event| {
+        event.kind == "Service"
+            && event.notice.severity == Severity::Warning
+            && !of_failure.contains(&event.notice.reason)
     });
     let mut warnings: Vec<(String, String)> =
-        told.map(|told| (told.notice.reason.to_owned(), told.notice.message.clone())).collect();
+        events.map(|event| (event.notice.reason.to_owned(), event.notice.message.clone())).collect();
     warnings.sort();
     warnings.dedup();
     warnings

@@ -33,7 +33,7 @@ pub struct Question {
 #[serde(rename_all = "kebab-case")]
 pub enum OrphanKind {
     FloatingIp,
-    /// A load balancer with all that hangs on it.
+    /// A load balancer with all its children.
     LoadBalancer,
     /// A port that Octavia made for a load balancer that is not there.
     VipPort,

@@ -80,7 +80,7 @@ impl MissingLoadBalancers {
     }
 
     /// Notes who knows all Services. The first one stays.
-    pub(crate) fn meet(&self, neighbours: Arc<dyn Neighbours>) {
+    pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
         drop(self.neighbours.set(neighbours));
     }
 

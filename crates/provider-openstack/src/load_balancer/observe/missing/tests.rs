@@ -54,7 +54,7 @@ impl ListingOctavia {
         let openstack = OpenStack::new(Client::new(Arc::new(transport), settings));
         let cluster = ClusterIdentity { name: "kubernetes".to_owned(), uid: "uid".to_owned() };
         let judge = MissingLoadBalancers::new(openstack, cluster);
-        judge.meet(Arc::new(Named(named)));
+        judge.set_neighbours(Arc::new(Named(named)));
         judge
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Wanted {
 pub(super) struct Planned {
     /// What the Service wants.
     pub(super) wanted: Wanted,
-    /// What is there, without what hangs on it: its members are not needed any more.
+    /// What is there, without its children: its members are not needed any more.
     pub(super) load_balancer: Option<ObservedLoadBalancer>,
     /// The difference.
     pub(super) plan: Plan,
