@@ -105,12 +105,11 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Reads the segments of a path. `None` for what this program never writes, such as servers and subnets.
     pub(super) fn of(service: Service, segments: &'a [&'a str]) -> Option<Self> {
-        let rest = match (service, segments) {
-            (Service::LoadBalancer, ["", "v2.0", "lbaas", rest @ ..])
-            | (Service::Network, ["", "v2.0", rest @ ..]) => rest,
-            _ => return None,
+        let ((Service::LoadBalancer, ["", "v2.0", "lbaas", collection, rest @ ..])
+        | (Service::Network, ["", "v2.0", collection, rest @ ..])) = (service, segments)
+        else {
+            return None;
         };
-        let (collection, rest) = rest.split_first()?;
         let kind = Kind::ALL
             .into_iter()
             .filter(|kind| kind.of_service() == service && *kind != Kind::Member)

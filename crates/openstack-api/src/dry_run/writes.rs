@@ -252,7 +252,7 @@ impl Writing<'_> {
             Kind::HealthMonitor => {
                 for pool in either["pools"].as_array().into_iter().flatten() {
                     self.edit(Kind::Pool, &id_of(pool), |pool| {
-                        pool["healthmonitor_id"] = after["id"].clone()
+                        pool["healthmonitor_id"] = after["id"].clone();
                     })
                     .await?;
                 }
