@@ -170,7 +170,7 @@ fn each_module_names_only_modules_above_it(
 #[case::openstack_api("openstack-api", 60)]
 #[case::overlay("overlay", 20)]
 #[case::program("ccm", 100)]
-#[case::provider("provider-openstack", 300)]
+#[case::provider("provider-openstack", 250)]
 #[case::runtime("runtime", 3)]
 fn no_modules_beside_each_other_name_each_other_in_a_circle(#[case] package: &str, #[case] at_least: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("src");
