@@ -49,7 +49,7 @@ pub(crate) fn check(
         ObjectKind::Member => (is_set("monitor_port") || is_set("monitor_address")).then(|| {
             "OVN Load Balancer does not support different member monitor address or port.".to_owned()
         }),
-        _ => None,
+        ObjectKind::LoadBalancer => None,
     };
     text.map_or(Ok(()), |text| {
         let text = format!("Provider 'ovn' does not support a requested option: {text}");
