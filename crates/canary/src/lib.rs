@@ -30,6 +30,8 @@ pub mod steady;
 
 /// Namespace of the canary that a cluster keeps.
 pub const NAMESPACE: &str = "openstack-ccm-canary";
+/// Names of the DaemonSet of the canary that a cluster keeps: with openstack-ccm, and with the overlay.
+pub const DAEMON_SETS: [&str; 2] = ["openstack-ccm-canary", "ip-mode-overlay-canary"];
 /// Name of the Service whose address nodes may short-circuit.
 pub const CONTROL: &str = "control";
 /// Name of the Service whose address nodes must leave alone.

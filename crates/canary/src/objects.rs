@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::addresses::{Addresses, Pair};
-use crate::{CLASS, CONCLUSIVE, CONTROL, FIT, LABEL, PORT, READINESS_PORT, SUBJECT};
+use crate::{CLASS, CONCLUSIVE, CONTROL, DAEMON_SETS, FIT, LABEL, PORT, READINESS_PORT, SUBJECT};
 
 /// What differs from one canary to the other.
 #[derive(Clone, Debug)]
@@ -66,6 +66,14 @@ impl Canary {
         let name = format!("{}-", LABEL.1);
         let mut object = self.object("v1", "Pod", "", &spec);
         object["metadata"] = json!({"generateName": name, "namespace": self.namespace, "labels": selector()});
+        object
+    }
+
+    /// The same as the DaemonSet of a canary makes it.
+    pub fn daemon_pod(&self, node: &str, token: &str) -> Value {
+        let mut object = self.pod(node, token);
+        object["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": DAEMON_SETS[0],
+            "uid": "00000000-0000-4000-8000-000000000000", "controller": true, "blockOwnerDeletion": true}]);
         object
     }
 
@@ -180,6 +188,8 @@ mod tests {
         assert_eq!(serde_json::to_value(policy).unwrap(), canary.network_policy());
         let pod: Pod = from_value(canary.pod("node1", "t")).unwrap();
         assert_eq!(serde_json::to_value(pod).unwrap(), canary.pod("node1", "t"));
+        let pod: Pod = from_value(canary.daemon_pod("node1", "t")).unwrap();
+        assert_eq!(serde_json::to_value(pod).unwrap(), canary.daemon_pod("node1", "t"));
         let template: PodTemplateSpec = from_value(canary.template()).unwrap();
         assert_eq!(serde_json::to_value(template).unwrap(), canary.template());
     }

@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::DAEMON_SETS;
+
 /// A pod as the API server shows it. What is absent is empty.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -102,6 +104,16 @@ impl k8s_openapi::Metadata for ObservedPod {
 }
 
 impl ObservedPod {
+    /// Whether the DaemonSet of a canary that a cluster keeps made this pod. Others in its namespace say nothing.
+    pub fn is_of_canary(&self) -> bool {
+        let mut owners = self.metadata.owner_references.iter().flatten();
+        owners.any(|owner| {
+            owner.controller == Some(true)
+                && (owner.api_version.as_str(), owner.kind.as_str()) == ("apps/v1", "DaemonSet")
+                && DAEMON_SETS.contains(&owner.name.as_str())
+        })
+    }
+
     /// The node that the pod runs on; empty where it has none yet.
     pub fn node(&self) -> &str {
         self.spec.node_name.as_deref().unwrap_or_default()
@@ -183,6 +195,23 @@ mod tests {
         };
         assert_eq!(seen, expected);
         assert_eq!(seen.node(), "n1");
+    }
+
+    #[test]
+    fn a_pod_counts_if_the_daemon_set_of_the_canary_made_it() {
+        let of = |owner: serde_json::Value| {
+            let owners = serde_json::json!({"metadata": {"name": "a", "ownerReferences": [owner]}});
+            serde_json::from_value::<ObservedPod>(owners).unwrap().is_of_canary()
+        };
+        let owner = |kind: &str, name: &str, controller: bool| {
+            serde_json::json!({"apiVersion": "apps/v1", "kind": kind,
+            "name": name, "uid": "u", "controller": controller})
+        };
+        assert!(of(owner("DaemonSet", DAEMON_SETS[0], true)));
+        assert!(!of(owner("DaemonSet", DAEMON_SETS[0], false)));
+        assert!(!of(owner("DaemonSet", "another", true)));
+        assert!(!of(owner("ReplicaSet", DAEMON_SETS[0], true)));
+        assert!(!ObservedPod::default().is_of_canary());
     }
 
     #[test]

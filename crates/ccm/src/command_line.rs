@@ -15,7 +15,7 @@ use crate::subcommands::demo::args::DemoArgs;
 use crate::subcommands::doctor::args::DoctorArgs;
 use crate::subcommands::hand_back::args::HandBackArgs;
 use crate::subcommands::orphans::args::OrphansArgs;
-use crate::subcommands::output::{print, print_line};
+use crate::subcommands::output::{print_as_it_is, print_line};
 use crate::subcommands::overlay::args::OverlayCommand;
 use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
 use crate::subcommands::status::args::StatusArgs;
@@ -111,7 +111,7 @@ impl Action {
 fn completion(shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut help::command::<CommandLine>(), "openstack-ccm", &mut script);
-    print(String::from_utf8_lossy(&script))
+    print_as_it_is(String::from_utf8_lossy(&script))
 }
 
 /// Writes the manual page to standard output.
@@ -130,7 +130,7 @@ fn manual_page(subcommand: Option<&str>) -> anyhow::Result<()> {
         }
     };
     clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
-    print(String::from_utf8_lossy(&page))
+    print_as_it_is(String::from_utf8_lossy(&page))
 }
 
 #[cfg(test)]

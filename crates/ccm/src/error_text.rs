@@ -1,5 +1,7 @@
 //! An error and its causes as one line for people.
 
+use openstack_ccm_core::text::printable_lines;
+
 /// What the client library for Kubernetes puts before the error of a connection.
 const NOISE: &str = "ServiceError: ";
 
@@ -19,7 +21,8 @@ pub(crate) fn said_once(error: &anyhow::Error) -> String {
             text.push_str(cause);
         }
     }
-    text
+    // A cause may be what a server answered.
+    printable_lines(&text)
 }
 
 #[cfg(test)]

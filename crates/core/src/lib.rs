@@ -16,6 +16,7 @@
 //! | [`notice`] | what a user is told |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
+//! | [`text`] | values from outside, made fit to print |
 //! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
 
 #![deny(missing_docs)]
@@ -31,3 +32,4 @@ pub mod notice;
 pub mod provider;
 pub mod route;
 pub mod service;
+pub mod text;

@@ -1,24 +1,4 @@
-//! Values from outside, made fit to print: a name of an object must not be able to write to a terminal what it likes.
-
-/// The text without characters that a terminal obeys or hides: they are spelled out, as in `\u{1b}`.
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_treacherous(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Control characters, and those that reverse, hide or join what stands beside them.
-fn is_treacherous(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
+//! Lists of names, made short.
 
 /// At most so many names, and how many more there are.
 pub fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
@@ -32,11 +12,6 @@ pub fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_spelled_out() {
-        assert_eq!(printable("a\u{1b}[31mb\nc\u{202e}d é"), "a\\u{1b}[31mb\\u{a}c\\u{202e}d é");
-    }
 
     #[test]
     fn long_lists_are_counted() {

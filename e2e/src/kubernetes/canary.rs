@@ -142,6 +142,10 @@ impl CanaryPods {
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
                 "name": self.whose.pod(place), "labels": {"app.kubernetes.io/name": self.whose.namespace()},
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "DaemonSet", "name": self.whose.namespace(), "controller": true,
+                    "uid": "00000000-0000-4000-8000-000000000000",
+                }],
             },
             "spec": self.spec(place)?,
         });

@@ -121,6 +121,10 @@ impl CanaryState {
     }
 }
 
+/// Name and node of a pod of the canary.
 fn names(pod: &ObservedPod) -> Option<(String, String)> {
+    if !pod.is_of_canary() {
+        return None;
+    }
     Some((pod.metadata.name.clone()?, pod.spec.node_name.clone()?))
 }

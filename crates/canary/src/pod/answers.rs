@@ -1,5 +1,7 @@
-//! What a canary pod answers: to other pods its greeting with the token, and the end of the connection; to the kubelet
-//! whether each container is ready.
+//! What a canary pod answers: to other pods that it knows the token, and the end of the connection; to the kubelet whether each
+//! container is ready.
+//!
+//! Nobody gets the token by dialling. Who dials sends a number that was never used before, and the answer is its keyed hash.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +10,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use tokio::io::AsyncWriteExt as _;
+use ring::hmac;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -21,30 +24,48 @@ use crate::{CONCLUSIVE, FIT};
 pub(super) const GREETING: &str = "openstack-ccm-canary ";
 /// Connections at once. A look has one at a time, so that these are many nodes.
 const MOST: usize = 64;
-/// Longest wait for a client to take the answer.
+/// Longest wait for a client to ask, and to take the answer.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The whole answer.
-pub(super) fn greeting(token: &str) -> String {
-    format!("{GREETING}{token}\n")
+/// Letters of a challenge.
+pub(super) const CHALLENGE: usize = 32;
+
+/// What all canary pods of a rollout share, and no others.
+#[derive(Clone)]
+pub(super) struct Token(hmac::Key);
+
+impl Token {
+    pub(super) fn new(token: &str) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes()))
+    }
+
+    /// The whole answer to a challenge.
+    pub(super) fn answer(&self, challenge: &[u8]) -> String {
+        format!("{GREETING}{}\n", hex(hmac::sign(&self.0, challenge).as_ref()))
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Answers everybody, for ever.
-pub(super) async fn greet(door: TcpListener, token: &str) {
-    let greeting: Arc<str> = greeting(token).into();
+pub(super) async fn greet(door: TcpListener, token: &Token) {
     let places = Arc::new(Semaphore::new(MOST));
     loop {
         // Nobody closes the semaphore.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match door.accept().await {
             Ok((mut stream, _)) => {
-                let greeting = Arc::clone(&greeting);
+                let token = token.clone();
                 tokio::spawn(async move {
                     let say = async {
-                        stream.write_all(greeting.as_bytes()).await?;
+                        let mut challenge = [0; CHALLENGE];
+                        stream.read_exact(&mut challenge).await?;
+                        stream.write_all(token.answer(&challenge).as_bytes()).await?;
                         stream.shutdown().await
                     };
-                    // Whoever does not take it gets nothing.
+                    // Whoever does not ask, or does not take it, gets nothing.
                     let _ = timeout(LIMIT, say).await;
                     drop(place);
                 });

@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::answers::{GREETING, greeting};
+use super::answers::{CHALLENGE, GREETING, Token, hex};
 use super::at;
 use crate::addresses::Pair;
 use crate::look::{Answer, Finding, judge};
@@ -20,13 +21,14 @@ const LONGEST: u64 = 256;
 
 /// Dials with one token.
 pub(super) struct Dialler {
-    greeting: String,
+    token: Token,
+    random: SystemRandom,
     limit: Duration,
 }
 
 impl Dialler {
     pub(super) fn new(token: &str, limit: Duration) -> Self {
-        Self { greeting: greeting(token), limit }
+        Self { token: Token::new(token), random: SystemRandom::new(), limit }
     }
 
     /// Looks once. Without a ClusterIP, which may be a matter of DNS, the control's answer proves the way just as well.
@@ -58,15 +60,69 @@ impl Dialler {
     }
 
     async fn dial_once(&self, address: SocketAddr) -> Answer {
+        let mut bytes = [0; CHALLENGE / 2];
+        if self.random.fill(&mut bytes).is_err() {
+            return Answer::NotOurs;
+        }
+        let challenge = hex(&bytes);
         let exchange = async {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(challenge.as_bytes()).await?;
             let mut text = String::new();
-            TcpStream::connect(address).await?.take(LONGEST).read_to_string(&mut text).await?;
+            stream.take(LONGEST).read_to_string(&mut text).await?;
             std::io::Result::Ok(text)
         };
         match timeout(self.limit, exchange).await {
-            Ok(Ok(text)) if text == self.greeting => Answer::Ours,
+            Ok(Ok(text)) if text == self.token.answer(challenge.as_bytes()) => Answer::Ours,
             Ok(Ok(text)) if text.starts_with(GREETING) => Answer::OtherCanary,
             Ok(Ok(_) | Err(_)) | Err(_) => Answer::NotOurs,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use tokio::net::TcpListener;
+
+    use super::super::answers::greet;
+    use super::*;
+
+    async fn door() -> (TcpListener, SocketAddr) {
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = door.local_addr().unwrap();
+        (door, address)
+    }
+
+    #[rstest]
+    #[case::the_same_token("one", Answer::Ours)]
+    #[case::another_token("two", Answer::OtherCanary)]
+    #[tokio::test]
+    async fn pods_of_one_rollout_know_each_other(#[case] token: &str, #[case] expected: Answer) {
+        let (door, address) = door().await;
+        let token = Token::new(token);
+        tokio::spawn(async move { greet(door, &token).await });
+        assert_eq!(Dialler::new("one", Duration::from_secs(5)).dial(address).await, expected);
+    }
+
+    /// A server of a tenant that repeats what a canary has answered it.
+    #[tokio::test]
+    async fn an_answer_that_somebody_got_by_dialling_is_of_no_use_to_others() {
+        let (canary, of_canary) = door().await;
+        let token = Token::new("one");
+        tokio::spawn(async move { greet(canary, &token).await });
+        let mut overheard = String::new();
+        let mut stream = TcpStream::connect(of_canary).await.unwrap();
+        stream.write_all(&[b'7'; CHALLENGE]).await.unwrap();
+        stream.read_to_string(&mut overheard).await.unwrap();
+        assert!(overheard.starts_with(GREETING) && !overheard.contains("one"), "{overheard}");
+        let (tenant, of_tenant) = door().await;
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = tenant.accept().await {
+                stream.write_all(overheard.as_bytes()).await.unwrap();
+            }
+        });
+        let answer = Dialler::new("one", Duration::from_secs(5)).dial(of_tenant).await;
+        assert_ne!(answer, Answer::Ours);
     }
 }

@@ -1,4 +1,4 @@
-//! The program in the pods: answers with the token, looks, and says its verdict by readiness.
+//! The program in the pods: proves that it knows the token, looks, and says its verdict by readiness.
 
 mod answers;
 mod dial;
@@ -16,6 +16,7 @@ use crate::addresses::{Addresses, Pair};
 use crate::look::{Finding, over_families};
 use crate::steady::{Patience, Steady};
 use crate::{PORT, READINESS_PORT};
+use answers::Token;
 use dial::Dialler;
 
 /// Looks come so many times as often while nothing is held, or something speaks for a change.
@@ -26,7 +27,7 @@ const LOOKUP: Duration = Duration::from_secs(5);
 /// What a pod is told.
 #[derive(Clone, Debug)]
 pub struct PodOptions {
-    /// What all canary pods of a rollout answer with.
+    /// What all canary pods of a rollout know, and no others.
     pub token: String,
     /// The pod's own addresses: each of its families is measured.
     pub pod_ips: Vec<IpAddr>,
@@ -56,6 +57,7 @@ pub struct Findings {
 /// A port is taken.
 pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Findings)) -> io::Result<()> {
     let (door, readiness) = (listen(PORT).await?, listen(READINESS_PORT).await?);
+    let token = Token::new(&options.token);
     let findings = watch::Sender::new(Findings::default());
     let looks = async {
         let mut looker = Looker::new(options.clone());
@@ -70,7 +72,7 @@ pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Fin
     };
     tokio::select! {
         () = stop.cancelled() => Ok(()),
-        () = answers::greet(door, &options.token) => Ok(()),
+        () = answers::greet(door, &token) => Ok(()),
         result = answers::readiness(readiness, findings.subscribe()) => result,
         () = looks => Ok(()),
     }

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use openstack_ccm_core::text::printable;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::{Event, Level, Subscriber};
@@ -68,7 +69,7 @@ where
         let caller = metadata.file().zip(metadata.line()).map(|(file, line)| format!("{file}:{line}"));
         let (level, v) = level(*metadata.level());
         let record = Record { ts: now(), level, caller, msg: &message, v, fields };
-        writer.write_str(&serde_json::to_string(&record).map_err(|_| fmt::Error)?)?;
+        writer.write_str(&printable(&serde_json::to_string(&record).map_err(|_| fmt::Error)?))?;
         writer.write_char('\n')
     }
 }

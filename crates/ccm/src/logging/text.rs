@@ -4,6 +4,7 @@
 use std::fmt::{self, Write as _};
 
 use jiff::Timestamp;
+use openstack_ccm_core::text::printable;
 use serde_json::{Map, Value};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -35,8 +36,7 @@ where
         if self.names_modules {
             write!(writer, " {}:", metadata.target())?;
         }
-        write!(writer, " {message}")?;
-        writer.write_str(&pairs(&fields))?;
+        write!(writer, " {}", printable(&format!("{message}{}", pairs(&fields))))?;
         writer.write_char('\n')
     }
 }

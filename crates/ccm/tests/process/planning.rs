@@ -139,6 +139,26 @@ async fn the_command_that_orphans_prints_deletes_what_it_names() {
     assert!(String::from_utf8_lossy(&deleted.stdout).starts_with("deleted "));
 }
 
+/// A tenant may write any address into an annotation. What is published, service proxies capture.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_back_publishes_no_address_that_the_cloud_does_not_have_for_the_service() {
+    let stage = served().await;
+    let own = stage.cloud.floating_ips()[0]["floating_ip_address"].as_str().unwrap().to_owned();
+    let ingress =
+        || stage.kube.get("services", "default", "web").unwrap()["status"]["loadBalancer"]["ingress"].clone();
+    let hostname = json!([{"hostname": "web.example.org"}]);
+    let status = json!({"status": {"loadBalancer": {"ingress": hostname}}});
+    stage.kube.patch_status("services", "default", "web", &status).unwrap();
+    for (written, published) in
+        [("203.0.113.66", hostname), (own.as_str(), json!([{"ip": own, "ipMode": "Proxy"}]))]
+    {
+        let annotation = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/load-balancer-address": written}}});
+        stage.kube.patch("services", "default", "web", &annotation).unwrap();
+        let (_, output) = run(&stage, &["hand-back", "--apply"]);
+        assert_eq!(ingress(), published, "{output}");
+    }
+}
+
 /// Programs get values, and can rely on their form.
 #[tokio::test(flavor = "multi_thread")]
 async fn json_has_the_form_that_its_schema_states() {

@@ -48,10 +48,14 @@ fn make(world: &World) {
 fn set_readiness(world: &World, node: &str, readiness: Option<(bool, bool)>) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", NAMESPACE, &name).is_err() {
-        let mut pod = canary().pod(node, "t");
+        let mut pod = canary().daemon_pod(node, "t");
         pod["metadata"]["name"] = json!(name);
         world.kube.create(&pod).unwrap();
     }
+    report(world, &name, readiness);
+}
+
+fn report(world: &World, pod: &str, readiness: Option<(bool, bool)>) {
     let container = |name: &str, ready: bool| {
         let state =
             if readiness.is_some() { json!({"running": {}}) } else { json!({"terminated": {"exitCode": 1}}) };
@@ -60,7 +64,7 @@ fn set_readiness(world: &World, node: &str, readiness: Option<(bool, bool)>) {
     let (conclusive, fit) = readiness.unwrap_or_default();
     let statuses = [container("conclusive", conclusive), container("fit", fit)];
     let status = json!({"status": {"phase": "Running", "containerStatuses": statuses}});
-    world.kube.patch_status("pods", NAMESPACE, &name, &status).unwrap();
+    world.kube.patch_status("pods", NAMESPACE, pod, &status).unwrap();
 }
 
 fn subject(world: &World) -> Value {
@@ -106,6 +110,19 @@ async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
     settle().await;
     let of_node = "openstack_ccm_node_ip_mode{node=\"n1\",verdict=\"fit\",source=\"canary\"}";
     assert_eq!(world.metric(of_node), "1");
+}
+
+/// Whoever may make pods in the namespace of the canary is not asked.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_the_daemon_set_did_not_make_counts_for_nothing() {
+    let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
+    let mut pod = canary().pod("n2", "t");
+    pod["metadata"]["name"] = json!("canary-of-somebody");
+    world.kube.create(&pod).unwrap();
+    report(&world, "canary-of-somebody", UNFIT);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.ingress("app").await, [BY_PROXY]);
+    assert_eq!(reasons(&world, "default", "n2"), Vec::<String>::new());
 }
 
 /// A kubelet of 1.36 beside an old kube-proxy: the version lies, and the node is told.

@@ -84,7 +84,7 @@ fn cron_job(workload: &Workload) -> Option<Check> {
             .seen(
                 workload.title(),
                 "command",
-                crate::text::printable(&text).chars().take(200).collect::<String>(),
+                openstack_ccm_core::text::printable(&text).chars().take(200).collect::<String>(),
             )
             .into()
     })

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Outcome;
 use crate::hop::{Hop, Origin};
 use crate::report::{End, Report};
-use crate::text::printable;
+use openstack_ccm_core::text::printable;
 
 /// A diagram for each Service, in one text.
 pub fn text(outcome: &Outcome) -> String {

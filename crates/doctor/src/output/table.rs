@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::code::Severity;
 use crate::finding::{Check, Finding};
 use crate::report::{Counts, Report};
-use crate::text::printable;
+use openstack_ccm_core::text::printable;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug)]

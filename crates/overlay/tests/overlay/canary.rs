@@ -48,7 +48,7 @@ async fn world(kubelets: &str, readiness: (bool, bool)) -> World {
 fn set_readiness(world: &World, node: &str, (conclusive, fit): (bool, bool)) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", CANARY_NAMESPACE, &name).is_err() {
-        let mut pod = canary().pod(node, "t");
+        let mut pod = canary().daemon_pod(node, "t");
         pod["metadata"]["name"] = json!(name);
         world.kube.create(&pod).unwrap();
     }

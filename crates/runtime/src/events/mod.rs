@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use openstack_ccm_core::notice::{Notice, Severity};
+use openstack_ccm_core::text::printable_lines;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -47,7 +48,9 @@ pub struct EventRecorder {
 
 impl EventRecorder {
     /// Hands an event to the writer; drops it when too many wait already.
-    pub fn record(&self, object: &ObjectReference, component: &'static str, notice: Notice) {
+    pub fn record(&self, object: &ObjectReference, component: &'static str, mut notice: Notice) {
+        // `kubectl describe` prints it as it is.
+        notice.message = printable_lines(&notice.message);
         let at = jiff::Timestamp::now();
         let occurrence = Occurrence { object: object.clone(), component, notice, at };
         if let Err(error) = self.sender.try_send(occurrence) {

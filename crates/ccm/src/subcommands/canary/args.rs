@@ -75,7 +75,7 @@ impl CanaryArgs {
 /// Flags of a pod that looks.
 #[derive(Clone, Debug, Args)]
 pub struct LookArgs {
-    /// What the pods of one rollout answer with, and no others.
+    /// What the pods of one rollout know, and no others; it never leaves them.
     #[arg(long, value_name = "TEXT")]
     pub(super) token: String,
     /// The pod's own addresses: each of its families is measured.

@@ -1,6 +1,6 @@
 //! A canary that is there for one look: makes the objects, waits, prints, cleans up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -111,9 +111,9 @@ impl Once {
         let nodes = nodes.context("the nodes cannot be read")?.items;
         let looked_at: Vec<String> =
             nodes.iter().filter(|node| excuse(node).is_none()).map(ResourceExt::name_any).collect();
-        self.make_pods(&looked_at).await?;
+        let made = self.make_pods(&looked_at).await?;
         let proxies = service_proxies(&self.client).await;
-        let verdicts = self.wait(&looked_at, deadline).await?;
+        let verdicts = self.wait(&looked_at, &made, deadline).await?;
         Ok(Report::new(nodes.iter().map(|node| row(node, &verdicts, &proxies)).collect()))
     }
 
@@ -157,7 +157,8 @@ impl Once {
         }
     }
 
-    async fn make_pods(&self, nodes: &[String]) -> anyhow::Result<()> {
+    /// Answers with the uids of the pods: no others count.
+    async fn make_pods(&self, nodes: &[String]) -> anyhow::Result<BTreeSet<String>> {
         // Sent as it stands: nobody here decodes all that a pod may hold.
         let kind = &ApiResource::erase::<ObservedPod>(&());
         let pods = &Api::<DynamicObject>::namespaced_with(self.client.clone(), &self.canary.namespace, kind);
@@ -168,23 +169,26 @@ impl Once {
             made.with_context(|| format!("no pod can be created on the node {node}"))
         };
         let mut made = stream::iter(nodes.iter().cloned()).map(make).buffer_unordered(AT_ONCE);
+        let mut uids = BTreeSet::new();
         while let Some(pod) = made.next().await {
-            pod?;
+            uids.extend(pod?.metadata.uid);
         }
-        Ok(())
+        Ok(uids)
     }
 
     /// The verdicts by node, as soon as all are there, or those that are there at the deadline.
     async fn wait(
         &self,
         nodes: &[String],
+        made: &BTreeSet<String>,
         deadline: Instant,
     ) -> anyhow::Result<BTreeMap<String, (Verdict, String)>> {
         let api = Api::<ObservedPod>::namespaced(self.client.clone(), &self.canary.namespace);
         let mut before = BTreeMap::new();
         let mut progress = Progress::new();
         loop {
-            let pods = api.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
+            let mut pods = api.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
+            pods.retain(|pod| pod.metadata.uid.as_ref().is_some_and(|uid| made.contains(uid)));
             let carried: BTreeMap<String, Option<Carried>> =
                 pods.iter().map(|pod| (pod.node().to_owned(), Carried::of_pod(pod))).collect();
             let is_told = |node: &&String| carried.get(*node).is_some_and(Option::is_some);

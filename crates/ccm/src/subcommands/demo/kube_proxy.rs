@@ -77,7 +77,7 @@ fn pod(
     let pair = canary.addresses.pairs()[0];
     let found = judge(Answer::Ours, answer(pair.control), answer(pair.subject));
     let (conclusive, fit) = Carried::readiness(Some(found));
-    let mut object = canary.pod(node, "demo");
+    let mut object = canary.daemon_pod(node, "demo");
     let name = format!("canary-{node}");
     object["metadata"]["name"] = json!(name);
     kubernetes.create(&object)?;

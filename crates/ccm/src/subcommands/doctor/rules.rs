@@ -4,11 +4,11 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use openstack_ccm_core::text::printable;
 use openstack_ccm_doctor::finding::{Check, ok};
 use openstack_ccm_doctor::output::{json, table};
 use openstack_ccm_doctor::report::Counts;
 use openstack_ccm_doctor::rules::{Fate, Walk, short_circuit, walk};
-use openstack_ccm_doctor::text::printable;
 use serde_json::json;
 
 use super::args::{FailOn, RulesArgs, RulesOutput};

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use openstack_ccm_core::text::printable;
 use openstack_ccm_provider_openstack::config::{DEFAULT_INGRESS_HOSTNAME_SUFFIX, LoadBalancer};
 use openstack_ccm_provider_openstack::load_balancer::annotations::{self, AnnotationSource, Form};
 use serde::Serialize;
@@ -47,8 +48,9 @@ struct Finding {
 }
 
 impl Return {
-    /// What OCCM will do to a Service; nothing where it is not one of OCCM's: of another type, or with a class.
-    pub fn of(service: &Service, section: &LoadBalancer) -> Option<Self> {
+    /// What OCCM will do to a Service; nothing where it is not one of OCCM's: of another type, or with a class. `is_own` says of an address
+    /// whether the cloud has it for this Service: others are not to be published, because service proxies would capture them.
+    pub fn of(service: &Service, section: &LoadBalancer, is_own: impl Fn(&str) -> bool) -> Option<Self> {
         let spec = service.spec.as_ref()?;
         if spec.type_.as_deref() != Some("LoadBalancer") || spec.load_balancer_class.is_some() {
             return None;
@@ -65,6 +67,15 @@ impl Return {
         let entry = entry(annotation(HOSTNAME), address.as_deref(), proxy, section)
             .filter(|entry| !published.is_empty() && published.as_slice() != std::slice::from_ref(entry));
         let mut findings = Vec::new();
+        let foreign = address
+            .filter(|address| entry.as_ref().is_some_and(|one| names(one, address)) && !is_own(address));
+        if let Some(address) = &foreign {
+            let text = format!(
+                "{address} is not the address of a load balancer of this Service in the cloud: its status stays as it is"
+            );
+            findings.push(Finding { severity: Severity::Changes, text });
+        }
+        let entry = entry.filter(|_| foreign.is_none());
         let protocols =
             spec.ports.iter().flatten().filter_map(|port| Some((port, port.protocol.as_deref()?)));
         let mut datagrams = protocols.filter(|(_, protocol)| proxy && *protocol != "TCP");
@@ -121,6 +132,14 @@ fn entry(
     })
 }
 
+/// Whether an entry publishes the address, as it is or in a name.
+fn names(entry: &LoadBalancerIngress, address: &str) -> bool {
+    let place = entry.ip.as_ref().or(entry.hostname.as_ref());
+    place.is_some_and(|place| {
+        place.strip_prefix(address).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
 /// The annotations that somebody wrote and only this program knows.
 fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
     let written = service.metadata.annotations.iter().flatten();
@@ -139,7 +158,7 @@ fn forgotten(key: &str, value: &str) -> String {
 
 impl fmt::Display for Return {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.service)?;
+        f.write_str(&printable(&self.service))?;
         if let Some(entry) = &self.entry {
             let before: Vec<String> = self.published.iter().map(shown).collect();
             write!(f, "\n  ~   status          {} -> {}", before.join(", "), shown(entry))?;
@@ -149,7 +168,7 @@ impl fmt::Display for Return {
                 Severity::Changes => "~   annotation     ",
                 Severity::Fails => "!   fails          ",
             };
-            write!(f, "\n  {mark} {text}")?;
+            write!(f, "\n  {mark} {}", printable(text))?;
         }
         Ok(())
     }
@@ -157,8 +176,9 @@ impl fmt::Display for Return {
 
 fn shown(entry: &LoadBalancerIngress) -> String {
     let place = entry.hostname.as_ref().or(entry.ip.as_ref()).cloned().unwrap_or_default();
+    let place = printable(&place);
     match entry.ip_mode.as_deref() {
-        Some(mode) if mode != "VIP" => format!("{place} ({mode})"),
+        Some(mode) if mode != "VIP" => format!("{place} ({})", printable(mode)),
         _ => place,
     }
 }
@@ -201,7 +221,7 @@ mod tests {
         #[case] expected: Option<&str>,
     ) {
         let section = LoadBalancer { enable_ingress_hostname, ..LoadBalancer::default() };
-        let back = Return::of(&service(&annotations, &json!([]), &ingress), &section).unwrap();
+        let back = Return::of(&service(&annotations, &json!([]), &ingress), &section, |_| true).unwrap();
         assert_eq!(back.entry.as_ref().map(shown).as_deref(), expected);
     }
 
@@ -210,16 +230,45 @@ mod tests {
         let annotations = json!({PROXY_PROTOCOL: "v2", RECLAIM_POLICY: "retain"});
         let ports = json!([{"port": 443, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]);
         let ingress = json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]);
-        let back = Return::of(&service(&annotations, &ports, &ingress), &LoadBalancer::default()).unwrap();
+        let back =
+            Return::of(&service(&annotations, &ports, &ingress), &LoadBalancer::default(), |_| true).unwrap();
         assert_eq!(back.severity(), Severity::Fails);
         let text = back.to_string();
         assert!(text.contains("53/UDP") && text.contains("deletes the load balancer"), "{text}");
+    }
+
+    /// An address that a tenant wrote would be captured by the service proxy of every node.
+    #[rstest]
+    #[case::of_an_annotation(json!({PROXY_PROTOCOL: "v1", ADDRESS: "203.0.113.66"}), json!([{"hostname": "a.example.org"}]), false)]
+    #[case::of_the_status(json!({}), json!([{"ip": "203.0.113.66", "ipMode": "Proxy"}]), false)]
+    #[case::in_a_name(json!({PROXY_PROTOCOL: "v1", ADDRESS: "203.0.113.66"}), json!([{"hostname": "a.example.org"}]), true)]
+    fn an_address_that_the_cloud_does_not_have_for_the_service_is_not_published(
+        #[case] annotations: Value,
+        #[case] ingress: Value,
+        #[case] enable_ingress_hostname: bool,
+    ) {
+        let section = LoadBalancer { enable_ingress_hostname, ..LoadBalancer::default() };
+        let back = Return::of(&service(&annotations, &json!([]), &ingress), &section, |_| false).unwrap();
+        assert_eq!(back.entry, None);
+        assert!(
+            back.to_string().contains("203.0.113.66 is not the address of a load balancer of this Service"),
+            "{back}"
+        );
+    }
+
+    #[test]
+    fn what_users_wrote_cannot_write_to_the_terminal() {
+        let annotations = json!({RECLAIM_POLICY: "retain\u{1b}[2J\nshop/other"});
+        let back =
+            Return::of(&service(&annotations, &json!([]), &json!([])), &LoadBalancer::default(), |_| true)
+                .unwrap();
+        assert!(back.to_string().contains("retain\\u001b[2J\\u000ashop/other"), "{back}");
     }
 
     #[test]
     fn services_of_a_class_are_not_occms() {
         let mut service = service(&json!({}), &json!([]), &json!([]));
         service.spec.as_mut().unwrap().load_balancer_class = Some("example.org/lb".to_owned());
-        assert_eq!(Return::of(&service, &LoadBalancer::default()), None);
+        assert_eq!(Return::of(&service, &LoadBalancer::default(), |_| true), None);
     }
 }

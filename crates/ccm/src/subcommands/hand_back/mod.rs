@@ -2,17 +2,21 @@
 //! written before.
 //!
 //! OCCM is not here to be run dry, so this is a list of the differences that are known, held to its observable behaviour:
-//! see `judge`. The flags are in `args`.
+//! see `judge`. The flags are in `args`; `addresses` looks up in the cloud what may be published.
 
+pub mod addresses;
 pub mod args;
 pub mod judge;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use openstack_ccm_openstack_api::dry_run::ReadOnly;
+use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_runtime::watch::list_all;
 use serde_json::json;
@@ -21,6 +25,7 @@ use crate::args::LeaseArgs;
 use crate::help::{FOUND, NEEDS_A_PERSON};
 use crate::subcommands::output::print;
 use crate::subcommands::status::is_at_work;
+use addresses::CloudAddresses;
 use args::{HandBackArgs, HandBackOutput};
 use judge::{Return, Severity};
 
@@ -37,9 +42,17 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     }
     let services = list_all::<Service>(Api::all(client.clone())).await;
     let services = services.context("the Services of the cluster cannot be listed")?;
+    let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
+        Arc::new(ReadOnly::new(transport))
+    };
+    let cloud = CloudAddresses::read(&provider.log_in_through(between).await?).await?;
+    let section = &provider.config().load_balancer;
     let returns: Vec<(&Service, Return)> = services
         .iter()
-        .filter_map(|service| Some((service, Return::of(service, &provider.config().load_balancer)?)))
+        .filter_map(|service| {
+            let back = Return::of(service, section, |address| cloud.is_of(address, service))?;
+            Some((service, back))
+        })
         .filter(|(_, back)| back.is_news())
         .collect();
     let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();

@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::text::printable;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
 use openstack_ccm_openstack_api::transport::Transport;
@@ -48,7 +49,12 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
     if deletes {
         let judge = async || Ok(find(&openstack, arguments).await?.orphans);
         delete::delete_all(&openstack, &arguments.delete, judge, |orphan| {
-            print_line(format_args!("deleted {} {} {}", orphan.kind.as_str(), orphan.id, orphan.name))
+            print_line(format_args!(
+                "deleted {} {} {}",
+                orphan.kind.as_str(),
+                orphan.id,
+                printable(&orphan.name)
+            ))
         })
         .await?;
         return Ok(ExitCode::SUCCESS);
@@ -190,11 +196,12 @@ fn text(found: &[Orphan], has_tags: bool, none: &str, again: &str) -> String {
     for one in found {
         let created = one.created.map(|time| format!(", made {time}")).unwrap_or_default();
         let service = one.service.as_ref().map(|service| format!(", for {service}")).unwrap_or_default();
-        let (kind, id, name, why) = (one.kind.as_str(), &one.id, &one.name, &one.why);
+        let (kind, id) = (one.kind.as_str(), &one.id);
+        let [name, why, service] = [&one.name, &one.why, &service].map(|text| printable(text));
         text.push_str(&format!("{kind:<15} {id}  {name}{service}{created}\n  why     {why}\n"));
         match &one.refused {
             None => text.push_str(&format!("  delete  {again} --delete {id} --yes\n")),
-            Some(cause) => text.push_str(&format!("  stays   {cause}\n")),
+            Some(cause) => text.push_str(&format!("  stays   {}\n", printable(cause))),
         }
     }
     let (all, free) = (found.len(), deletable(found).count());

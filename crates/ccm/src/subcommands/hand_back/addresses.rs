@@ -1,0 +1,103 @@
+//! Which addresses are those of a Service's load balancer, by the cloud: what annotations and statuses say, users may have written.
+
+use std::net::IpAddr;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Service;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::neutron::FloatingIp;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
+
+/// What is in the project.
+#[derive(Debug, Default)]
+pub struct CloudAddresses {
+    load_balancers: Vec<LoadBalancer>,
+    floating_ips: Vec<FloatingIp>,
+}
+
+impl CloudAddresses {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Any failed call.
+    pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
+        let project_id = openstack.project_id.as_deref();
+        let load_balancers = openstack.octavia.list_load_balancers_of_project(project_id).await;
+        let floating_ips = openstack.neutron.list_floating_ips_of_project(project_id).await;
+        let problem = "the cloud cannot be asked for the addresses of load balancers";
+        Ok(Self {
+            load_balancers: load_balancers.context(problem)?,
+            floating_ips: floating_ips.context(problem)?,
+        })
+    }
+
+    /// Whether this is an address of a load balancer that serves the Service, or of a floating IP on it.
+    pub fn is_of(&self, address: &str, service: &Service) -> bool {
+        let Ok(address) = address.parse::<IpAddr>() else { return false };
+        let is_it = |text: &str| text.parse() == Ok(address);
+        self.load_balancers.iter().filter(|one| serves(one, service)).any(|one| {
+            let vips = one.vip_address.iter();
+            let mut vips = vips.chain(one.additional_vips.iter().filter_map(|vip| vip.ip_address.as_ref()));
+            let port = one.vip_port_id.as_deref();
+            let mut floating_ips =
+                self.floating_ips.iter().filter(|ip| port.is_some() && ip.port_id.as_deref() == port);
+            vips.any(|vip| is_it(vip)) || floating_ips.any(|ip| is_it(&ip.floating_ip_address))
+        })
+    }
+}
+
+/// By the tags with uids; where there are none, by the names that OCCM gives.
+fn serves(load_balancer: &LoadBalancer, service: &Service) -> bool {
+    let tags = &load_balancer.tags;
+    let metadata = &service.metadata;
+    if names::service_uids(tags).any(|uid| metadata.uid.as_deref() == Some(uid)) {
+        return true;
+    }
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let key = ServiceKey::new(part(&metadata.namespace), part(&metadata.name));
+    let is_named = |name: &str| GeneratedName::parse(name).is_some_and(|parsed| parsed.service == key);
+    let is_guest = names::user_names(tags).any(|name| name != load_balancer.name && is_named(name));
+    is_guest || (names::service_uids(tags).next().is_none() && is_named(&load_balancer.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case::vip("10.0.0.9", &[], true)]
+    #[case::floating_ip("203.0.113.9", &[], true)]
+    #[case::of_nobody("203.0.113.10", &[], false)]
+    #[case::no_address("web.example.org", &[], false)]
+    #[case::tagged("203.0.113.9", &["openstack-ccm-service=u"], true)]
+    #[case::of_a_namesake("203.0.113.9", &["openstack-ccm-service=other"], false)]
+    #[case::a_guest("203.0.113.9", &["openstack-ccm-service=other", "kube_service_c_shop_web"], true)]
+    fn an_address_counts_if_it_leads_to_the_services_own_load_balancer(
+        #[case] address: &str,
+        #[case] tags: &[&str],
+        #[case] expected: bool,
+    ) {
+        let name = if tags.len() > 1 { "kube_service_c_shop_owner" } else { "kube_service_c_shop_web" };
+        let load_balancer = json!({"id": "lb", "name": name, "tags": tags, "vip_address": "10.0.0.9", "vip_port_id": "port",
+            "provisioning_status": "ACTIVE", "operating_status": "ONLINE"});
+        let floating_ip = |address: &str, port: &str| {
+            json!({"id": address, "floating_ip_address": address,
+            "floating_network_id": "n", "port_id": port, "description": "", "tags": []})
+        };
+        let cloud = CloudAddresses {
+            load_balancers: vec![from_value(load_balancer).unwrap()],
+            floating_ips: from_value(json!([
+                floating_ip("203.0.113.9", "port"),
+                floating_ip("203.0.113.10", "another")
+            ]))
+            .unwrap(),
+        };
+        let service = json!({"metadata": {"namespace": "shop", "name": "web", "uid": "u"}});
+        assert_eq!(cloud.is_of(address, &from_value(service).unwrap()), expected);
+    }
+}

@@ -1,0 +1,46 @@
+//! Values from outside, made fit to print: a name, an annotation or an answer of the cloud must not be able to write to a terminal what
+//! it likes.
+
+use std::fmt::Write as _;
+
+/// The text without characters that a terminal obeys or hides: they are spelled out as in JSON, `\u001b`, so that JSON stays
+/// what it is.
+pub fn printable(text: &str) -> String {
+    shown(text, |_| false)
+}
+
+/// The same for a text of several lines.
+pub fn printable_lines(text: &str) -> String {
+    shown(text, |character| character == '\n')
+}
+
+fn shown(text: &str, is_allowed: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_treacherous(character) && !is_allowed(character) {
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Control characters, and those that reverse, hide or join what stands beside them.
+fn is_treacherous(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelled_out() {
+        assert_eq!(printable("a\u{1b}[31mb\nc\u{202e}d é"), "a\\u001b[31mb\\u000ac\\u202ed é");
+        assert_eq!(printable_lines("a\u{1b}[31mb\nc\r"), "a\\u001b[31mb\nc\\u000d");
+    }
+}
