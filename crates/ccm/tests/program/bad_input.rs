@@ -387,3 +387,16 @@ async fn an_internal_address_outside_of_the_subnet_is_refused_with_the_subnet() 
     world.quiet().await;
     assert!(world.cloud.load_balancers().is_empty());
 }
+
+/// All annotations of an object may have 256 KiB.
+#[tokio::test(start_paused = true)]
+async fn an_annotation_that_is_too_long_is_named_and_the_load_balancer_serves_on() {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    world.settings.plans = false;
+    let key = "loadbalancer.openstack.org/connection-limit";
+    world.annotate("web", key, Some(&"7".repeat(200_000)));
+    world.until_warned("web", "(200000 bytes; 16384 are read)").await;
+    assert!(world.warnings("web").iter().any(|warning| warning.contains(key)), "{:?}", world.warnings("web"));
+    world.add_node("node-3", "v1.36.0");
+    world.until("the node is a member", |world| world.cloud_state().contains("member node-3")).await;
+}

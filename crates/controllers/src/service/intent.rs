@@ -12,6 +12,11 @@ use openstack_ccm_advertise::entry::entries;
 /// cloud-controller-manager, so that a cluster can change from one to another.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
+/// Bytes of the longest value of an annotation that is read; all annotations of an object may have 256 KiB. About 800 CIDRs.
+const LONGEST_VALUE: usize = 16 << 10;
+/// Letters of a longer one in messages.
+const SHOWN: usize = 20;
+
 /// What is to be done for a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -136,7 +141,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     let facts = Service {
         key: key(service),
         uid: uid(service).to_owned(),
-        annotations: service.metadata.annotations.clone().unwrap_or_default(),
+        annotations: service.metadata.annotations.iter().flatten().map(short_enough).collect(),
         ports,
         ip_families: spec.ip_families.iter().flatten().filter_map(|family| ip_family(family)).collect(),
         load_balancer_ip: spec.load_balancer_ip.filter(|ip| !ip.is_empty()),
@@ -151,6 +156,16 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
         is_published: !entries(service).is_empty(),
     };
     (facts, problems)
+}
+
+/// An annotation. One of a length that nobody writes on purpose is cut, so that it is wrong: the setting keeps what is there, and the message
+/// for the user can be read.
+fn short_enough((key, value): (&String, &String)) -> (String, String) {
+    if value.len() <= LONGEST_VALUE {
+        return (key.clone(), value.clone());
+    }
+    let begin: String = value.chars().take(SHOWN).collect();
+    (key.clone(), format!("{begin}… ({} bytes; {LONGEST_VALUE} are read)", value.len()))
 }
 
 fn reduce_port(port: k8s::ServicePort) -> Result<ServicePort, String> {
@@ -309,6 +324,17 @@ mod tests {
     fn framework_h4_no_health_check_port_where_the_api_says_zero() {
         let object = service(&json!({"type": "LoadBalancer", "healthCheckNodePort": 0}), &[], false);
         assert_eq!(facts(&object).health_check_node_port, None);
+    }
+
+    #[test]
+    fn a_value_that_is_too_long_is_wrong_and_can_be_shown() {
+        let with = |length: usize| {
+            let mut object = service(&json!({"type": "LoadBalancer"}), &[], false);
+            object.metadata.annotations = Some([("a".to_owned(), "ü".repeat(length / 2))].into());
+            facts(&object).annotations["a"].clone()
+        };
+        assert_eq!(with(LONGEST_VALUE).len(), LONGEST_VALUE);
+        assert_eq!(with(200_000), format!("{}… (200000 bytes; 16384 are read)", "ü".repeat(20)));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
 //! | | `model` | what is wanted and what is there, in the same comparable types |
 //! | | `outputs` | what earlier reconciliations wrote into the Service |
+//! | | [`ids`] | ids of load balancers: one that somebody wrote, and one that a controller has published |
 //! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
 //! | | `ownership` | whose a load balancer is |
 //! | | `report` | what a reconciliation tells besides its result |
@@ -40,6 +41,7 @@ mod desired;
 mod digest;
 pub(crate) mod failure;
 pub mod floating_subnet;
+pub mod ids;
 mod lists;
 mod locks;
 mod model;

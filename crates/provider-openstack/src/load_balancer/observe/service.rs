@@ -83,7 +83,7 @@ impl Observing<'_> {
     ) -> Result<Option<Found>, Failure> {
         let found = self.find(report).await?;
         let id = found.as_ref().map(|found| &found.load_balancer.id);
-        match id.filter(|id| self.settings.load_balancer_id.as_ref() != Some(*id)) {
+        match id.filter(|id| self.settings.load_balancer_id.as_deref() != Some(id.as_str())) {
             None => Ok(found),
             Some(id) => {
                 lock.move_to(id).await;

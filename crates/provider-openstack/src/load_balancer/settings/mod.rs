@@ -32,6 +32,7 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LOAD_BALANCER_ID, RECLAIM_POLICY,
 };
+use super::ids::WrittenId;
 pub use super::model::header::InsertedHeader;
 pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
@@ -83,7 +84,7 @@ pub use user_tags::UserTags;
 pub struct Settings {
     /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier reconciliation
     /// wrote there. Which of the two shows only on the load balancer.
-    pub load_balancer_id: Option<String>,
+    pub load_balancer_id: Option<WrittenId>,
     /// `allow-foreign-cluster`: the Service may be a guest on a load balancer with another cluster's identity.
     pub allow_foreign_cluster: bool,
     /// `lb-provider`: the Octavia provider; absent, Octavia chooses.
@@ -187,7 +188,7 @@ impl Settings {
         let zone = config.availability_zone.as_deref();
         let zone = reader.annotation_or_config(&AVAILABILITY_ZONE, "availability-zone", zone);
         Self {
-            load_balancer_id: reader.uuid(reader.annotation(&LOAD_BALANCER_ID)),
+            load_balancer_id: reader.uuid(reader.annotation(&LOAD_BALANCER_ID)).map(WrittenId::new),
             allow_foreign_cluster: reader.bool(&ALLOW_FOREIGN_CLUSTER, false),
             provider: config.lb_provider.clone(),
             flavor_id: reader.uuid(flavor),

@@ -6,13 +6,14 @@ use openstack_ccm_core::service::Service;
 use super::reader::{is_uuid, parse_bool};
 use crate::config::Config;
 use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY};
+use crate::load_balancer::ids::WrittenId;
 
 /// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseSettings {
     /// The load balancer that the annotation `load-balancer-id` names. One that cannot be an id counts as absent: what
     /// the Service has is then found by name.
-    pub load_balancer_id: Option<String>,
+    pub load_balancer_id: Option<WrittenId>,
     /// `keep-floatingip`. A value that is neither true nor false keeps: what is kept can still be deleted.
     pub keep_floating_ip: bool,
     /// `reclaim-policy: retain`: a load balancer of the Service alone stays. A value that is not known keeps too.
@@ -56,7 +57,7 @@ impl ReleaseSettings {
             text != "delete"
         });
         let release = Self {
-            load_balancer_id: load_balancer_id.map(str::to_owned),
+            load_balancer_id: load_balancer_id.map(WrittenId::new),
             keep_floating_ip,
             retain,
             cascade_delete: config.load_balancer.cascade_delete,

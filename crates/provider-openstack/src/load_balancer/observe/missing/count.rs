@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
+use crate::load_balancer::ids::PublishedId;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::names::{self, GeneratedName};
 
@@ -52,7 +53,7 @@ impl Count {
 /// A load balancer that was made for a Service, as the Service says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    pub(super) id: String,
+    pub(super) id: PublishedId,
     /// The uid of the Service, and the name that is generated for it.
     pub(super) service_uid: String,
     pub(super) generated_name: String,
@@ -89,15 +90,15 @@ impl<'a> PresenceTally<'a> {
         cluster: &'a ClusterIdentity,
         on_word: &'a HashSet<String>,
     ) -> Self {
-        let by = |key: fn(&Named) -> &String| {
-            named.iter().enumerate().map(|(place, one)| (key(one).as_str(), place)).collect()
+        let by = |key: fn(&Named) -> &str| {
+            named.iter().enumerate().map(|(place, one)| (key(one), place)).collect()
         };
         Self {
             cluster,
             on_word,
             named,
             findings: vec![Presence::Nothing; named.len()],
-            by_id: by(|one| &one.id),
+            by_id: by(|one| one.id.as_str()),
             by_uid: by(|one| &one.service_uid),
             by_name: by(|one| &one.generated_name),
             any_of_cluster: false,
@@ -168,7 +169,7 @@ mod tests {
 
     fn named(id: &str) -> Named {
         let generated_name = format!("kube_service_c_default_{id}");
-        Named { id: id.to_owned(), service_uid: format!("uid-of-{id}"), generated_name }
+        Named { id: PublishedId::in_test(id), service_uid: format!("uid-of-{id}"), generated_name }
     }
 
     fn cluster() -> ClusterIdentity {

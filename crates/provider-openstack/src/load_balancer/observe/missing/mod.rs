@@ -25,9 +25,9 @@ use tokio::time::Instant;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure;
+use crate::load_balancer::ids::PublishedId;
 use crate::load_balancer::model::Tags;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::outputs;
 pub(crate) use count::{Absence, Count};
 use count::{Named, PresenceTally, is_for_any, is_made_here};
 
@@ -127,15 +127,14 @@ impl MissingLoadBalancers {
         let served = self.neighbours.get().map(|neighbours| neighbours.served()).unwrap_or_default();
         // The watch may not have what was written a moment ago.
         let others = served.iter().filter(|other| service.is_none_or(|service| other.key != service.key));
-        let own = others.chain(service).filter(|one| one.is_published && outputs::is_own_output(one));
-        own.filter_map(|one| {
+        let named = others.chain(service).filter_map(|one| {
             Some(Named {
-                id: one.annotations.get(LOAD_BALANCER_ID.key)?.clone(),
+                id: PublishedId::of(one)?,
                 service_uid: one.uid.clone(),
                 generated_name: Names::new(&self.cluster, one).load_balancer().to_owned(),
             })
-        })
-        .collect()
+        });
+        named.collect()
     }
 
     /// One count at a time: many ask at once, and each looks at all Services. Those that wait share the next one.

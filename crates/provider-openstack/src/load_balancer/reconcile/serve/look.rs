@@ -57,7 +57,7 @@ impl Serving<'_> {
 
     /// Whether the Service still uses this load balancer.
     fn is_meant(&self, id: &str, ownership: Ownership) -> bool {
-        match &self.settings.load_balancer_id {
+        match self.settings.load_balancer_id.as_deref() {
             Some(named) => named == id,
             None => ownership != Ownership::Guest,
         }

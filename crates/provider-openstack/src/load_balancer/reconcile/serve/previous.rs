@@ -23,8 +23,8 @@ impl Serving<'_> {
         let Some((current, ownership)) = self.reconciler.records.load_balancer(&self.service.key) else {
             return ready;
         };
-        let named = self.settings.load_balancer_id.as_ref();
-        if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| *named != current) {
+        let named = self.settings.load_balancer_id.as_deref();
+        if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| named != current) {
             // Nobody can tell whether the Service has moved.
             return ready;
         }
