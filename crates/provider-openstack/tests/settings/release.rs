@@ -25,7 +25,10 @@ fn an_unclear_wish_keeps_the_floating_ip_and_does_not_hold_the_deletion_up(
 #[test]
 fn a_load_balancer_id_that_is_none_counts_as_absent() {
     let named = Case::new().annotate("load-balancer-id", id(1));
-    assert_eq!(ReleaseSettings::read(&named.service, &named.config).0.load_balancer_id, Some(id(1)));
+    assert_eq!(
+        ReleaseSettings::read(&named.service, &named.config).0.load_balancer_id.as_deref(),
+        Some(id(1).as_str())
+    );
     let garbage = Case::new().annotate("load-balancer-id", "../volumes");
     assert_eq!(ReleaseSettings::read(&garbage.service, &garbage.config).0.load_balancer_id, None);
 }
