@@ -21,6 +21,9 @@ const SERVICE: &str = "refused";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 const PROXY: &str = "loadbalancer.openstack.org/proxy-protocol";
 
+/// Looks at one case.
+type Look = fn(&mut Stage) -> Result<String>;
+
 /// All of it on a cluster of 1.36.
 ///
 /// # Errors
@@ -31,7 +34,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     life::run(stage)?;
     trouble::run(stage)?;
     stage.check(SCENARIO, "API version", |stage| version(stage));
-    let cases: [(&str, fn(&mut Stage) -> Result<String>); 5] = [
+    let cases: [(&str, Look); 5] = [
         ("PROXY v1, v2, off", proxy_versions),
         ("an address that is in use, and free again", address_in_use),
         ("an address outside the subnet", outside_the_subnet),

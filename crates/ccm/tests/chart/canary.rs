@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::helm::{IMAGE, Objects, Release, read, repository, strings, text};
+use crate::helm::{CLOUD, IMAGE, Objects, Release, read, repository, strings, text};
 use crate::manifests::of_helm_removed;
 use crate::upgrade::succeeds;
 
@@ -97,7 +97,7 @@ async fn the_pods_are_let_in_and_unfit_nodes_hold_no_upgrade_up() {
     let Some(cluster) = Cluster::start() else { return };
     let chart = repository("charts/openstack-ccm").display().to_string();
     let settings = format!("{IMAGE},canary.enabled=true,kind=Deployment,replicas=0");
-    succeeds(&cluster.helm(&["install", "occm", &chart, "--set", &settings]));
+    succeeds(&cluster.helm(&["install", "occm", &chart, "--set", &settings, "--set-json", CLOUD]));
     let client = cluster.client().await;
 
     // No controller makes it here, and without it no pod is let in.

@@ -11,7 +11,7 @@ use kube::Api;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
-use crate::helm::{helm, repository, text};
+use crate::helm::{CLOUD, helm, repository, text};
 
 /// Longest time that a start may take; the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -134,7 +134,8 @@ impl Cluster {
         let values = repository("crates/ccm/tests/chart/values/occm-defaults.yaml").display().to_string();
         let image =
             "image.repository=registry.example.org/openstack-cloud-controller-manager,image.tag=v1.36.0";
-        let output = self.helm(&["install", "occm", &chart, "--values", &values, "--set", image]);
+        let all = ["install", "occm", &chart, "--values", &values, "--set", image, "--set-json", CLOUD];
+        let output = self.helm(&all);
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 

@@ -60,6 +60,8 @@ pub(crate) fn program(variable: &str, name: &str, package: &str) -> Option<PathB
 
 /// An image, as the chart wants one.
 pub(crate) const IMAGE: &str = "image.repository=registry.example.org/openstack-ccm";
+/// The least of a cloud.conf, for `--set-json`.
+pub(crate) const CLOUD: &str = r#"cloudConfig.global={"auth-url": "https://keystone.example.org/v3"}"#;
 
 /// What to render the chart with.
 #[derive(Default)]

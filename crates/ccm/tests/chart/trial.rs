@@ -8,7 +8,7 @@ use kube::Api;
 use rstest::rstest;
 
 use crate::cluster::Cluster;
-use crate::helm::{IMAGE, Objects, Release, repository, text};
+use crate::helm::{CLOUD, IMAGE, Objects, Release, repository, text};
 use crate::upgrade::succeeds;
 
 const CLASS: &str = "trial.loadBalancerClass=openstack-ccm.io/trial";
@@ -100,14 +100,15 @@ async fn a_trial_is_installed_beside_the_release_of_occm_and_removed() {
     let before = workloads.get("openstack-cloud-controller-manager").await.unwrap();
 
     // Without the value the two would share names: Helm refuses it, and nothing is changed.
-    let clash = cluster.helm(&["install", "trial", &chart, "--values", &values, "--set", IMAGE]);
+    let alone = ["install", "trial", &chart, "--values", &values, "--set", IMAGE, "--set-json", CLOUD];
+    let clash = cluster.helm(&alone);
     assert!(
         text(&clash.stderr).contains("cannot be imported into the current release"),
         "{}",
         text(&clash.stderr)
     );
 
-    let settings = format!("{IMAGE},{CLASS},secret.create=false");
+    let settings = format!("{IMAGE},{CLASS},secret.create=false,secret.name=cloud-config");
     let output = cluster.helm(&["install", "trial", &chart, "--values", &values, "--set", &settings]);
     succeeds(&output);
     let notes = text(&output.stdout);

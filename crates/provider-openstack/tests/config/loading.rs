@@ -276,8 +276,8 @@ fn monitors_are_for_all_for_none_or_for_local_traffic(#[case] line: &str, #[case
 
 #[test]
 fn tags_stand_on_one_line_or_on_several() {
-    let text = format!("[LoadBalancer]\ntags = a, b=c\ntags = d\n");
+    let text = "[LoadBalancer]\ntags = a, b=c\ntags = d\n".to_owned();
     assert_eq!(loaded(&text).config.load_balancer.tags, ["a", "b=c", "d"]);
-    let text = format!("[LoadBalancer]\ntags = openstack-ccm-service=x\n");
+    let text = "[LoadBalancer]\ntags = openstack-ccm-service=x\n".to_owned();
     assert!(message(&text).contains("choose another tag"), "{}", message(&text));
 }

@@ -181,7 +181,7 @@ impl Patient {
         let odd = checks.iter().filter(|check| {
             !["success", "skipped", "info"].contains(&check["result"].as_str().unwrap_or_default())
         });
-        let text = odd.map(|check| check.to_string()).collect::<Vec<_>>().join("; ");
+        let text = odd.map(ToString::to_string).collect::<Vec<_>>().join("; ");
         Ok(Seen { codes, report, text })
     }
 

@@ -59,8 +59,9 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
         "\"openstack-ccm-service=",
         "\"kube_service_",
     ];
-    let of_another =
-        |line: &String| !story.inherited.is_empty() && TAGS.iter().any(|tag| line.starts_with(tag));
+    let users = tags_of_users(story);
+    let is_tag = |line: &String| TAGS.iter().any(|tag| line.starts_with(tag)) || users.contains(line);
+    let of_another = |line: &String| !story.inherited.is_empty() && is_tag(line);
     let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && !of_another(line));
     if !forges_outputs(story) {
         return lines.cloned().collect();
@@ -70,6 +71,17 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
         false => without_key(line, OUTPUTS[0]),
     };
     lines.map(without).collect()
+}
+
+/// The tags that users ask for, as lines.
+fn tags_of_users(story: &Story) -> Vec<String> {
+    let edited = story.steps.iter().flat_map(|step| &step.edits).filter_map(|edit| match edit {
+        Edit::Annotate { setting, .. } => Some(setting),
+        _ => None,
+    });
+    let all = edited.chain(story.inherited.iter().flat_map(|inherited| &inherited.settings));
+    let tags = all.filter(|setting| setting.key.ends_with("tags"));
+    tags.flat_map(|setting| setting.value.split(',')).map(|tag| Value::from(tag.trim()).to_string()).collect()
 }
 
 /// The line of a Service without one of its annotations.
