@@ -21,6 +21,20 @@ pub(super) const ALL: &[Fault] = &[
         mend: |stage, _| reconcile(stage),
     },
     Fault {
+        name: "a load balancer that has been PENDING for long",
+        codes: &["D502"],
+        ends: Ends::MayEnd,
+        provoke: |stage, _| since_long_ago(stage, "PENDING_UPDATE"),
+        mend: |stage, _| since_long_ago(stage, "ACTIVE"),
+    },
+    Fault {
+        name: "a backend that expects a header that nobody sends",
+        codes: &["D902"],
+        ends: Ends::End,
+        provoke: |stage, _| ask_for_header(stage, "false"),
+        mend: |stage, _| ask_for_header(stage, "v2"),
+    },
+    Fault {
         name: "a security group closes the node ports",
         codes: &["D702"],
         ends: Ends::End,
@@ -51,7 +65,7 @@ pub(super) const ALL: &[Fault] = &[
 ];
 
 /// Has the controller mend it, and stops it again.
-fn reconcile(stage: &mut Stage) -> Result<()> {
+pub(super) fn reconcile(stage: &mut Stage) -> Result<()> {
     stage.start_controller()?;
     let terminal = crate::scenario::plan::operator(stage)?;
     crate::machine::wait::soon("nothing is left to do", || {
@@ -133,4 +147,17 @@ fn remove_the_monitor(stage: &mut Stage, _patient: &Patient) -> Result<()> {
     reconcile(stage)?;
     let monitor = pools(stage)?[0]["healthmonitor_id"].as_str().context("no monitor")?.to_owned();
     write(stage, Method::DELETE, &format!("healthmonitors/{monitor}"), &Value::Null).map(drop)
+}
+
+/// What Octavia's worker leaves when it is lost.
+fn since_long_ago(stage: &Stage, status: &str) -> Result<()> {
+    let id = stage.cloud.user.load_balancer(SERVICE)?["id"].as_str().context("no id")?.to_owned();
+    let change = format!("provisioning_status = '{status}', updated_at = '2026-01-01 00:00:00'");
+    database::execute("octavia", &format!("UPDATE load_balancer SET {change} WHERE id = '{id}'"))
+}
+
+fn ask_for_header(stage: &mut Stage, value: &str) -> Result<()> {
+    let wish = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": value}}});
+    stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &wish)?;
+    reconcile(stage)
 }

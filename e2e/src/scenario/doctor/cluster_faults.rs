@@ -1,7 +1,7 @@
 //! What breaks in Kubernetes and on nodes.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Fault;
 use super::patient::{COREFILE, Ends, PLACES, Patient, SERVICE, SETTINGS};
@@ -15,6 +15,7 @@ use crate::scenario::steps::{at_rest, publish_as_before, set_source_ranges};
 use crate::scenario::{CURRENT, GATE_OFF as OLD_SERVER};
 use crate::stage::Stage;
 
+const POLICIES: &str = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
 /// A name for which hairpin-proxy wrote a line.
 const NAME: &str = "shop.e2e.test";
 
@@ -56,6 +57,21 @@ pub(super) const ALL: &[Fault] = &[
         mend: |stage, _| ready(stage, true),
     },
     Fault {
+        name: "a NetworkPolicy that lets pods out to pods only",
+        codes: &["D401"],
+        // Nobody enforces it here.
+        ends: Ends::MayEnd,
+        provoke: |stage, _| stage.api()?.create(POLICIES, &closed()).map(drop),
+        mend: |stage, _| stage.api()?.delete(&format!("{POLICIES}/closed")),
+    },
+    Fault {
+        name: "externalTrafficPolicy Local without a health monitor",
+        codes: &["D802"],
+        ends: Ends::MayEnd,
+        provoke: |stage, _| policy(stage, "Local"),
+        mend: |stage, _| policy(stage, "Cluster"),
+    },
+    Fault {
         name: "nginx without use-proxy-protocol",
         codes: &["D901"],
         ends: Ends::End,
@@ -95,6 +111,22 @@ fn reconcile(stage: &mut Stage, ranges: &[&str]) -> Result<()> {
         Ok(())
     })?;
     stage.stop_controller()
+}
+
+fn closed() -> Value {
+    json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "closed"},
+        "spec": {
+            "podSelector": {}, "policyTypes": ["Egress"],
+            "egress": [{"to": [{"podSelector": {"matchLabels": {"app": SERVICE}}}]}],
+        },
+    })
+}
+
+fn policy(stage: &mut Stage, policy: &str) -> Result<()> {
+    let change = json!({"spec": {"externalTrafficPolicy": policy}});
+    stage.api()?.patch(&Kubernetes::service_path(SERVICE), &change)?;
+    super::cloud_faults::reconcile(stage)
 }
 
 fn ready(stage: &Stage, ready: bool) -> Result<()> {
