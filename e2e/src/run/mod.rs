@@ -225,6 +225,10 @@ impl Plan {
             if group.with_occm {
                 artifacts.occm()?;
             }
+            // Worlds have no way to a registry.
+            if group.with_mermaid {
+                artifacts.mermaid()?;
+            }
             if group.with_gateways {
                 artifacts.envoy()?;
                 artifacts.traefik()?;

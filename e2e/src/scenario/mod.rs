@@ -56,6 +56,8 @@ pub(crate) struct Group {
     pub with_occm: bool,
     /// Whether it needs cert-manager and Pebble.
     pub with_acme: bool,
+    /// Whether it needs mermaid, where there is npm.
+    pub with_mermaid: bool,
     /// Whether it needs Envoy and Traefik.
     pub with_gateways: bool,
     /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
@@ -80,6 +82,7 @@ impl Group {
             owners: &[],
             with_occm: false,
             with_acme: false,
+            with_mermaid: false,
             with_gateways: false,
             on_request: false,
             release: Release::NEWEST,
@@ -119,7 +122,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::new("truth", &[Minor::V1_36], SERVED, truth),
     Group::new("calls", &[Minor::V1_36], SERVED, calls),
     Group::new("machines", &[Minor::V1_36], SERVED, machines),
-    Group::new("doctor", &[Minor::V1_36, Minor::V1_29], SERVED, doctor::run),
+    Group { with_mermaid: true, ..Group::new("doctor", &[Minor::V1_36, Minor::V1_29], SERVED, doctor::run) },
     Group::new("nodes", &[Minor::V1_36, Minor::V1_29], SERVED, nodes),
     Group::new("canary", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, canary),
     Group {
