@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::SCENARIO;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::process::run;
+use crate::machine::wait::soon;
 use crate::machine::world::in_namespace;
 use crate::network::{NODES, NodePlace};
 use crate::scenario::CURRENT;
@@ -81,8 +82,12 @@ pub(super) fn of_nodes(stage: &mut Stage, address: &str) -> Result<()> {
     // kube-proxy removes what another mode left; a script that restores a dump of rules brings it back.
     stage.check(SCENARIO, "two service proxies on one node", |stage| {
         with_rules(place, &rules, || {
-            let (_, codes) = judged(stage, place, Mode::Nftables, address)?;
-            ensure!(codes == ["D304"], "{codes:?}");
+            // The other kube-proxy is healthy before all of its rules are there.
+            soon("doctor rules names both", || {
+                let (_, codes) = judged(stage, place, Mode::Nftables, address)?;
+                ensure!(codes == ["D304"], "{codes:?}");
+                Ok(())
+            })?;
             Ok("D304".into())
         })
     });
