@@ -6,6 +6,7 @@ mod cluster_faults;
 mod patient;
 pub(in crate::scenario) mod rules;
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -84,15 +85,18 @@ fn diagram(stage: &mut Stage, patient: &Patient) -> Result<String> {
         return Ok("left out: this machine has no npm".into());
     };
     let api = stage.api()?;
-    let mut kinds = Vec::new();
-    for ingress in [json!([{"ip": patient.address}]), json!([{"ip": patient.address, "ipMode": "Proxy"}])] {
-        api.write_ingress(patient::SERVICE, &ingress)?;
-        let file = stage.folder().join("diagram.mmd");
-        std::fs::write(&file, patient.diagram()?)?;
-        let mut node = Command::new("node");
-        let read = node.arg(mermaid.join("parse.mjs")).stdin(std::fs::File::open(&file)?).output()?;
-        ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-        kinds.push(String::from_utf8_lossy(&read.stdout).trim().to_owned());
-    }
-    Ok(format!("broken and healthy: {}", kinds.join(", ")))
+    api.write_ingress(patient::SERVICE, &json!([{"ip": patient.address}]))?;
+    let broken = kind_of(stage, &mermaid, patient);
+    api.write_ingress(patient::SERVICE, &json!([{"ip": patient.address, "ipMode": "Proxy"}]))?;
+    Ok(format!("broken: {}, healthy: {}", broken?, kind_of(stage, &mermaid, patient)?))
+}
+
+/// What mermaid takes the diagram for.
+fn kind_of(stage: &Stage, mermaid: &Path, patient: &Patient) -> Result<String> {
+    let file = stage.folder().join("diagram.mmd");
+    std::fs::write(&file, patient.diagram()?)?;
+    let mut node = Command::new("node");
+    let read = node.arg(mermaid.join("parse.mjs")).stdin(std::fs::File::open(&file)?).output()?;
+    ensure!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    Ok(String::from_utf8_lossy(&read.stdout).trim().to_owned())
 }
