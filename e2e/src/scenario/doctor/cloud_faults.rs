@@ -87,9 +87,11 @@ fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Valu
     Ok(answer)
 }
 
-fn pools(stage: &Stage) -> Result<Vec<Value>> {
-    let id = Tree::of(&stage.cloud.user, SERVICE)?.id;
-    stage.cloud.user.list("load-balancer", &format!("/v2/lbaas/pools?loadbalancer_id={id}"), "pools")
+/// The pool that the listener leads to. That which somebody made by hand stays, since it is not the controller's.
+fn pool(stage: &Stage) -> Result<Value> {
+    let tree = Tree::of(&stage.cloud.user, SERVICE)?;
+    let id = tree.listeners[0]["default_pool_id"].as_str().context("no pool")?.to_owned();
+    Ok(stage.cloud.user.get("load-balancer", &format!("/v2/lbaas/pools/{id}"))?["pool"].clone())
 }
 
 fn lead_to_a_pool_of_tcp(stage: &Stage) -> Result<()> {
@@ -123,8 +125,9 @@ fn guard(stage: &Stage, open: bool) -> Result<()> {
 }
 
 fn misdirect_a_member(stage: &Stage) -> Result<()> {
-    let pool = pools(stage)?[0]["id"].as_str().context("no id")?.to_owned();
-    let members = Tree::of(&stage.cloud.user, SERVICE)?.members;
+    let pool = pool(stage)?["id"].as_str().context("no id")?.to_owned();
+    let members =
+        stage.cloud.user.list("load-balancer", &format!("/v2/lbaas/pools/{pool}/members"), "members")?;
     let id = members[0]["id"].as_str().context("no id")?;
     write(stage, Method::DELETE, &format!("pools/{pool}/members/{id}"), &Value::Null)?;
     let other = json!({"member": {"address": members[0]["address"], "protocol_port": 9, "subnet_id": members[0]["subnet_id"]}});
@@ -145,7 +148,7 @@ fn remove_the_monitor(stage: &mut Stage, _patient: &Patient) -> Result<()> {
         json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
     stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &annotation)?;
     reconcile(stage)?;
-    let monitor = pools(stage)?[0]["healthmonitor_id"].as_str().context("no monitor")?.to_owned();
+    let monitor = pool(stage)?["healthmonitor_id"].as_str().context("no monitor")?.to_owned();
     write(stage, Method::DELETE, &format!("healthmonitors/{monitor}"), &Value::Null).map(drop)
 }
 
