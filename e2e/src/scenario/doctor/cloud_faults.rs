@@ -18,7 +18,10 @@ pub(super) const ALL: &[Fault] = &[
         codes: &["D601"],
         ends: Ends::End,
         provoke: |stage, _| lead_to_a_pool_of_tcp(stage),
-        mend: |stage, _| reconcile(stage),
+        mend: |stage, _| {
+            reconcile(stage)?;
+            remove_what_was_made_by_hand(stage)
+        },
     },
     Fault {
         name: "a load balancer that has been PENDING for long",
@@ -106,6 +109,15 @@ fn lead_to_a_pool_of_tcp(stage: &Stage) -> Result<()> {
     let listener = tree.listeners[0]["id"].as_str().context("no id")?;
     let lead = json!({"listener": {"default_pool_id": made}});
     write(stage, Method::PUT, &format!("listeners/{listener}"), &lead).map(drop)
+}
+
+/// The controller may leave it, and then leaves the load balancer for its sake.
+fn remove_what_was_made_by_hand(stage: &Stage) -> Result<()> {
+    let pools = stage.cloud.user.list("load-balancer", "/v2/lbaas/pools?name=by-hand", "pools")?;
+    for id in pools.iter().filter_map(|pool| pool["id"].as_str()) {
+        write(stage, Method::DELETE, &format!("pools/{id}"), &Value::Null)?;
+    }
+    Ok(())
 }
 
 /// The security groups of the nodes: that which lets everybody in, or none.
