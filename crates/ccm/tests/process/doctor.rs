@@ -8,8 +8,15 @@ use crate::stage::Stage;
 
 /// A cluster in which ingress-nginx serves a Service with the PROXY protocol, and its controller, which is stopped.
 async fn served() -> Stage {
+    served_with(json!({})).await
+}
+
+/// The same with more annotations of the Service.
+async fn served_with(annotations: Value) -> Stage {
     let stage = Stage::new().await;
     cluster(&stage);
+    let wish = json!({"metadata": {"annotations": annotations}});
+    stage.kube.patch("services", "default", "web", &wish).unwrap();
     {
         let mut process = Process::start(&stage, "ccm", &[]);
         process.until_ready().await;
@@ -232,19 +239,7 @@ async fn faults_in_the_cloud_are_named_by_their_codes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monitor_that_somebody_removed_is_named() {
-    let stage = Stage::new().await;
-    cluster(&stage);
-    let wish =
-        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
-    stage.kube.patch("services", "default", "web", &wish).unwrap();
-    {
-        let mut process = Process::start(&stage, "ccm", &[]);
-        process.until_ready().await;
-        stage.until_published("web").await;
-        process.terminate();
-        process.end().await;
-    }
-    stage.cloud.settle();
+    let stage = served_with(json!({"loadbalancer.openstack.org/enable-health-monitor": "true"})).await;
     assert_eq!(codes(&stage).1, [""; 0]);
     let monitor = stage.cloud.health_monitors()[0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v2.0/lbaas/healthmonitors/{monitor}");

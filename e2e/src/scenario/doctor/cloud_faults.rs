@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Fault;
-use super::patient::{Ends, PLACES, Patient, SERVICE};
+use super::patient::{Ends, PLACES, SERVICE};
 use crate::openstack::api::OpenStack;
 use crate::openstack::database;
 use crate::openstack::tree::Tree;
@@ -62,7 +62,7 @@ pub(super) const ALL: &[Fault] = &[
         name: "a health monitor that the Service wants and somebody removed",
         codes: &["D507"],
         ends: Ends::Arrive,
-        provoke: |stage, patient| remove_the_monitor(stage, patient),
+        provoke: |stage, _| remove_the_monitor(stage),
         mend: |stage, _| reconcile(stage),
     },
 ];
@@ -155,7 +155,7 @@ fn status_of_listener(stage: &Stage, status: &str) -> Result<()> {
     )
 }
 
-fn remove_the_monitor(stage: &mut Stage, _patient: &Patient) -> Result<()> {
+fn remove_the_monitor(stage: &mut Stage) -> Result<()> {
     let annotation =
         json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
     stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &annotation)?;

@@ -71,7 +71,7 @@ fn look_at(stage: &mut Stage, patient: &mut Patient, fault: &Fault) -> Result<()
     stage.check(SCENARIO, fault.name, |stage| {
         (fault.provoke)(stage, patient).context("it cannot be broken")?;
         let truth = patient.requests(stage, fault.ends)?;
-        let seen = patient.examine(stage)?;
+        let seen = patient.examine()?;
         ensure!(seen.codes == fault.codes, "doctor names {:?}: {}", seen.codes, seen.text);
         fault.ends.agree_with(&seen.report)?;
         Ok(format!("{truth}; doctor: {}", seen.sentence()))

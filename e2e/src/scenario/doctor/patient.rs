@@ -156,7 +156,7 @@ impl Patient {
     ///
     /// # Errors
     /// It could not look.
-    pub(super) fn examine(&self, _stage: &Stage) -> Result<Seen> {
+    pub(super) fn examine(&self) -> Result<Seen> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "json"];
         let report = self.terminal.types(&flags)?.json(&[0, 1])?;
@@ -201,7 +201,7 @@ impl Patient {
     /// It is not so.
     pub(super) fn is_well(&self, stage: &Stage) -> Result<String> {
         let truth = self.requests(stage, Ends::Arrive)?;
-        let seen = self.examine(stage)?;
+        let seen = self.examine()?;
         ensure!(seen.codes.is_empty(), "{:?}: {}", seen.codes, seen.text);
         ensure!(seen.report["counts"]["unknown"] == 0, "{}", seen.text);
         Ends::Arrive.agree_with(&seen.report)?;
