@@ -111,6 +111,17 @@ fn a_wrong_value_of_something_that_is_not_used_is_a_warning(
     assert!(errors.iter().any(|text| text.contains(said)), "{errors:?}");
 }
 
+/// A second is a thousand of the unit that Octavia counts these in.
+#[rstest]
+#[case::seconds("50s", "write \"50000\", in milliseconds")]
+#[case::milliseconds("500ms", "write \"500\", in milliseconds")]
+#[case::minutes("5m", "write a number of milliseconds")]
+#[case::too_much("9223372036854775s", "write a number of milliseconds")]
+fn a_timeout_with_a_unit_is_offered_as_the_number_that_it_means(#[case] value: &str, #[case] fix: &str) {
+    let errors = Case::new().annotate("timeout-client-data", value).errors();
+    assert!(errors.len() == 1 && errors[0].contains(fix), "{errors:?}");
+}
+
 #[test]
 fn a_wrong_option_of_tls_without_tls_is_a_warning() {
     let case = Case::new().annotate("tls-versions", "TLSv9");

@@ -166,8 +166,8 @@ impl<'a> SettingsReader<'a> {
         match value.text.parse::<i64>() {
             Ok(number) if (min..=max).contains(&number) => return Some(number),
             Ok(_) => self.reject(&value, "is out of range", fix),
-            Err(_) => match value.text.strip_suffix('s').filter(|number| number.parse::<i64>().is_ok()) {
-                Some(number) => self.reject(&value, "has a unit", format!("write {number:?}")),
+            Err(_) => match in_unit(value.text, unit).filter(|number| (min..=max).contains(number)) {
+                Some(number) => self.reject(&value, "has a unit", format!("write \"{number}\", in {unit}")),
                 None => self.reject(&value, "is not a whole number", fix),
             },
         }
@@ -219,6 +219,17 @@ impl<'a> SettingsReader<'a> {
         }
         self.reject(&value, "is too long", format!("use at most {LONGEST} characters"));
         None
+    }
+}
+
+/// A duration that was written with a unit (`5s`, `500ms`) as a number of the unit that is wanted.
+fn in_unit(text: &str, unit: &str) -> Option<i64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number: i64 = digits.parse().ok()?;
+    match (&text[digits.len()..], unit) {
+        ("s", "seconds") | ("ms", "milliseconds") => Some(number),
+        ("s", "milliseconds") => number.checked_mul(1000),
+        _ => None,
     }
 }
 
