@@ -135,6 +135,7 @@ async fn all(
 ) -> anyhow::Result<Vec<Dial>> {
     let kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
     let pods = Api::<DynamicObject>::namespaced_with(client.clone(), NAMESPACE, &kind);
+    let deadline = Instant::now() + arguments.live_timeout;
     let mut dials = Vec::new();
     let mut expected = 0;
     for node in nodes {
@@ -142,12 +143,10 @@ async fn all(
             dials.push(not_dialled(&node.name_any(), excuse));
             continue;
         }
-        let pod = serde_json::from_value(pod(node, image, targets))?;
-        let made = pods.create(&PostParams::default(), &pod).await;
+        let made = create(&pods, &serde_json::from_value(pod(node, image, targets))?, deadline).await;
         made.with_context(|| format!("no pod can be created on the node {}", node.name_any()))?;
         expected += 1;
     }
-    let deadline = Instant::now() + arguments.live_timeout;
     loop {
         let seen = pods.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
         let ended = seen.iter().filter(|pod| is_over(pod)).count();
@@ -156,6 +155,22 @@ async fn all(
             return Ok(dials);
         }
         sleep(PERIOD).await;
+    }
+}
+
+/// Refused is what comes before the namespace has its ServiceAccount, which a controller makes a moment later.
+async fn create(pods: &Api<DynamicObject>, pod: &DynamicObject, deadline: Instant) -> kube::Result<()> {
+    loop {
+        match pods.create(&PostParams::default(), pod).await {
+            Err(kube::Error::Api(status))
+                if status.code == 403
+                    && status.message.contains("service account")
+                    && Instant::now() < deadline =>
+            {
+                sleep(PERIOD).await;
+            }
+            made => return made.map(drop),
+        }
     }
 }
 
