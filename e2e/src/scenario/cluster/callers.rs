@@ -16,35 +16,30 @@ use crate::stage::Stage;
 
 /// A ServiceAccount that may read the metrics, and one that may not.
 const ACCOUNTS: [&str; 2] = ["reader", "stranger"];
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// All cases.
 pub(super) fn run(stage: &mut Stage, cluster: &Deployment) {
     stage.check(SCENARIO, "who may read the metrics is asked of the API server", |stage| {
-        allow_reader(cluster)?;
         let pod = cluster.pods.first().context("there is no pod")?;
-        let url = format!("{}/metrics", pod.endpoints()?);
-        let status = |token: Option<&str>| -> Result<u16> {
-            let request = client()?.get(&url);
+        let own = metrics(cluster, pod)?;
+        ensure!(own.contains("leader_election_master_status"), "no metrics for the reader");
+        let stranger = token(&cluster.api, NAMESPACE, ACCOUNTS[1], &json!({}))?;
+        let status = |client: &Client, token: Option<&str>| -> Result<u16> {
+            let request = client.get(address(pod)?);
             let request = if let Some(token) = token { request.bearer_auth(token) } else { request };
             Ok(request.send()?.status().as_u16())
         };
-        let [reader, stranger] = ACCOUNTS.map(|account| token(&cluster.api, NAMESPACE, account, &json!({})));
-        let (reader, stranger) = (reader?, stranger?);
-        // The authorizer of the server learns of the new role a moment later; a refusal is remembered for ten seconds.
-        soon("the reader may read", || {
-            let seen = status(Some(reader.as_str()))?;
-            ensure!(seen == 200, "{seen}");
-            Ok(())
-        })?;
         for (who, token, wanted) in
             [("the stranger", Some(stranger.as_str()), 403), ("a forged token", Some("forged"), 401), ("nobody", None, 403)]
         {
-            let seen = status(token)?;
+            let seen = status(&client()?, token)?;
             ensure!(seen == wanted, "{who}: {seen}");
         }
-        let own = metrics(stage, pod)?;
-        ensure!(own.contains("leader_election_master_status"), "no metrics for the administrator's certificate");
-        Ok("a token with the right 200, one without 403, a forged one 401, none 403; an administrator's certificate 200".into())
+        let seen = status(&with_certificate(stage)?, None)?;
+        ensure!(seen == 403, "a client certificate, which says nothing here: {seen}");
+        Ok("a token with the right 200, one without 403, a forged one 401, none 403, nor does a client certificate help".into())
     });
 }
 
@@ -69,32 +64,40 @@ fn allow_reader(cluster: &Deployment) -> Result<()> {
 
 /// A client without credentials, which each request makes anew: connections keep the identity that they were made with.
 fn client() -> Result<Client> {
-    Ok(Client::builder().danger_accept_invalid_certs(true).timeout(Duration::from_secs(30)).build()?)
+    Ok(Client::builder().danger_accept_invalid_certs(true).timeout(PATIENCE).build()?)
 }
 
-/// The metrics of a pod, read with the administrator's client certificate.
-fn metrics(stage: &Stage, pod: &Pod) -> Result<String> {
+/// A client with the administrator's certificate.
+fn with_certificate(stage: &Stage) -> Result<Client> {
     let pki = &stage.cluster.as_ref().context("no cluster runs")?.plane.pki;
     let mut identity = std::fs::read(pki.file("admin.crt"))?;
     identity.extend(std::fs::read(pki.file("admin.key"))?);
-    let client = Client::builder()
-        .use_rustls_tls()
-        .danger_accept_invalid_certs(true)
-        .identity(Identity::from_pem(&identity)?)
-        .timeout(Duration::from_secs(30))
-        .build()?;
-    let url = format!("{}/metrics", pod.endpoints()?);
-    let response = client.get(&url).send()?;
-    ensure!(response.status().is_success(), "{url}: {}", response.status());
-    Ok(response.text()?)
+    let builder = Client::builder().use_rustls_tls().danger_accept_invalid_certs(true).timeout(PATIENCE);
+    Ok(builder.identity(Identity::from_pem(&identity)?).build()?)
+}
+
+fn address(pod: &Pod) -> Result<String> {
+    Ok(format!("{}/metrics", pod.endpoints()?))
+}
+
+/// The metrics of a pod, read with the token of an account that may.
+fn metrics(cluster: &Deployment, pod: &Pod) -> Result<String> {
+    allow_reader(cluster)?;
+    let reader = token(&cluster.api, NAMESPACE, ACCOUNTS[0], &json!({}))?;
+    // The authorizer of the server learns of a new role a moment later; a refusal is remembered for ten seconds.
+    soon("the reader may read", || {
+        let response = client()?.get(address(pod)?).bearer_auth(&reader).send()?;
+        ensure!(response.status().is_success(), "{}", response.status());
+        Ok(response.text()?)
+    })
 }
 
 /// The value of a metric of the election.
 ///
 /// # Errors
 /// The pod does not show it.
-pub(super) fn metric(stage: &Stage, pod: &Pod, name: &str) -> Result<u64> {
-    let text = metrics(stage, pod)?;
+pub(super) fn metric(cluster: &Deployment, pod: &Pod, name: &str) -> Result<u64> {
+    let text = metrics(cluster, pod)?;
     let line =
         text.lines().find(|line| line.starts_with(name)).with_context(|| format!("no metric {name}"))?;
     let value = line.rsplit(' ').next().unwrap_or_default();

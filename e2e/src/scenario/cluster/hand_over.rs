@@ -11,7 +11,7 @@ use crate::stage::Stage;
 
 /// All cases.
 pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) {
-    stage.check(SCENARIO, "of two replicas one leads", |stage| one_leads(stage, cluster));
+    stage.check(SCENARIO, "of two replicas one leads", |_| one_leads(cluster));
     for (round, timeout) in [("first", 61_000), ("second", 62_000)] {
         let case = format!("the leader gets SIGTERM, {round} time: the other one goes on at once");
         stage.check(SCENARIO, &case, |stage| terminated(stage, cluster, timeout));
@@ -21,10 +21,10 @@ pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) {
     });
 }
 
-fn one_leads(stage: &Stage, cluster: &Deployment) -> Result<String> {
+fn one_leads(cluster: &Deployment) -> Result<String> {
     let leader = cluster.leader()?;
     for (index, pod) in cluster.pods.iter().enumerate() {
-        let leads = metric(stage, pod, "leader_election_master_status")?;
+        let leads = metric(cluster, pod, "leader_election_master_status")?;
         ensure!(leads == u64::from(index == leader), "{}: leader_election_master_status {leads}", pod.name);
     }
     Ok(format!("{} leads, the other one waits", cluster.pods[leader].name))

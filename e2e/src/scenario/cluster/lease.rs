@@ -115,10 +115,10 @@ impl Drop for Holder {
 }
 
 /// All replicas have tried again and again to take the Lease.
-fn waited(stage: &Stage, cluster: &Deployment) -> Result<()> {
+fn waited(cluster: &Deployment) -> Result<()> {
     for pod in &cluster.pods {
         soon(&format!("{} waits for the lease", pod.name), || {
-            let tries = metric(stage, pod, "leader_election_slowpath")?;
+            let tries = metric(cluster, pod, "leader_election_slowpath")?;
             ensure!(tries >= TRIES, "{tries} tries");
             Ok(())
         })?;
@@ -147,7 +147,7 @@ fn foreign(stage: &Stage, cluster: &mut Deployment, _: &mut Option<Manager>) -> 
     let (writes, held) = (cluster.audit.writes()?.len(), cluster.audit.claims()?.len());
     cluster.start()?;
     ServiceSketch::proxy(SERVICE, "v1", true).create(&cluster.api, &CONTROL_PLANE)?;
-    waited(stage, cluster)?;
+    waited(cluster)?;
     let written = cluster.audit.writes()?;
     ensure!(written.len() == writes, "{} was written meanwhile", written[writes].what);
     let claims = cluster.audit.claims()?;
@@ -187,7 +187,7 @@ fn peer_leads(stage: &Stage, cluster: &mut Deployment) -> Result<(Manager, Claim
     let (released, taken) = next(cluster, before.len())?;
     ensure!(taken.pod.is_empty(), "{} has taken the lease", taken.pod);
     cluster.start()?;
-    waited(stage, cluster)?;
+    waited(cluster)?;
     ensure!(cluster.holder()? == taken.holder, "the lease was taken from the peer");
     Ok((peer, released, taken))
 }
