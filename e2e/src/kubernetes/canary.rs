@@ -67,6 +67,8 @@ pub(crate) struct CanaryPods {
     program: PathBuf,
     logs: PathBuf,
     arguments: Vec<String>,
+    /// The uid of the DaemonSet.
+    owner: Value,
     pods: Arc<Mutex<BTreeMap<u8, Pod>>>,
     stop: Arc<Mutex<bool>>,
     beat: Option<JoinHandle<()>>,
@@ -91,15 +93,17 @@ pub(crate) fn flags() -> Result<Vec<String>> {
 }
 
 impl CanaryPods {
-    /// Makes the objects, except for the DaemonSet, which nobody would follow here.
+    /// Makes the objects. Nobody follows the DaemonSet here, so its pods are made by [`CanaryPods::start`].
     ///
     /// # Errors
     /// The server refuses one.
     pub(crate) fn prepare(api: &Kubernetes, whose: Whose, program: &Path, logs: &Path) -> Result<Self> {
         let objects = whose.objects()?;
-        for object in objects.iter().filter(|object| object["kind"] != "DaemonSet") {
+        for object in &objects {
             manifests::apply(api, object)?;
         }
+        let path = format!("/apis/apps/v1/namespaces/{0}/daemonsets/{0}", whose.namespace());
+        let owner = api.get(&path)?["metadata"]["uid"].clone();
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         api.ensure(&whose.path("serviceaccounts"), &account)?;
         let set =
@@ -124,7 +128,7 @@ impl CanaryPods {
             }
         });
         let (program, logs) = (program.to_owned(), logs.to_owned());
-        Ok(Self { api: api.clone(), whose, program, logs, arguments, pods, stop, beat: Some(beat) })
+        Ok(Self { api: api.clone(), whose, program, logs, arguments, owner, pods, stop, beat: Some(beat) })
     }
 
     /// Starts the pod of a node.
@@ -144,7 +148,7 @@ impl CanaryPods {
                 "name": self.whose.pod(place), "labels": {"app.kubernetes.io/name": self.whose.namespace()},
                 "ownerReferences": [{
                     "apiVersion": "apps/v1", "kind": "DaemonSet", "name": self.whose.namespace(), "controller": true,
-                    "uid": "00000000-0000-4000-8000-000000000000",
+                    "uid": self.owner,
                 }],
             },
             "spec": self.spec(place)?,
