@@ -242,7 +242,10 @@ fn forth(stage: &mut Stage, audit: &Audit, operator: &Terminal) -> Result<String
     let known = Known::of(&stage.cloud.user, None)?;
     let adopt = operator.types(&[&["adopt"], &flags[..]].concat())?.with_code(&[2, 3])?;
     std::fs::write(stage.folder().join("adopt.txt"), &adopt)?;
-    ensure!(adopt.contains(" 0 to destroy") && adopt.contains("No connection is interrupted"), "{adopt}");
+    ensure!(
+        adopt.contains(" 0 to destroy") && adopt.contains("no connections will be interrupted"),
+        "{adopt}"
+    );
     let calls = operator.types(&[&["adopt", "-o", "calls"], &flags[..]].concat())?.with_code(&[2, 3])?;
     let planned = Calls::planned(&calls, &known)?.sorted();
     let (writes, before) = (Writes::from_now(&stage.cloud.folders)?, audit.writes()?.len());

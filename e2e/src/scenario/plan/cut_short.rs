@@ -23,7 +23,8 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 const KILLS: [usize; 6] = [1, 2, 4, 6, 8, 9];
 /// A request that Octavia has accepted is answered within this time.
 const ON_ITS_WAY: Duration = Duration::from_secs(4);
-const FLAG: &str = "--cluster-name=e2e";
+/// What was left a moment ago is listed, too.
+const FLAGS: [&str; 3] = ["orphans", "--cluster-name=e2e", "--older-than=0s"];
 
 /// All of it on the present cluster, which is gone afterwards.
 ///
@@ -96,7 +97,7 @@ fn at_rest(stage: &Stage) -> Result<()> {
 
 /// The list is what is there, and nothing is there when it was deleted.
 fn names_what_is_left(stage: &Stage, terminal: &Terminal, more: &[&str]) -> Result<String> {
-    let listed = terminal.types(&[&["orphans", "-o", "json", FLAG], more].concat())?.json(&[2])?;
+    let listed = terminal.types(&[&FLAGS[..], &["-o", "json"], more].concat())?.json(&[2])?;
     let rows = listed["orphans"].as_array().context("no list")?;
     let ids: BTreeSet<String> = rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)).collect();
     let left = left(stage)?;
@@ -104,15 +105,13 @@ fn names_what_is_left(stage: &Stage, terminal: &Terminal, more: &[&str]) -> Resu
     let refused: Vec<&Value> = rows.iter().filter(|row| !row["refused"].is_null()).collect();
     ensure!(refused.is_empty(), "{refused:?}");
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let mut words = vec!["orphans", FLAG, "--yes", "--delete"];
-    words.extend(&ids);
-    terminal.types(&[&words[..], more].concat())?.with_code(&[0])?;
+    terminal.types(&[&FLAGS[..], &["--yes", "--delete"], &ids, more].concat())?.with_code(&[0])?;
     soon("nothing is left", || {
         let left = self::left(stage)?;
         ensure!(left.is_empty(), "{left:?}");
         Ok(())
     })?;
-    let again = terminal.types(&[&["orphans", FLAG], more].concat())?.with_code(&[0])?;
+    let again = terminal.types(&[&FLAGS[..], more].concat())?.with_code(&[0])?;
     let kinds: Vec<&str> = rows.iter().filter_map(|row| row["kind"].as_str()).collect();
     Ok(format!("{}; after --delete: {}", kinds.join(", "), again.trim_end()))
 }
@@ -132,10 +131,10 @@ fn serves(stage: &mut Stage, operator: &Terminal) -> Result<String> {
     ServiceSketch::proxy(SERVICE, "v1", false).create(&api, &PLACES)?;
     stage.start_controller()?;
     published_through(&api, SERVICE)?;
-    let listed = operator.types(&["orphans", FLAG])?.with_code(&[0])?;
+    let listed = operator.types(&FLAGS)?.with_code(&[0])?;
     let balancer = stage.cloud.user.load_balancer(SERVICE)?;
     let id = balancer["id"].as_str().context("no id")?;
-    let said = operator.types(&["orphans", FLAG, "--yes", "--delete", id])?;
+    let said = operator.types(&[&FLAGS[..], &["--yes", "--delete", id]].concat())?;
     ensure!(said.code == 1, "exit code {}: {}{}", said.code, said.text, said.error);
     stage.cloud.user.load_balancer(SERVICE)?;
     Ok(format!("{}; {}", listed.trim_end(), said.error.trim_end()))
@@ -148,7 +147,7 @@ fn gone(stage: &mut Stage, operator: &Terminal) -> Result<()> {
     let uid = namespace["metadata"]["uid"].as_str().context("kube-system has no uid")?.to_owned();
     let flag = format!("--cluster-uid={uid}");
     stage.check(SCENARIO, "--cluster-uid is refused while the cluster answers", |_| {
-        let said = operator.types(&["orphans", FLAG, &flag])?;
+        let said = operator.types(&[&FLAGS[..], &[flag.as_str()]].concat())?;
         ensure!(said.code == 1, "exit code {}: {}{}", said.code, said.text, said.error);
         Ok(said.error.trim_end().to_owned())
     });
