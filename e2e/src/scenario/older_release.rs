@@ -15,6 +15,7 @@ use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
+use crate::truth;
 
 const SCENARIO: &str = "30 older releases";
 const SERVICE: &str = "refused";
@@ -29,6 +30,7 @@ type Look = fn(&mut Stage) -> Result<String>;
 /// # Errors
 /// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
+    truth::openstack(stage)?;
     stage.start_cluster("older", CURRENT, Mode::Iptables)?;
     hairpin::run(stage)?;
     life::run(stage)?;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::artifacts::release::Release;
 use crate::artifacts::source;
 use crate::kubernetes::server::{ControlPlane, ServerKind};
 use crate::stage::Stage;
@@ -26,7 +27,7 @@ const SCENARIO: &str = "10 truth";
 /// What was said in the conversations with one API, by title.
 type Recording = BTreeMap<String, Transcript>;
 
-/// Where the answers of a real API are kept: `openstack`, or a version of Kubernetes.
+/// Where the answers of a real API are kept: `openstack`, an older release such as `openstack 2024.1`, or a version of Kubernetes.
 pub(crate) fn recorded_file(name: &str) -> PathBuf {
     source("recorded").join(format!("{}.json", name.replace(' ', "-")))
 }
@@ -38,7 +39,13 @@ pub(crate) fn recorded_file(name: &str) -> PathBuf {
 pub(crate) fn openstack(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     let mut real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
-    compare(stage, Api::OpenStack, "openstack", &mut real)
+    let release = folders.release;
+    let name = if release == Release::NEWEST {
+        "openstack".to_owned()
+    } else {
+        format!("openstack {}", release.name())
+    };
+    compare(stage, Api::OpenStack, &name, &mut real)
 }
 
 /// All conversations with Nova, which must run.

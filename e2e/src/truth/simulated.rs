@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use openstack_ccm_kube_sim::{ApiVersion, Server as KubeServer, Sim as KubeSim};
-use openstack_ccm_openstack_sim::{Server as CloudServer, Service, Sim as CloudSim};
+use openstack_ccm_openstack_sim::{OctaviaRelease, Server as CloudServer, Service, Sim as CloudSim};
 use tokio::runtime::Runtime;
 
 use super::script::{Api, Conversation};
@@ -29,14 +29,15 @@ enum Running {
 }
 
 impl Simulated {
-    /// Starts one; `name` is a version of Kubernetes such as `1.29 gate on`.
+    /// Starts one; `name` is a version of Kubernetes such as `1.29 gate on`, or an older release of OpenStack such as
+    /// `openstack 2024.1`.
     ///
     /// # Errors
     /// There is no such version, or no free port.
     pub(crate) fn start(api: Api, name: &str) -> Result<Self> {
         let runtime = Runtime::new()?;
         let (side, server) = match api {
-            Api::OpenStack | Api::Compute => cloud(&runtime)?,
+            Api::OpenStack | Api::Compute => cloud(&runtime, name)?,
             Api::Kubernetes => cluster(&runtime, name)?,
         };
         Ok(Self { side, _server: server, _runtime: runtime })
@@ -55,8 +56,8 @@ fn anywhere() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-fn cloud(runtime: &Runtime) -> Result<(Side, Running)> {
-    let sim = CloudSim::new();
+fn cloud(runtime: &Runtime, name: &str) -> Result<(Side, Running)> {
+    let sim = CloudSim::builder().octavia(octavia(name)).build();
     sim.set_delays(UNFINISHED);
     // What the Neutron of the worlds has beyond the simulator's.
     ["trunk", "trunk-details"].iter().for_each(|alias| sim.add_extension(alias));
@@ -78,6 +79,16 @@ fn cloud(runtime: &Runtime) -> Result<(Side, Running)> {
         Service::ALL.map(|service| (service.to_string(), format!("{base}/{}", service.catalog_type())));
     let side = Side::new(urls.into(), tokens.into(), constants, Worker::Simulated(sim))?;
     Ok((side, Running::Cloud { _server: server }))
+}
+
+fn octavia(name: &str) -> OctaviaRelease {
+    match name {
+        "openstack yoga" => OctaviaRelease::V10,
+        "openstack 2023.1" => OctaviaRelease::V12,
+        "openstack 2024.1" => OctaviaRelease::V14,
+        "openstack 2025.1" => OctaviaRelease::V16,
+        _ => OctaviaRelease::V19,
+    }
 }
 
 fn cluster(runtime: &Runtime, name: &str) -> Result<(Side, Running)> {
