@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from octavia.amphorae.backends.utils import haproxy_query
@@ -185,7 +186,22 @@ class LocalClient:
         if check.returncode:
             raise RuntimeError('haproxy -c: ' + check.stderr)
         os.replace(path + '.new', path)
+        if 'prometheus-exporter-internal' in config:
+            self._serve_metrics(amp)
         self._describe(amp, loadbalancer_id, self._socket(amp))
+
+    def _serve_metrics(self, amp):
+        """Octavia's own prometheus-proxy, a service of the VM: it looks for the one namespace that a VM has."""
+        path = os.path.join(self._dir(amp), 'metrics.pid')
+        if os.path.exists(path):
+            return
+        program = ('import sys; from octavia.common import constants; from octavia.cmd import prometheus_proxy; '
+                   'constants.AMPHORA_NAMESPACE = sys.argv.pop(); prometheus_proxy.main()')
+        with open(os.path.join(state.ROOT, 'prometheus-proxy.log'), 'ab') as log:
+            child = subprocess.Popen([sys.executable, '-c', program, self.netns(amp)], stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=log, start_new_session=True)
+        with open(path, 'w') as f:
+            f.write(str(child.pid))
 
     def _describe(self, amp, loadbalancer_id, socket):
         """What the heartbeat reads."""

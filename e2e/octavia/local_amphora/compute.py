@@ -90,12 +90,13 @@ class LocalComputeDriver(compute_base.ComputeBase):
 
 def remove_amphora(amphora_id):
     directory = state.amphora_dir(amphora_id)
-    try:
-        with open(os.path.join(directory, 'haproxy.pid')) as f:
-            for pid in f.read().split():
-                os.kill(int(pid), signal.SIGTERM)
-    except (OSError, ValueError):
-        pass
+    for name in ('haproxy.pid', 'metrics.pid'):
+        try:
+            with open(os.path.join(directory, name)) as f:
+                for pid in f.read().split():
+                    os.kill(int(pid), signal.SIGTERM)
+        except (OSError, ValueError):
+            pass
     if os.path.exists('/run/netns/amp-' + amphora_id):
         state.run('ip', 'netns', 'del', 'amp-' + amphora_id, check=False)
     shutil.rmtree(directory, ignore_errors=True)

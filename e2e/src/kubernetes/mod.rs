@@ -17,4 +17,5 @@ pub(crate) mod pki;
 pub(crate) mod pod;
 pub(crate) mod proxy;
 pub(crate) mod server;
+pub(crate) mod short_pod;
 pub(crate) mod solvers;

@@ -140,14 +140,21 @@ pub(crate) fn page_by_tls(
     }
 }
 
-/// The status of `http://host:port/path`, asked from a namespace; absent where there is no answer.
+/// Asks `http://host:port/path` from a namespace.
+///
+/// # Errors
+/// The request could not even be started.
+pub(crate) fn page(namespace: &str, host: &str, port: u16, path: &str) -> Result<Outcome> {
+    let this = std::env::current_exe()?;
+    told(in_namespace(namespace, this).args(["ask", host, &port.to_string(), "--path", path]))
+}
+
+/// The status of [`page`]; absent where there is no answer.
 ///
 /// # Errors
 /// The request could not even be started.
 pub(crate) fn status(namespace: &str, host: &str, port: u16, path: &str) -> Result<Option<u16>> {
-    let this = std::env::current_exe()?;
-    let mut command = in_namespace(namespace, this);
-    Ok(match told(command.args(["ask", host, &port.to_string(), "--path", path]))? {
+    Ok(match page(namespace, host, port, path)? {
         Outcome::Answered { status, .. } => Some(status),
         Outcome::Refused | Outcome::Closed | Outcome::TimedOut | Outcome::Unreachable(_) => None,
     })

@@ -34,12 +34,22 @@ pub(crate) fn published_by_name(stage: &Stage, service: &str) -> Result<String> 
 /// # Errors
 /// The file cannot be written.
 pub(crate) fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
-    let known = std::fs::read_to_string(&stage.hosts)?;
-    let own = format!(" {name}");
-    let mut text: String =
-        known.lines().filter(|line| !line.ends_with(&own)).map(|line| format!("{line}\n")).collect();
+    forget_name(stage, name)?;
+    let mut text = std::fs::read_to_string(&stage.hosts)?;
     text.push_str(&format!("{address} {name}\n"));
     // Written in place: it is mounted.
+    Ok(std::fs::write(&stage.hosts, text)?)
+}
+
+/// The opposite.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn forget_name(stage: &Stage, name: &str) -> Result<()> {
+    let known = std::fs::read_to_string(&stage.hosts)?;
+    let own = format!(" {name}");
+    let others = known.lines().filter(|line| !line.ends_with(&own));
+    let text: String = others.map(|line| format!("{line}\n")).collect();
     Ok(std::fs::write(&stage.hosts, text)?)
 }
 

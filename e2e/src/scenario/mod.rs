@@ -21,6 +21,7 @@ pub(crate) mod machines;
 pub(crate) mod older_release;
 pub(crate) mod overlay;
 pub(crate) mod plan;
+pub(crate) mod requested;
 pub(crate) mod security_groups;
 pub(crate) mod serving;
 pub(crate) mod shared;
@@ -114,6 +115,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::new("current", &[Minor::V1_36], SERVED, current),
     Group::new("life", &[Minor::V1_36], SERVED, life),
     Group::new("traffic", &[Minor::V1_36], SERVED, traffic),
+    Group::new("requested", &[Minor::V1_36], SERVED, requested::run),
     Group::new("cluster", &[Minor::V1_36], MANAGED, cluster),
     Group::new("serving", &[Minor::V1_36], SERVED, serving),
     Group::new("plan", &[Minor::V1_36], SERVED, plan::run),
@@ -122,7 +124,10 @@ pub(crate) const GROUPS: &[Group] = &[
     Group::new("truth", &[Minor::V1_36], SERVED, truth),
     Group::new("calls", &[Minor::V1_36], SERVED, calls),
     Group::new("machines", &[Minor::V1_36], SERVED, machines),
-    Group { with_mermaid: true, ..Group::new("doctor", &[Minor::V1_36, Minor::V1_29], SERVED, doctor::run) },
+    Group {
+        with_mermaid: true,
+        ..Group::new("doctor", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, doctor::run)
+    },
     Group::new("nodes", &[Minor::V1_36, Minor::V1_29], SERVED, nodes),
     Group::new("canary", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, canary),
     Group {

@@ -82,16 +82,18 @@ pub(super) fn reconcile(stage: &mut Stage) -> Result<()> {
     stage.stop_controller()
 }
 
+/// The controller that was stopped may have begun a change, so Octavia's rest is waited for before and after.
 fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Value> {
     let body = (!body.is_null()).then_some(body);
+    at_rest(&stage.cloud.user, SERVICE)?;
     let answer =
         stage.cloud.user.call("load-balancer", method, &format!("/v2/lbaas/{path}"), body)?.success()?;
-    crate::machine::wait::soon("Octavia has done it", || Tree::of(&stage.cloud.user, SERVICE).map(drop))?;
+    at_rest(&stage.cloud.user, SERVICE)?;
     Ok(answer)
 }
 
 /// The pool that the listener leads to. That which somebody made by hand stays, since it is not the controller's.
-fn pool(stage: &Stage) -> Result<Value> {
+pub(super) fn pool(stage: &Stage) -> Result<Value> {
     let tree = Tree::of(&stage.cloud.user, SERVICE)?;
     let id = tree.listeners[0]["default_pool_id"].as_str().context("no pool")?.to_owned();
     Ok(stage.cloud.user.get("load-balancer", &format!("/v2/lbaas/pools/{id}"))?["pool"].clone())
@@ -111,8 +113,9 @@ fn lead_to_a_pool_of_tcp(stage: &Stage) -> Result<()> {
     write(stage, Method::PUT, &format!("listeners/{listener}"), &lead).map(drop)
 }
 
-/// The controller may leave it, and then leaves the load balancer for its sake.
+/// The controller may leave it, and then leaves the load balancer for its sake; or it was stopped while it removed it.
 fn remove_what_was_made_by_hand(stage: &Stage) -> Result<()> {
+    at_rest(&stage.cloud.user, SERVICE)?;
     let pools = stage.cloud.user.list("load-balancer", "/v2/lbaas/pools?name=by-hand", "pools")?;
     for id in pools.iter().filter_map(|pool| pool["id"].as_str()) {
         write(stage, Method::DELETE, &format!("pools/{id}"), &Value::Null)?;

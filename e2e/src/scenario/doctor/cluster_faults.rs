@@ -163,7 +163,7 @@ pub(super) fn hairpin_line(stage: &mut Stage, patient: &Patient) -> Result<Strin
     add_name(stage, NAME, &NODES[0].ingress_address())?;
     let outcome = from_namespace(&NODES[0].client(), NAME, 80)?;
     ensure!(outcome == Outcome::Closed, "{outcome}");
-    let seen = patient.examine()?;
+    let seen = patient.examine(&[])?;
     with("errors")?;
     ensure!(seen.codes == ["D101"], "{:?}: {}", seen.codes, seen.text);
     Ok(format!("a pod that asks for {NAME}: {outcome}; doctor: {}", seen.sentence()))

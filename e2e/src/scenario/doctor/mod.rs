@@ -3,8 +3,11 @@
 
 mod cloud_faults;
 mod cluster_faults;
+mod live_faults;
 mod patient;
 pub(in crate::scenario) mod rules;
+mod served_faults;
+mod status_faults;
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +16,19 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use self::patient::{Ends, Patient};
-use super::{CURRENT, GATE_OFF};
+use super::{CURRENT, GATE_OFF, OLD};
 use crate::kubernetes::proxy::Mode;
+use crate::kubernetes::server::ServerKind;
+use crate::kubernetes::short_pod::ShortPods;
 use crate::scenario::steps;
 use crate::stage::Stage;
 
 const SCENARIO: &str = "29 doctor";
+/// With pods that dial, whose image nobody pulls here.
+const LIVE: [&str; 4] =
+    ["--live", "--yes", "--image=registry.example.org/openstack-ccm:e2e", "--live-timeout=1m"];
+/// Where those pods are.
+const PODS: &str = "openstack-ccm-doctor";
 
 /// Something that is broken on purpose.
 struct Fault {
@@ -34,44 +44,64 @@ struct Fault {
     mend: fn(&mut Stage, &mut Patient) -> Result<()>,
 }
 
-/// On 1.36 with iptables, then with nftables, and on 1.29 with the gate off.
+/// On 1.36 with iptables, then with nftables, and by name on 1.29 with the gate off and on 1.28.
 ///
 /// # Errors
 /// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("doctor", CURRENT, Mode::Iptables)?;
     let mut patient = Patient::prepare(stage)?;
-    stage.check(SCENARIO, "1.36 iptables: a healthy Service shows nothing", |stage| patient.is_well(stage));
-    for fault in cluster_faults::ALL.iter().chain(cloud_faults::ALL) {
-        look_at(stage, &mut patient, fault)?;
+    stage.check(SCENARIO, "1.36 iptables: a healthy Service shows nothing", |stage| {
+        patient.is_well(stage, &[])
+    });
+    let faults = [cluster_faults::ALL, status_faults::ALL, cloud_faults::ALL, served_faults::ALL];
+    for fault in faults.into_iter().flatten() {
+        look_at(stage, &mut patient, fault, &[])?;
     }
+    let pods = ShortPods::follow(&stage.api()?, PODS, stage.program());
+    stage.check(SCENARIO, "pods that dial see a healthy Service", |stage| patient.is_well(stage, &LIVE));
+    look_at(stage, &mut patient, &live_faults::DROPPED, &LIVE)?;
+    drop(pods);
     stage.check(SCENARIO, "hairpin-proxy's line in the Corefile", |stage| {
         cluster_faults::hairpin_line(stage, &patient)
     });
     stage.check(SCENARIO, "mermaid reads the diagram", |stage| diagram(stage, &patient));
     rules::of_nodes(stage, &patient.address)?;
     stage.replace_proxies(CURRENT, Mode::Nftables)?;
-    stage.check(SCENARIO, "1.36 nftables: a healthy Service shows nothing", |stage| patient.is_well(stage));
+    stage.check(SCENARIO, "1.36 nftables: a healthy Service shows nothing", |stage| {
+        patient.is_well(stage, &[])
+    });
     stage.start_controller()?;
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
 
-    stage.start_cluster("doctor-gate-off", GATE_OFF, Mode::Iptables)?;
+    by_name(stage, "1.29 gate off", GATE_OFF, &[cluster_faults::GATE_OFF])?;
+    by_name(stage, "1.28", OLD, &[])
+}
+
+/// On a cluster that cannot honour `ipMode`.
+fn by_name(stage: &mut Stage, text: &str, kind: ServerKind, faults: &[Fault]) -> Result<()> {
+    stage.start_cluster("doctor-by-name", kind, Mode::Iptables)?;
     let mut patient = Patient::prepare_by_name(stage)?;
-    stage.check(SCENARIO, "1.29 gate off, by name: a healthy Service shows nothing", |stage| {
-        patient.is_well(stage)
+    stage.check(SCENARIO, &format!("{text}, by name: a healthy Service shows nothing"), |stage| {
+        patient.is_well(stage, &[])
     });
-    look_at(stage, &mut patient, &cluster_faults::GATE_OFF)?;
+    let pods = ShortPods::follow(&stage.api()?, PODS, stage.program());
+    look_at(stage, &mut patient, &live_faults::WITHOUT_NAME, &LIVE)?;
+    drop(pods);
+    for fault in faults {
+        look_at(stage, &mut patient, fault, &[])?;
+    }
     stage.start_controller()?;
-    stage.check(SCENARIO, "1.29 gate off, clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
+    stage.check(SCENARIO, &format!("{text}, clean-up"), |stage| steps::release(stage, &[patient::SERVICE]));
     Ok(())
 }
 
 /// Breaks, looks twice (by requests and by `doctor`), mends.
-fn look_at(stage: &mut Stage, patient: &mut Patient, fault: &Fault) -> Result<()> {
+fn look_at(stage: &mut Stage, patient: &mut Patient, fault: &Fault, more: &[&str]) -> Result<()> {
     stage.check(SCENARIO, fault.name, |stage| {
         (fault.provoke)(stage, patient).context("it cannot be broken")?;
         let truth = patient.requests(stage, fault.ends)?;
-        let seen = patient.examine()?;
+        let seen = patient.examine(more)?;
         ensure!(seen.codes == fault.codes, "doctor names {:?}: {}", seen.codes, seen.text);
         fault.ends.agree_with(&seen.report)?;
         Ok(format!("{truth}; doctor: {}", seen.sentence()))

@@ -37,6 +37,8 @@ pub(super) enum Ends {
     End,
     /// Only those from outside do.
     EndInside,
+    /// Nobody knows where to go.
+    Nowhere,
     /// Some connections do, some do not, or not for ever: no request is proof.
     MayEnd,
 }
@@ -45,7 +47,7 @@ impl Ends {
     fn arrives(self, from: &str) -> Option<bool> {
         match self {
             Self::Arrive => Some(true),
-            Self::End => Some(false),
+            Self::End | Self::Nowhere => Some(false),
             Self::EndInside => Some(from == "outside"),
             Self::MayEnd => None,
         }
@@ -140,10 +142,17 @@ impl Patient {
     /// # Errors
     /// Somebody gets through who should not, or the reverse.
     pub(super) fn requests(&self, stage: &Stage, ends: Ends) -> Result<String> {
+        if matches!(ends, Ends::Nowhere) {
+            let published = stage.api()?.ingress(SERVICE)?;
+            ensure!(published.as_array().is_none_or(Vec::is_empty), "{published}");
+            return Ok("the status is empty".into());
+        }
         for (from, client) in Self::clients(stage) {
             let Some(arrives) = ends.arrives(from) else { continue };
             until(&format!("requests from {} agree with {ends:?}", client.who), FOLLOWS, || {
-                let outcome = from_namespace(&client.namespace, &self.host, 80)?;
+                // Outside there are other name servers.
+                let host = if from == "outside" { &self.address } else { &self.host };
+                let outcome = from_namespace(&client.namespace, host, 80)?;
                 let seen = outcome.client() == Some(&client.address);
                 ensure!(seen == arrives, "{}: {outcome}", client.who);
                 Ok(())
@@ -156,10 +165,10 @@ impl Patient {
     ///
     /// # Errors
     /// It could not look.
-    pub(super) fn examine(&self) -> Result<Seen> {
+    pub(super) fn examine(&self, more: &[&str]) -> Result<Seen> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "json"];
-        let report = self.terminal.types(&flags)?.json(&[0, 1])?;
+        let report = self.terminal.types(&[&flags[..], more].concat())?.json(&[0, 1])?;
         let checks: Vec<&Value> = report["services"][0]["categories"]
             .as_array()
             .context("no hop")?
@@ -199,9 +208,9 @@ impl Patient {
     ///
     /// # Errors
     /// It is not so.
-    pub(super) fn is_well(&self, stage: &Stage) -> Result<String> {
+    pub(super) fn is_well(&self, stage: &Stage, more: &[&str]) -> Result<String> {
         let truth = self.requests(stage, Ends::Arrive)?;
-        let seen = self.examine()?;
+        let seen = self.examine(more)?;
         ensure!(seen.codes.is_empty(), "{:?}: {}", seen.codes, seen.text);
         ensure!(seen.report["counts"]["unknown"] == 0, "{}", seen.text);
         Ends::Arrive.agree_with(&seen.report)?;

@@ -1,0 +1,93 @@
+//! What is wrong with the status, or about to be.
+
+use anyhow::Result;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::Fault;
+use super::patient::{Ends, Patient, SERVICE};
+use crate::kubernetes::api::Kubernetes;
+use crate::stage::Stage;
+
+/// The Lease of all cloud-controller-managers.
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cloud-controller-manager";
+/// Another Service, of a class that nobody serves here.
+const NEIGHBOUR: &str = "neighbour";
+
+pub(super) const ALL: &[Fault] = &[
+    Fault {
+        name: "a hostname that nobody outside can know",
+        codes: &["D103"],
+        ends: Ends::Arrive,
+        provoke: |stage, _| publish(stage, &json!([{"hostname": "web"}])),
+        mend: publish_right,
+    },
+    Fault {
+        name: "an address without ipMode beside its hostname",
+        codes: &["D203"],
+        ends: Ends::EndInside,
+        provoke: |stage, patient| {
+            publish(stage, &json!([{"ip": patient.address, "hostname": "web.example.com"}]))
+        },
+        mend: publish_right,
+    },
+    Fault {
+        name: "another program writes the status while openstack-ccm leads",
+        codes: &["D204"],
+        ends: Ends::Arrive,
+        provoke: |stage, patient| written_by_another(stage, &patient.address),
+        mend: |stage, patient| {
+            stage.api()?.delete(LEASE)?;
+            publish_right(stage, patient)
+        },
+    },
+    Fault {
+        name: "another Service publishes the address without ipMode",
+        codes: &["D205"],
+        // Service proxies in IPVS mode would short-circuit it.
+        ends: Ends::MayEnd,
+        provoke: |stage, patient| share(&stage.api()?, &patient.address),
+        mend: |stage, _| stage.api()?.delete(&Kubernetes::service_path(NEIGHBOUR)),
+    },
+    Fault {
+        name: "no address is published",
+        codes: &["D206"],
+        ends: Ends::Nowhere,
+        provoke: |stage, _| publish(stage, &json!([])),
+        mend: publish_right,
+    },
+];
+
+fn publish(stage: &Stage, entries: &Value) -> Result<()> {
+    stage.api()?.write_ingress(SERVICE, entries).map(drop)
+}
+
+fn publish_right(stage: &mut Stage, patient: &mut Patient) -> Result<()> {
+    publish(stage, &json!([{"ip": patient.address, "ipMode": "Proxy"}]))
+}
+
+/// The leader is away and its Lease is renewed for it, so that it does not mend what is examined.
+fn written_by_another(stage: &mut Stage, address: &str) -> Result<()> {
+    stage.start_controller()?;
+    if let Some(controller) = stage.cluster()?.controller.take() {
+        controller.kill()?;
+    }
+    let api = stage.api()?;
+    let renewed = (Timestamp::now() + SignedDuration::from_hours(1)).strftime("%Y-%m-%dT%H:%M:%S%.6fZ");
+    api.patch(LEASE, &json!({"spec": {"renewTime": renewed.to_string()}}))?;
+    let entry = json!([{"ip": address, "ipMode": "Proxy", "ports": [{"port": 80, "protocol": "TCP"}]}]);
+    let path = format!("{}/status?fieldManager=speaker", Kubernetes::service_path(SERVICE));
+    api.patch(&path, &json!({"status": {"loadBalancer": {"ingress": entry}}})).map(drop)
+}
+
+fn share(api: &Kubernetes, address: &str) -> Result<()> {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": NEIGHBOUR},
+        "spec": {
+            "type": "LoadBalancer", "loadBalancerClass": "example.com/other",
+            "ports": [{"port": 81, "protocol": "TCP"}],
+        },
+    });
+    api.ensure("/api/v1/namespaces/default/services", &service)?;
+    api.write_ingress(NEIGHBOUR, &json!([{"ip": address}])).map(drop)
+}
