@@ -15,7 +15,7 @@ use crate::network::{NODES, NodePlace};
 use crate::openstack::tree::Tree;
 use crate::stage::Stage;
 
-const SCENARIO: &str = "31 requested";
+const SCENARIO: &str = "32 requested";
 const SERVICE: &str = "requested";
 const LOCAL: &str = "requested-local";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
