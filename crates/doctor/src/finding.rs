@@ -34,12 +34,14 @@ pub struct Finding {
     pub fix: Option<String>,
     /// The node, where it is about one.
     pub node: Option<String>,
+    /// Other ports of the Service are well, so that not everything ends here.
+    pub partial: bool,
 }
 
 impl Finding {
     /// One without evidence yet.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), evidence: Vec::new(), fix: None, node: None }
+        Self { code, text: text.into(), evidence: Vec::new(), fix: None, node: None, partial: false }
     }
 
     /// With one more piece of evidence.
@@ -65,6 +67,13 @@ impl Finding {
     #[must_use]
     pub fn on(mut self, node: impl Into<String>) -> Self {
         self.node = Some(node.into());
+        self
+    }
+
+    /// About some of `all` ports, or about all of them.
+    #[must_use]
+    pub fn of_ports(mut self, concerned: usize, all: usize) -> Self {
+        self.partial = concerned < all;
         self
     }
 

@@ -141,7 +141,7 @@ impl Report {
                 .filter(|(hop, _)| route.contains(hop))
                 .find(|(_, finding)| {
                     let entry = finding.code.entry();
-                    entry.surely == surely && entry.stops.concerns(origin, !around)
+                    (entry.surely && !finding.partial) == surely && entry.stops.concerns(origin, !around)
                 })
                 .map(|(hop, finding)| (hop, finding.code, finding.text.clone()))
         };

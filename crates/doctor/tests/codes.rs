@@ -455,6 +455,31 @@ fn what_could_not_be_looked_at_is_never_green() {
     }
 }
 
+/// Two ports, of which one is broken: connections to the other arrive.
+#[test]
+fn what_is_broken_for_one_port_ends_not_everything() {
+    let two = json!({"ports": [
+        {"name": "https", "port": 443, "nodePort": 30443, "protocol": "TCP"},
+        {"name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP"},
+    ]});
+    for code in [Code::D503, Code::D601] {
+        let mut world = world_with(code);
+        assert!(matches!(world.report().end(Origin::Outside), End::Ends(_, found, _) if found == code));
+        world.spec(&two);
+        assert!(matches!(world.report().end(Origin::Outside), End::MayEnd(_, found, _) if found == code));
+    }
+}
+
+/// Without a node port the plan takes the members away, which is no fault of its own.
+#[test]
+fn a_missing_node_port_is_the_only_thing_that_is_named() {
+    let mut world = world_with(Code::D803);
+    world.change("-", "members", "");
+    let errors: Vec<Code> =
+        world.codes().into_iter().filter(|code| code.entry().severity == Severity::Error).collect();
+    assert_eq!(errors, [Code::D803]);
+}
+
 /// A pod that dialled and was answered proves what could not be looked at.
 #[test]
 fn an_answer_proves_the_way() {

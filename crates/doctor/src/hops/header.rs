@@ -18,6 +18,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         return vec![skipped("there is no load balancer")];
     }
     let mut checks = Vec::new();
+    let mut wrong = Vec::new();
     for (port, wanted) in &path.pools {
         let Some(pool) = pool_of(cloud, *port) else { continue };
         let actual = pool.protocol.as_deref().unwrap_or_default();
@@ -29,14 +30,15 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
             continue;
         }
         let text = format!("port {port}: the pool speaks {actual}, and {} asks for {wanted}", path.source);
-        checks.push(
+        wrong.push(
             Finding::new(Code::D601, text)
                 .seen(pool.title(), "protocol", actual)
                 .seen(look.object(), "the path", path.source.clone())
-                .fix(format!("openstack-ccm plan {}", look.key()))
-                .into(),
+                .fix(format!("openstack-ccm plan {}", look.key())),
         );
     }
+    let concerned = wrong.len();
+    checks.extend(wrong.into_iter().map(|finding| finding.of_ports(concerned, look.ports().len()).into()));
     if checks.is_empty() {
         checks.push(match &cloud.children.trouble {
             Some(trouble) => unknown(format!("the pools cannot be read: {trouble}")),

@@ -39,7 +39,13 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         ),
     }
     if cloud.load_balancer.is_some() {
-        checks.extend(cloud.changes.iter().filter_map(|change| changed(look, change, &cloud.changes)));
+        let changes = cloud.changes.iter().filter_map(|change| changed(look, change, &cloud.changes));
+        let changes: Vec<Finding> = changes.collect();
+        let listeners = changes.iter().filter(|finding| finding.code == Code::D503).count();
+        checks.extend(changes.into_iter().map(|finding| match finding.code {
+            Code::D503 => finding.of_ports(listeners, look.ports().len()).into(),
+            _ => finding.into(),
+        }));
     }
     checks.extend(warnings(look, cloud));
     checks
@@ -113,7 +119,7 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
 /// What the controller would change, of what belongs to this hop.
-fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Check> {
+fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Finding> {
     let kind = change.kind.as_str();
     if matches!(kind, "members" | "member") || super::header::is_about_protocol(change, all) {
         return None;
@@ -134,7 +140,7 @@ fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Check> {
         (Code::D507, format!("the controller would change {kind} {}", change.name).trim_end().to_owned())
     };
     let finding = Finding::new(code, text).seen(look.object(), "plan", change.line());
-    Some(finding.fix(format!("openstack-ccm plan {}", look.key())).into())
+    Some(finding.fix(format!("openstack-ccm plan {}", look.key())))
 }
 
 fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {

@@ -46,6 +46,16 @@ impl<'a> Look<'a> {
         spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default()
     }
 
+    /// Ports to which no load balancer can send, because they have no node port and are to have none.
+    pub(super) fn without_node_port(&self) -> Vec<String> {
+        let without = self.ports().iter().filter(|port| port.node_port.is_none_or(|port| port == 0));
+        // Clouds that send to pods do without.
+        let by_cloud = !self.warnings("LoadBalancerWithoutNodePorts").is_empty();
+        let asked = self.facts.service.spec.as_ref().and_then(|spec| spec.allocate_load_balancer_node_ports);
+        let missed = by_cloud || asked == Some(false);
+        without.filter(|_| missed).map(|port| port.port.to_string()).collect()
+    }
+
     pub(super) fn is_local(&self) -> bool {
         let spec = self.facts.service.spec.as_ref();
         spec.and_then(|spec| spec.external_traffic_policy.as_deref()) == Some("Local")

@@ -20,7 +20,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         .changes
         .iter()
         .filter(|change| matches!(change.kind.as_str(), "members" | "member"))
-        .filter(|_| !super::header::swaps_a_pool(&cloud.changes))
+        .filter(|_| !super::header::swaps_a_pool(&cloud.changes) && look.without_node_port().is_empty())
         .map(|change| {
             Finding::new(Code::D701, "the members are not the nodes and ports of today")
                 .seen(look.object(), "plan", change.line())
@@ -43,19 +43,19 @@ fn health(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {
     for member in members {
         pools.entry(member.pool.as_deref().unwrap_or_default()).or_default().push(member);
     }
-    let mut checks = Vec::new();
+    let (mut checks, mut dead) = (Vec::new(), Vec::new());
     let mut well = 0_usize;
     for (pool, members) in &pools {
         let is_down = |member: &&&CloudObject| matches!(member.operating.as_str(), "ERROR" | "OFFLINE");
         let down: Vec<&str> = members.iter().filter(is_down).map(|member| member.name.as_str()).collect();
         let seen = |code, text: String| {
             let value = format!("down: {}", some_of(&down, 5));
-            Finding::new(code, text).seen(format!("pool {pool}"), "operating_status of members", value).into()
+            Finding::new(code, text).seen(format!("pool {pool}"), "operating_status of members", value)
         };
         if down.is_empty() {
             well += members.len();
         } else if down.len() == members.len() {
-            checks.push(seen(Code::D703, format!("all {} members of pool {pool} are down", down.len())));
+            dead.push(seen(Code::D703, format!("all {} members of pool {pool} are down", down.len())));
         } else if look.is_local() {
             checks.push(ok(format!(
                 "{} of {} members of pool {pool} are down, as it has to be of nodes without endpoints",
@@ -64,9 +64,11 @@ fn health(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {
             )));
         } else {
             let text = format!("{} of {} members of pool {pool} are down", down.len(), members.len());
-            checks.push(seen(Code::D704, text));
+            checks.push(seen(Code::D704, text).into());
         }
     }
+    let concerned = dead.len();
+    checks.extend(dead.into_iter().map(|finding| finding.of_ports(concerned, pools.len()).into()));
     if pools.is_empty() {
         checks.push(
             Finding::new(Code::D701, "the load balancer has no members")

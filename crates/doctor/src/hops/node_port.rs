@@ -71,12 +71,8 @@ fn local(look: &Look<'_>) -> Option<Check> {
 }
 
 fn ports(look: &Look<'_>) -> Option<Check> {
-    let without = look.ports().iter().filter(|port| port.node_port.is_none_or(|port| port == 0));
-    let without: Vec<String> = without.map(|port| port.port.to_string()).collect();
-    // Clouds that send to pods do without.
-    let by_cloud = !look.warnings("LoadBalancerWithoutNodePorts").is_empty();
-    let asked = look.facts.service.spec.as_ref().and_then(|spec| spec.allocate_load_balancer_node_ports);
-    (!without.is_empty() && (by_cloud || asked == Some(false))).then(|| {
+    let without = look.without_node_port();
+    (!without.is_empty()).then(|| {
         let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
         Finding::new(Code::D803, format!("port {} has no node port", without.join(", ")))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
@@ -85,6 +81,7 @@ fn ports(look: &Look<'_>) -> Option<Check> {
                 look.namespace(),
                 look.name()
             ))
+            .of_ports(without.len(), look.ports().len())
             .into()
     })
 }

@@ -80,7 +80,7 @@ pub fn check(check: &Check) -> Value {
 }
 
 fn of_finding(finding: &Finding) -> Value {
-    let Finding { code, text, evidence, fix, node } = finding;
+    let Finding { code, text, evidence, fix, node, partial: _ } = finding;
     let mut object = json!({
         "result": finding.severity(),
         "description": text,

@@ -98,7 +98,7 @@ impl Page {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let Finding { code, text, evidence, fix, node: _ } = finding;
+        let Finding { code, text, evidence, fix, node: _, partial: _ } = finding;
         let (mark, colour) = match finding.severity() {
             Severity::Error => ("×", Colour::Red),
             Severity::Warning => ("‼", Colour::Yellow),

@@ -72,7 +72,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         patient.is_well(stage, &[])
     });
     stage.start_controller()?;
-    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
+    let services = [patient::SERVICE, served_faults::WITNESS];
+    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &services));
 
     by_name(stage, "1.29 gate off", GATE_OFF, &[cluster_faults::GATE_OFF])?;
     by_name(stage, "1.28", OLD, &[])

@@ -8,13 +8,16 @@ use super::Fault;
 use super::cloud_faults::{pool, reconcile};
 use super::patient::{Ends, PLACES, Patient, SERVICE};
 use crate::kubernetes::api::Kubernetes;
+use crate::kubernetes::objects::ServiceSketch;
 use crate::machine::process::run;
 use crate::machine::wait::soon;
 use crate::machine::world::in_namespace;
 use crate::network::NODES;
-use crate::scenario::steps::published_through;
+use crate::scenario::steps::{at_rest, published_through};
 use crate::stage::Stage;
 
+/// Another Service.
+pub(super) const WITNESS: &str = "witness";
 const MONITOR: &str = "enable-health-monitor";
 
 pub(super) const ALL: &[Fault] = &[
@@ -87,7 +90,10 @@ pub(super) const ALL: &[Fault] = &[
         name: "somebody deletes the load balancer",
         codes: &["D506"],
         ends: Ends::End,
-        provoke: |stage, _| delete_the_load_balancer(stage),
+        provoke: |stage, _| {
+            serve_witness(stage)?;
+            delete_the_load_balancer(stage)
+        },
         mend: |stage, patient| {
             reconcile(stage)?;
             patient.address = published_through(&stage.api()?, SERVICE)?;
@@ -146,6 +152,16 @@ fn node_ports(stage: &Stage, patient: &Patient, spec: &Value, number: Option<u16
         spec["ports"][0]["nodePort"] = json!(number);
     }
     stage.api()?.patch(&Kubernetes::service_path(SERVICE), &json!({"spec": spec})).map(drop)
+}
+
+/// Its load balancer shows that the cloud is the right one; without it the controller would hold the other Service.
+fn serve_witness(stage: &mut Stage) -> Result<()> {
+    let api = stage.api()?;
+    ServiceSketch::proxy(WITNESS, "v2", true).create(&api, &PLACES)?;
+    stage.start_controller()?;
+    published_through(&api, WITNESS)?;
+    at_rest(&stage.cloud.user, WITNESS)?;
+    stage.stop_controller()
 }
 
 fn delete_the_load_balancer(stage: &Stage) -> Result<()> {
