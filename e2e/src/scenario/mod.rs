@@ -17,6 +17,7 @@ pub(crate) mod hairpin;
 pub(crate) mod killed;
 pub(crate) mod kubernetes_release;
 pub(crate) mod life;
+pub(crate) mod login;
 pub(crate) mod machines;
 pub(crate) mod older_release;
 pub(crate) mod overlay;

@@ -108,25 +108,34 @@ pub(super) async fn run(arguments: &DialArgs) -> anyhow::Result<ExitCode> {
 async fn dial(to: &str, speech: Speech, node_ips: &[IpAddr], limit: Duration) -> Written {
     let start = Instant::now();
     let mut source = String::new();
-    let (result, detail) = match timeout(limit, converse(to, speech, node_ips, &mut source)).await {
-        Ok((result, detail)) => (result, detail),
-        Err(_) => ("timeout", String::new()),
+    let (result, detail) = match resolved(to, limit).await {
+        Err(cause) => ("no-name", cause),
+        Ok(addresses) => {
+            let conversation = converse(&addresses, speech, node_ips, &mut source);
+            timeout(limit, conversation).await.unwrap_or(("timeout", String::new()))
+        }
     };
     let milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     Written { to: to.to_owned(), result: result.to_owned(), detail, milliseconds, source }
 }
 
+/// The addresses of a name, or why there are none. Name servers that are silent have a time of their own: that is no answer of
+/// the load balancer.
+async fn resolved(to: &str, limit: Duration) -> Result<Vec<SocketAddr>, String> {
+    match timeout(limit, lookup_host(to)).await {
+        Ok(Ok(addresses)) => Ok(addresses.collect()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("no name server answered in time".to_owned()),
+    }
+}
+
 async fn converse(
-    to: &str,
+    addresses: &[SocketAddr],
     speech: Speech,
     node_ips: &[IpAddr],
     source: &mut String,
 ) -> (&'static str, String) {
-    let addresses: Vec<SocketAddr> = match lookup_host(to).await {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => return ("no-name", error.to_string()),
-    };
-    let mut stream = match TcpStream::connect(addresses.as_slice()).await {
+    let mut stream = match TcpStream::connect(addresses).await {
         Ok(stream) => stream,
         Err(error) if error.kind() == ErrorKind::TimedOut => return ("timeout", String::new()),
         Err(error) => return ("refused", error.to_string()),
