@@ -113,7 +113,7 @@ codes! {
         "a name leads pods elsewhere",
         "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with another destination than the load balancer. Pods take that way, whatever the status says.",
         "Remove the workaround when the other hops are well: `--leftovers` lists the exact lines.";
-    D102 Error Some(Hop::Name), Inside true,
+    D102 Error Some(Hop::Name), Pods true,
         "the published hostname does not resolve",
         "The status publishes a hostname, and a pod that asked for it got no address of the load balancer.",
         "Create the record, or correct the hostname that is published.";

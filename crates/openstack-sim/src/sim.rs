@@ -189,12 +189,18 @@ impl Sim {
 
     /// Carries a request out, with neither faults nor log.
     pub(crate) fn apply(&self, request: &Request) -> Reply {
-        self.write(|world| match request.service {
-            Service::Identity => keystone::answer(world, request),
-            Service::Compute => nova::answer(world, request),
-            Service::Network => neutron::answer(world, request),
-            Service::LoadBalancer => octavia::answer(world, request),
-            Service::KeyManager => barbican::answer(world, request),
+        self.write(|world| {
+            let mut reply = match request.service {
+                Service::Identity => keystone::answer(world, request),
+                Service::Compute => nova::answer(world, request),
+                Service::Network => neutron::answer(world, request),
+                Service::LoadBalancer => octavia::answer(world, request),
+                Service::KeyManager => barbican::answer(world, request),
+            };
+            if let Some(body) = &mut reply.body {
+                octavia::lacks::trim(world.load_balancing.release, request.service, body);
+            }
+            reply
         })
     }
 

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::steps::{self, Reach, clients_inside, green, published_through, warned};
-use super::{CURRENT, hairpin, life, login, trouble};
+use super::{CURRENT, hairpin, life, login, security_groups, trouble};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
@@ -51,7 +51,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     login::run(stage)?;
     stage.start_controller()?;
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
-    Ok(())
+    security_groups::run(stage)
 }
 
 fn version(stage: &Stage) -> Result<String> {

@@ -75,7 +75,7 @@ pub(crate) fn kubernetes(stage: &mut Stage, kinds: &[ServerKind]) -> Result<()> 
 
 fn compare(stage: &mut Stage, api: Api, name: &str, real: &mut Side) -> Result<()> {
     let mut recording = Recording::new();
-    for conversation in script::all(api)? {
+    for conversation in script::all(api, name)? {
         let mut spoken = None;
         stage.check(SCENARIO, &format!("{name}: {}", conversation.title), |_| {
             let truth = conversation.play(real).context("with the real service")?;
@@ -113,7 +113,7 @@ mod tests {
         let text = std::fs::read_to_string(recorded_file(name)).unwrap();
         let recording: Recording = serde_json::from_str(&text).unwrap();
         let mut failures = Vec::new();
-        for conversation in script::all(api).unwrap() {
+        for conversation in script::all(api, name).unwrap() {
             let real = &recording[&conversation.title];
             let simulated = Simulated::start(api, name).unwrap().play(&conversation).unwrap();
             if let Err(error) = agreement(real, &simulated) {
@@ -126,6 +126,21 @@ mod tests {
     #[test]
     fn the_simulated_openstack_answers_as_the_real_one() {
         holds(Api::OpenStack, "openstack");
+    }
+
+    #[test]
+    fn the_simulated_openstack_2025_1_answers_as_the_real_one() {
+        holds(Api::OpenStack, "openstack 2025.1");
+    }
+
+    #[test]
+    fn the_simulated_openstack_2024_1_answers_as_the_real_one() {
+        holds(Api::OpenStack, "openstack 2024.1");
+    }
+
+    #[test]
+    fn the_simulated_openstack_2023_1_answers_as_the_real_one() {
+        holds(Api::OpenStack, "openstack 2023.1");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Conversations as they are written down: calls with placeholders for what earlier answers held.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -28,6 +29,9 @@ pub(crate) struct Conversation {
     /// What it is about.
     #[serde(rename = "conversation")]
     pub title: String,
+    /// Names of those who cannot hold it.
+    #[serde(default)]
+    except: Vec<String>,
     steps: Vec<Step>,
 }
 
@@ -80,13 +84,16 @@ pub(crate) struct Call {
     /// JSON pointers to values that are the same as earlier ones on the real service: that is what is compared.
     #[serde(default)]
     same: BTreeMap<String, String>,
+    /// Names of those who are not asked, because they would never end or answer no JSON.
+    #[serde(default)]
+    except: Vec<String>,
 }
 
-/// All conversations with an API, in the order of their files.
+/// All conversations with an API of that name, in the order of their files.
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn all(api: Api) -> Result<Vec<Conversation>> {
+pub(crate) fn all(api: Api, name: &str) -> Result<Vec<Conversation>> {
     let folder = source("conversations").join(match api {
         Api::OpenStack => "openstack",
         Api::Compute => "compute",
@@ -95,14 +102,22 @@ pub(crate) fn all(api: Api) -> Result<Vec<Conversation>> {
     let mut files: Vec<_> =
         std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
-    files
-        .iter()
-        .map(|file| {
-            let value: Value = serde_saphyr::from_str(&std::fs::read_to_string(file)?)
-                .with_context(|| file.display().to_string())?;
-            serde_json::from_value(value).with_context(|| file.display().to_string())
-        })
-        .collect()
+    let mut conversations = Vec::new();
+    for file in files {
+        let mut conversation = read(&file).with_context(|| file.display().to_string())?;
+        if conversation.except.iter().any(|one| one == name) {
+            continue;
+        }
+        let excepted = |call: &Call| call.except.iter().any(|one| one == name);
+        conversation.steps.retain(|step| !matches!(step, Step::Call(call) if excepted(call)));
+        conversations.push(conversation);
+    }
+    Ok(conversations)
+}
+
+fn read(file: &Path) -> Result<Conversation> {
+    let value: Value = serde_saphyr::from_str(&std::fs::read_to_string(file)?)?;
+    Ok(serde_json::from_value(value)?)
 }
 
 impl Conversation {
@@ -176,7 +191,7 @@ mod tests {
     #[test]
     fn all_conversations_can_be_read() {
         for api in [Api::OpenStack, Api::Compute, Api::Kubernetes] {
-            assert!(!all(api).unwrap().is_empty());
+            assert!(!all(api, "").unwrap().is_empty());
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn listener(
     let protocol = entity.text("protocol").to_owned();
     validation::check_insert_headers(&protocol, &entity.attributes["insert_headers"])?;
     validation::prepare_tls(world, &mut entity.attributes)?;
-    validation::check_allowed_cidrs(&entity.attributes["allowed_cidrs"], &lb)?;
+    validation::check_allowed_cidrs(&entity.attributes["allowed_cidrs"], &lb, world.load_balancing.release)?;
     check_port_is_free(world, load_balancer_id, &entity)?;
     let id = entity.id.clone();
     let listener = Listener { entity, load_balancer_id: load_balancer_id.to_owned(), default_pool_id };

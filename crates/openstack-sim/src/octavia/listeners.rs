@@ -139,7 +139,7 @@ fn check_update(world: &World, listener: &Listener, given: &Map<String, Value>) 
         validation::check_certificates(world, &validation::certificate_references(given))?;
     }
     match (given.get("allowed_cidrs"), world.load_balancing.load_balancers.get(&listener.load_balancer_id)) {
-        (Some(cidrs), Some(lb)) => validation::check_allowed_cidrs(cidrs, lb),
+        (Some(cidrs), Some(lb)) => validation::check_allowed_cidrs(cidrs, lb, world.load_balancing.release),
         _ => Ok(()),
     }
 }

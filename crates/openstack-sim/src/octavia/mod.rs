@@ -6,6 +6,7 @@ mod deployment;
 mod fault;
 mod health_monitors;
 mod kind;
+pub(crate) mod lacks;
 mod listeners;
 mod listing;
 mod load_balancers;

@@ -1,14 +1,15 @@
 //! Which release of Octavia answers: what it knows, and in which words it passes on what Neutron refuses.
 //!
-//! Release 19 is held to recorded answers. There is no recording of the older ones: their words are those that were seen of real
-//! services of Yoga, 2023.1, 2024.1 and 2025.1, one request after another. Where 12 or 16 was not asked, it answers as 10
-//! or 14.
+//! All are held to recorded answers. The words with which a provider refuses are in none: they are those that were seen of real
+//! services of Yoga, 2023.1, 2024.1 and 2025.1, one request after another.
 
 use http::StatusCode;
+use serde_json::json;
 
 use super::fault::OctaviaFault;
 use super::versions::NEWEST_MINOR;
 use crate::neutron::NeutronFault;
+use crate::python_repr::python_repr;
 
 /// A major version of Octavia.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +61,21 @@ impl OctaviaRelease {
         match self {
             Self::V19 => OctaviaFault::validation(format!("Subnet {id} not found")),
             Self::V10 | Self::V12 | Self::V14 | Self::V16 => {
-                provider_error(&format!("subnet not found (subnet id: {id})."))
+                OctaviaFault::Internal(format!("subnet not found (subnet id: {id})."))
+            }
+        }
+    }
+
+    /// A source range of another family than those of the VIPs.
+    pub(crate) fn other_family(self, cidr: &str, vips: &[String]) -> String {
+        match vips {
+            // It knows no additional ones.
+            [vip] if self == Self::V10 => {
+                format!("CIDR {cidr} IP version incompatible with VIP {vip} IP version.")
+            }
+            _ => {
+                let vips = python_repr(&json!(vips));
+                format!("CIDR {cidr} IP version incompatible with all VIPs {vips} IP version.")
             }
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
+use super::release::OctaviaRelease;
 use crate::python_repr::python_repr;
 use crate::world::World;
 use crate::world::load_balancing::LoadBalancer;
@@ -77,7 +78,11 @@ pub(crate) fn check_insert_headers(protocol: &str, headers: &Value) -> Result<()
 }
 
 /// Checks that every range in `allowed_cidrs` has the family of one of the VIPs.
-pub(crate) fn check_allowed_cidrs(cidrs: &Value, lb: &LoadBalancer) -> Result<(), OctaviaFault> {
+pub(crate) fn check_allowed_cidrs(
+    cidrs: &Value,
+    lb: &LoadBalancer,
+    release: OctaviaRelease,
+) -> Result<(), OctaviaFault> {
     let mut vips = vec![lb.vip.address.clone()];
     vips.extend(lb.additional_vips.iter().map(|(_, address)| address.clone()));
     let families: Vec<bool> =
@@ -85,10 +90,8 @@ pub(crate) fn check_allowed_cidrs(cidrs: &Value, lb: &LoadBalancer) -> Result<()
     for cidr in cidrs.as_array().into_iter().flatten().filter_map(Value::as_str) {
         let is_ipv4 = cidr.parse::<IpNet>().is_ok_and(|net| net.addr().is_ipv4());
         if !families.contains(&is_ipv4) {
-            let vips = python_repr(&json!(vips));
-            return Err(OctaviaFault::validation(format!(
-                "CIDR {cidr} IP version incompatible with all VIPs {vips} IP version."
-            )));
+            let text = release.other_family(cidr, &vips);
+            return Err(OctaviaFault::validation(text));
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ pub(super) const DROPPED: Fault = Fault {
 pub(super) const WITHOUT_NAME: Fault = Fault {
     name: "the published hostname has no record",
     codes: &["D102"],
-    ends: Ends::EndInside,
+    ends: Ends::EndForPods,
     provoke: |stage, patient| forget_name(stage, &patient.host),
     mend: |stage, patient| add_name(stage, &patient.host, &patient.address),
 };

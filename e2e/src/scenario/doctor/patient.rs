@@ -37,6 +37,8 @@ pub(super) enum Ends {
     End,
     /// Only those from outside do.
     EndInside,
+    /// Those of pods do not; nobody asked for the others.
+    EndForPods,
     /// Nobody knows where to go.
     Nowhere,
     /// Some connections do, some do not, or not for ever: no request is proof.
@@ -49,6 +51,7 @@ impl Ends {
             Self::Arrive => Some(true),
             Self::End | Self::Nowhere => Some(false),
             Self::EndInside => Some(from == "outside"),
+            Self::EndForPods => (from == "pod").then_some(false),
             Self::MayEnd => None,
         }
     }

@@ -76,7 +76,12 @@ pub(super) fn of_nodes(stage: &mut Stage, address: &str) -> Result<()> {
     });
     stage.end_proxy(place)?;
     stage.start_proxy(place, CURRENT, Mode::Iptables)?;
-    let rules = saved(place)?;
+    // It is healthy before all of its rules are there.
+    let rules = soon("the rules of iptables are there", || {
+        let rules = saved(place)?;
+        ensure!(rules.contains("-A KUBE-SVC-"), "{rules}");
+        Ok(rules)
+    })?;
     stage.end_proxy(place)?;
     stage.start_proxy(place, CURRENT, Mode::Nftables)?;
     // kube-proxy removes what another mode left; a script that restores a dump of rules brings it back.
