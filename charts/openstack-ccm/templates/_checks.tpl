@@ -6,14 +6,14 @@
 {{- end -}}
 {{- range $name := list "replicas" "enabledControllers" "logVerbosityLevel" "serviceAccountName" "clusterRoleName" "hostNetwork" "dnsPolicy" "securePort" -}}
 {{- if kindIs "invalid" (get $.Values $name) -}}
-{{- fail (printf "%s is null, and nothing works without it: remove it from your values to have the default" $name) -}}
+{{- fail (printf "%s is null, but it is required: remove it from your values to get the default" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- include "openstack-ccm.checkCloudConfig" . -}}
 {{- range $flag, $value := dict "secure-port" "securePort" "cluster-name" "cluster.name" "cloud-config" "cloudConfig, cloudConfigContents or secret.name" -}}
 {{- range regexFindAll (printf "--%s[= ][^\\s\"']*" $flag) (include "openstack-ccm.extraArguments" $) -1 -}}
 {{- if ne . (printf "--cluster-name=%s" ($.Values.cluster).name) -}}
-{{- fail (printf "%s is among extraArgs or controllerExtraArgs, but the chart sets --%s itself, for the probes and the trial as well: set %s in place of the argument" . $flag $value) -}}
+{{- fail (printf "%s is among extraArgs or controllerExtraArgs, but the chart sets --%s itself: set %s instead" . $flag $value) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -21,7 +21,7 @@
 {{- if include "openstack-ccm.trialClass" . -}}
 {{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
 {{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
-{{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass is set, which decides it: remove the argument for the trial" $flag) -}}
+{{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass already sets it: remove the argument for the trial" $flag) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -31,19 +31,19 @@
 {{- define "openstack-ccm.checkWorkloadCluster" -}}
 {{- if include "openstack-ccm.kubeconfigSecret" . -}}
 {{- if ne .Values.kind "Deployment" -}}
-{{- fail "workloadCluster.kubeconfigSecret is set, so that this is no cluster of which each control plane node needs a pod: set kind=Deployment" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, so the nodes of this cluster need no pod each: set kind=Deployment" -}}
 {{- end -}}
 {{- if .Values.hostNetwork -}}
-{{- fail "workloadCluster.kubeconfigSecret is set, and the pod network of this cluster does not depend on this controller: set hostNetwork=false, so that several controllers can run on one node" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, so the pods need not wait for, or share, the network of a node: set hostNetwork=false, which lets several controllers run on one node" -}}
 {{- end -}}
 {{- if (.Values.canary).enabled -}}
-{{- fail "workloadCluster.kubeconfigSecret is set, and canary.enabled would measure the nodes of this cluster: turn it off, and apply manifests/canary in the workload cluster" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, but canary.enabled would measure the nodes of this cluster: turn it off, and apply manifests/canary in the workload cluster" -}}
 {{- end -}}
 {{- if and (.Values.serviceMonitor).enabled (not (.Values.serviceMonitor).authorization) -}}
-{{- fail "workloadCluster.kubeconfigSecret is set, and the metrics are for those whom the API server of the workload cluster knows: set serviceMonitor.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, and the API server of the workload cluster decides who may read the metrics: set serviceMonitor.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" -}}
 {{- end -}}
 {{- if contains "--kubeconfig" (include "openstack-ccm.extraArguments" .) -}}
-{{- fail "--kubeconfig is among extraArgs or controllerExtraArgs, and workloadCluster.kubeconfigSecret decides it: remove one of the two" -}}
+{{- fail "--kubeconfig is among extraArgs or controllerExtraArgs, and workloadCluster.kubeconfigSecret sets it too: remove one of the two" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -53,7 +53,7 @@
 {{- $config := default dict .Values.cloudConfig -}}
 {{- range $key := list "useExistingSecret" "existingSecret" "secretName" -}}
 {{- if get $config $key -}}
-{{- fail (printf "cloudConfig.%s is no value of this chart, nor of OCCM's, which passes over it: for a Secret that exists set secret.create=false and secret.name=NAME; its key is cloud.conf" $key) -}}
+{{- fail (printf "cloudConfig.%s is a value of neither this chart nor OCCM's, which ignores it: for an existing Secret set secret.create=false and secret.name=NAME; its key is cloud.conf" $key) -}}
 {{- end -}}
 {{- end -}}
 {{- $sections := list -}}
@@ -61,12 +61,12 @@
 {{- if $values -}}{{- $sections = append $sections (printf "cloudConfig.%s" $key) -}}{{- end -}}
 {{- end -}}
 {{- if and .Values.cloudConfigContents $sections -}}
-{{- fail (printf "cloudConfigContents is set, and so is %s, which would be dropped without a word: keep one of them" (join ", " $sections)) -}}
+{{- fail (printf "both cloudConfigContents and %s are set, and the latter would be ignored silently: keep one of them" (join ", " $sections)) -}}
 {{- end -}}
 {{- $variables := false -}}
 {{- range .Values.extraEnv -}}{{- if hasPrefix "OS_" (toString .name) -}}{{- $variables = true -}}{{- end -}}{{- end -}}
 {{- if and (.Values.secret).enabled (.Values.secret).create (not .Values.cloudConfigContents) (not $sections) (not $variables) -}}
-{{- fail "there is no cloud.conf, and an empty one would take the place of the one that is there: set cloudConfig.global and what else you need in cloudConfig (or cloudConfigContents), or for a Secret that exists secret.create=false and secret.name; after `helm upgrade` without your values, add `--reset-then-reuse-values` or `--values FILE`" -}}
+{{- fail "there is no cloud.conf, and an empty one would replace the existing one: set cloudConfig.global and the other sections that you need (or cloudConfigContents), or, for an existing Secret, secret.create=false and secret.name; after `helm upgrade` without your values, add `--reset-then-reuse-values` or `--values FILE`" -}}
 {{- end -}}
 {{- end -}}
 
@@ -74,7 +74,7 @@
 {{- define "openstack-ccm.needed" -}}
 {{- $value := get (default dict (get .root.Values .section)) .name -}}
 {{- if kindIs "invalid" $value -}}
-{{- fail (printf "%s.%s is null, and nothing works without it: remove it from your values to have the default" .section .name) -}}
+{{- fail (printf "%s.%s is null, but it is required: remove it from your values to get the default" .section .name) -}}
 {{- end -}}
 {{- toJson $value -}}
 {{- end -}}
@@ -83,10 +83,10 @@
 {{- define "openstack-ccm.image" -}}
 {{- $repository := (.Values.image).repository -}}
 {{- if not $repository -}}
-{{- fail "image.repository is not set, and there is no image that all can pull: build one with `make image`, push it to a registry that your nodes reach, and set image.repository to its name there, for example registry.example.org/openstack-ccm" -}}
+{{- fail "image.repository is not set, and there is no public image: build one with `make image`, push it to a registry that your nodes reach, and set image.repository to its name there, for example registry.example.org/openstack-ccm" -}}
 {{- end -}}
 {{- if hasSuffix "openstack-cloud-controller-manager" $repository -}}
-{{- fail (printf "image.repository is %s, which is the image of another program, kept from the values of its chart: set image.repository to an image of openstack-ccm, for example registry.example.org/openstack-ccm, and image.tag or image.digest to one of its versions" $repository) -}}
+{{- fail (printf "image.repository is %s, which is the image of another program, left from the values of its chart: set image.repository to an image of openstack-ccm, for example registry.example.org/openstack-ccm, and image.tag or image.digest to one of its versions" $repository) -}}
 {{- end -}}
 {{- if not (contains "/" $repository) -}}
 {{- fail (printf "image.repository is %s, which names no registry, so that nodes would pull it from somebody's namespace on a public one: write the whole name, for example registry.example.org/%s (docker.io/library/%s for an image that was loaded onto the nodes under this short name)" $repository $repository $repository) -}}

@@ -44,9 +44,9 @@ pub struct CommandLine {
 pub enum Action {
     /// Check cloud.conf; with --online also the cloud, with --services also the Services of a cluster.
     CheckConfig(CheckConfigArgs),
-    /// Measure on each node of a cluster whether its service proxy honours ipMode Proxy: `canary --once`.
+    /// Measure on each node whether its service proxy honours ipMode: Proxy.
     Canary(Box<CanaryArgs>),
-    /// Walk the way of a packet to a load balancer, hop by hop, and say where it ends and what to do.
+    /// Follow a packet to a load balancer, hop by hop, and say where it ends and how to fix it.
     Doctor(Box<DoctorArgs>),
     /// Show the leader with its version and controllers, and how the cluster's load balancers are published.
     Status(StatusArgs),
@@ -63,18 +63,18 @@ pub enum Action {
         /// The shell.
         shell: Shell,
     },
-    /// Print a manual page in roff: `openstack-ccm man | man -l -`, `openstack-ccm man plan | man -l -`.
+    /// Print a manual page in roff: `openstack-ccm man plan | man -l -`.
     Man {
-        /// Of this subcommand; by default of the program.
+        /// Subcommand to describe; by default the program as a whole.
         #[arg(value_name = "SUBCOMMAND")]
-        subcommand: Option<String>,
+        subcommand: Vec<String>,
     },
     /// Print the version, as --version does.
     Version,
     /// Set ipMode: Proxy beside another cloud's controller; also a program of its own, ip-mode-overlay.
     #[command(subcommand)]
     Overlay(OverlayCommand),
-    /// Show what the program does, on embedded simulators of OpenStack and Kubernetes.
+    /// Show what the program does, on built-in simulators of OpenStack and Kubernetes.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
 }
@@ -95,7 +95,7 @@ impl Action {
             Self::HandBack(arguments) => hand_back::run(&arguments).await,
             Self::Orphans(arguments) => orphans::run(&arguments).await,
             Self::Completion { shell } => completion(shell).map(done),
-            Self::Man { subcommand } => manual_page(subcommand.as_deref()).map(done),
+            Self::Man { subcommand } => manual_page(&subcommand).and_then(print_as_it_is).map(done),
             Self::Version => {
                 print_line(format_args!("openstack-ccm {}", crate::version::version())).map(done)
             }
@@ -114,23 +114,18 @@ fn completion(shell: Shell) -> anyhow::Result<()> {
     print_as_it_is(String::from_utf8_lossy(&script))
 }
 
-/// Writes the manual page to standard output.
-fn manual_page(subcommand: Option<&str>) -> anyhow::Result<()> {
-    let mut page = Vec::new();
+/// The manual page of the program, or of a subcommand, given by the names that lead to it.
+fn manual_page(names: &[String]) -> anyhow::Result<String> {
     let mut program = help::command::<CommandLine>();
     program.build();
-    let command = match subcommand {
-        None => program,
-        Some(name) => {
-            let found = program.get_subcommands().find(|command| command.get_name() == name);
-            let names = || program.get_subcommands().map(Command::get_name).collect::<Vec<_>>().join(", ");
-            let found =
-                found.with_context(|| format!("there is no subcommand {name}; there are {}", names()))?;
-            found.clone()
-        }
-    };
-    clap_mangen::Man::new(command).render(&mut page).context("the manual page cannot be made")?;
-    print_as_it_is(String::from_utf8_lossy(&page))
+    let command = names.iter().try_fold(&program, |command: &Command, name| {
+        let others = || command.get_subcommands().map(Command::get_name).collect::<Vec<_>>().join(", ");
+        let found = command.find_subcommand(name);
+        found.with_context(|| format!("there is no subcommand {name}; there are: {}", others()))
+    })?;
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page).context("the manual page cannot be made")?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
 #[cfg(test)]
@@ -140,5 +135,28 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         help::command::<CommandLine>().debug_assert();
+    }
+
+    fn each_below(command: &Command, names: &[String], visit: &mut dyn FnMut(&[String])) {
+        for below in command.get_subcommands() {
+            let names = [names, &[below.get_name().to_owned()]].concat();
+            visit(&names);
+            each_below(below, &names, visit);
+        }
+    }
+
+    #[test]
+    fn every_subcommand_has_a_manual_page() {
+        let mut program = help::command::<CommandLine>();
+        program.build();
+        let mut count = 0;
+        each_below(&program, &[], &mut |names| {
+            let page = manual_page(names).unwrap();
+            let title = format!(".TH openstack-ccm-{} 1", names.join("-"));
+            assert!(page.contains(&title), "{names:?}: {page}");
+            count += 1;
+        });
+        assert!(count > 20, "{count}");
+        assert!(manual_page(&["nonsense".to_owned()]).unwrap_err().to_string().contains("doctor, "));
     }
 }

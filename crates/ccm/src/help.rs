@@ -1,4 +1,5 @@
-//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which are the same for all subcommands.
+//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which mean the same for all subcommands but
+//! `doctor`.
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -33,7 +34,7 @@ pub const TABLE: &[Help] = &[
             "check-config --cloud-config=cloud.conf",
             "check-config --cloud-config=cloud.conf --online --services",
         ],
-        ["no errors; there may be warnings", "errors were found, or could not be looked for", "", ""],
+        ["no errors; there may be warnings", "there are errors, or the check could not be made", "", ""],
     ),
     help(
         "canary",
@@ -41,9 +42,33 @@ pub const TABLE: &[Help] = &[
         ["all nodes honour ipMode", "some nodes could not be measured", "some nodes ignore ipMode", ""],
     ),
     help(
+        "doctor",
+        &[
+            "doctor shop/web --cloud-config=cloud.conf --cluster-name=NAME",
+            "doctor -A --no-cloud --output=short",
+            "doctor --leftovers",
+        ],
+        [
+            "nothing at or above --fail-on was found",
+            "something at or above --fail-on was found",
+            "an error: the command line is wrong, or something could not be looked at",
+            "",
+        ],
+    ),
+    help(
+        "doctor rules",
+        &["doctor rules --address 203.0.113.10:443 rules.txt"],
+        [
+            "the rules do what they should",
+            "a rule breaks the path",
+            "an error: the command line is wrong, or these are no rules of a service proxy",
+            "",
+        ],
+    ),
+    help(
         "status",
         &["status", "status -o json"],
-        ["a leader is at work", "there is no leader, or an error", "", ""],
+        ["there is a leader", "there is no leader, or an error", "", ""],
     ),
     help(
         "plan",
@@ -72,7 +97,7 @@ pub const TABLE: &[Help] = &[
     help(
         "hand-back",
         &["hand-back --cloud-config=cloud.conf", "hand-back --cloud-config=cloud.conf --apply"],
-        ["nothing changes with OCCM", ERROR, "something changes", "something fails with OCCM"],
+        ["OCCM will change nothing", ERROR, "OCCM will change something", "something will fail with OCCM"],
     ),
     help(
         "orphans",
@@ -81,24 +106,31 @@ pub const TABLE: &[Help] = &[
             "orphans --cloud-config=cloud.conf --occm-names --cluster-name=NAME",
             "orphans --cloud-config=cloud.conf --delete ID --yes",
         ],
-        ["nothing is orphaned, or everything named was deleted", ERROR, "something is orphaned", ""],
+        ["there are no orphans, or everything named was deleted", ERROR, "there are orphans", ""],
     ),
     help("completion", &["completion bash > /etc/bash_completion.d/openstack-ccm"], ["", "", "", ""]),
-    help("man", &["man | man -l -", "man plan | man -l -"], ["", "", "", ""]),
+    help(
+        "demo",
+        &["demo", "demo --keep"],
+        ["everything went as expected", "an error, or something did not", "", ""],
+    ),
+    help("man", &["man | man -l -", "man plan | man -l -", "man overlay check | man -l -"], ["", "", "", ""]),
+    help("overlay policy", &["overlay policy --cloud=digitalocean > policy.yaml"], ["", "", "", ""]),
+    help("overlay run", &["overlay run --hostname-suffix=lb.example.org"], ["", "", "", ""]),
     help(
         "overlay check",
         &["overlay check"],
         [
             "pods reach all selected Services through their load balancer",
             "the cluster cannot be read",
-            "pods do not reach all of them, or an annotation cannot be read",
+            "pods do not reach all of them, or an annotation is invalid",
             "",
         ],
     ),
     help(
         "overlay cleanup",
         &["overlay cleanup"],
-        ["everything is given back", "something could not be given back", "", ""],
+        ["all changes are undone", "a change could not be undone", "", ""],
     ),
 ];
 

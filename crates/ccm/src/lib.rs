@@ -97,7 +97,7 @@ fn in_runtime(is_on_each_node: bool, work: impl FnOnce(&Runtime) -> ExitCode) ->
     code
 }
 
-/// Tells what is wrong with the command line, or the help or version that it asks for.
+/// Prints what is wrong with the command line, or the help or version that it asks for.
 fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     if error.use_stderr() && asks_for_json(arguments) {
         let text = error.to_string();
@@ -106,7 +106,12 @@ fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     // Standard output may be closed; the exit code remains.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    match arguments.get(1) {
+        _ if !error.use_stderr() => ExitCode::SUCCESS,
+        // 1 is what it found.
+        Some(name) if name == "doctor" => subcommands::doctor::error(),
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Whether a command line that cannot be read asks for records as JSON.

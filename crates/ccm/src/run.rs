@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm_controllers::WorkQueues;
-use openstack_ccm_core::cloud::{Cloud, Entry, LogIn};
+use openstack_ccm_core::cloud::{Cloud, Entry, LoginRequest};
 use openstack_ccm_runtime::election::ElectionMetrics;
 use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
@@ -65,7 +65,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     if !wiring::options::serves_load_balancers(&selection, provider) {
         tracing::warn!("the service controller is switched off");
     }
-    let login = LogIn { observer: call_metrics, user_agent: user_agent(&arguments.user_agent) };
+    let login = LoginRequest { observer: call_metrics, user_agent: user_agent(&arguments.user_agent) };
     let log_in = || async {
         let cloud = provider.log_in(login.clone()).await?;
         let options =

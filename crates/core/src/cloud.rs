@@ -1,5 +1,5 @@
 //! How the binary comes to a cloud: the providers that it was built with, the configuration of the one that was chosen, and the
-//! cloud itself after the log-in. Another provider is a crate with an [`Entry`], and one line in the binary that lists it.
+//! cloud itself after the login. Another provider is a crate with an [`Entry`], and one line in the binary that lists it.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::route::Routes;
 /// A provider that the binary was built with.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Value of `--cloud-provider`, and name of the health check of the log-in.
+    /// Value of `--cloud-provider`, and name of the health check of the login.
     pub name: &'static str,
     /// Prefix of the metrics that count the calls to the cloud, without the last `_`.
     pub call_metric_prefix: &'static str,
@@ -54,12 +54,12 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// The cloud cannot be used yet.
-    async fn log_in(&self, login: LogIn) -> Result<Arc<dyn Cloud>, Failure>;
+    async fn log_in(&self, login: LoginRequest) -> Result<Arc<dyn Cloud>, Failure>;
 }
 
-/// What the binary has to say for the log-in.
+/// What the binary has to say for the login.
 #[derive(Clone)]
-pub struct LogIn {
+pub struct LoginRequest {
     /// Learns of every call.
     pub observer: Arc<dyn CallObserver>,
     /// The parts of the User-Agent header.

@@ -314,9 +314,9 @@ pub fn markdown() -> String {
     use fmt::Write as _;
 
     let mut page = String::from(
-        "# Findings of doctor\n\n`openstack-ccm doctor` walks the way of a packet to a load balancer, hop by hop, and names what it \
-         finds by a code. A code keeps its meaning for ever. Errors and warnings are defects; information is good to know. What \
-         could not be looked at is `unknown`, and never counts as good.\n",
+        "# Findings of doctor\n\n`openstack-ccm doctor` follows a packet to a load balancer, hop by hop, and gives each finding a code, \
+         whose meaning never changes. Errors and warnings are defects; the rest is for information. What could not be looked at is \
+         `unknown`, and never counts as good.\n",
     );
     let mut heading = "";
     for Entry { code, severity, hop, title, meaning, remedy, .. } in TABLE {

@@ -28,7 +28,7 @@ pub struct OpenStack {
     pub client: Client,
     /// Services of which the catalog has an endpoint in the wanted region.
     pub services: Vec<Service>,
-    /// Project that the log-in is for, if it is for one.
+    /// Project that the login is for, if it is for one.
     pub project_id: Option<String>,
     /// Regions that the catalog has endpoints in, in alphabetical order.
     pub regions: Vec<String>,
@@ -81,7 +81,7 @@ pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<
 }
 
 /// The same, with something between the calls and the cloud: `between` gets the way to the cloud and the project that the
-/// log-in is for, and answers what calls go through.
+/// login is for, and answers what calls go through.
 ///
 /// # Errors
 /// As for [`connect`].

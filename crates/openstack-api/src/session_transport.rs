@@ -82,7 +82,7 @@ impl SessionTransport {
     /// Address of a service as the catalog of the present token lists it: services move while this program runs.
     ///
     /// # Errors
-    /// [`TransportError::NoEndpoint`] when it does not; a failed log-in.
+    /// [`TransportError::NoEndpoint`] when it does not; a failed login.
     pub async fn endpoint(&self, service: Service) -> Result<Url, TransportError> {
         let token = self.keystone.token().await.map_err(TransportError::Auth)?;
         self.listed(service, &token)
@@ -127,7 +127,7 @@ impl SessionTransport {
 
 #[async_trait]
 impl Transport for SessionTransport {
-    /// Sends a request. A 401 causes one new log-in and one repetition: the request was refused before it was looked at.
+    /// Sends a request. A 401 causes one new login and one repetition: the request was refused before it was looked at.
     async fn send(&self, request: Request) -> Result<Response, TransportError> {
         let token = self.keystone.token().await.map_err(TransportError::Auth)?;
         let response = self.attempt(&request, &token).await?;

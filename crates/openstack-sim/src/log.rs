@@ -77,7 +77,7 @@ impl CallLog {
         self.lock().iter().cloned().collect()
     }
 
-    /// The calls that asked for a change, log-ins not counted.
+    /// The calls that asked for a change, logins not counted.
     pub fn writes(&self) -> Vec<Call> {
         self.lock()
             .iter()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use openstack_ccm_core::cloud::{
-    CallObserver, Cloud, ClusterIdentity, Entry, LoadBalancing, LogIn, Part, Provider,
+    CallObserver, Cloud, ClusterIdentity, Entry, LoadBalancing, LoginRequest, Part, Provider,
 };
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::instance::Instances;
@@ -66,7 +66,7 @@ impl OpenStackProvider {
         &self.config
     }
 
-    /// Logs in with something between the calls and the cloud: `between` gets the way to the cloud and the project that the log-in
+    /// Logs in with something between the calls and the cloud: `between` gets the way to the cloud and the project that the login
     /// is for.
     ///
     /// # Errors
@@ -113,8 +113,8 @@ impl Provider for OpenStackProvider {
         self.config.global.region.clone().filter(|region| !region.is_empty())
     }
 
-    async fn log_in(&self, request: LogIn) -> Result<Arc<dyn Cloud>, Failure> {
-        let LogIn { observer, user_agent } = request;
+    async fn log_in(&self, request: LoginRequest) -> Result<Arc<dyn Cloud>, Failure> {
+        let LoginRequest { observer, user_agent } = request;
         let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };
         let login = AuthOptions { user_agent, ..self.login.clone() };
         let connected = connect_through(&login, settings, |transport, _| transport).await;
@@ -138,15 +138,24 @@ impl ApiCallObserver for Calls {
 }
 
 /// Keystone has one answer for everything that may be wrong.
-const WRONG_LOGIN: &str = "; Keystone does not say what is wrong: check in [Global] of cloud.conf the user, the password, \
-                           the project and their domains, or the application credential";
+const WRONG_LOGIN: &str =
+    "Check user, password, project and domains, or the application credential, in [Global] of cloud.conf";
 
-/// The error is shared between all who wait for one log-in, so its chain is written out here.
+/// It has the same status for a path that it does not have and for an application credential.
+const WRONG_PATH: &str =
+    "Check auth-url, which usually ends with /v3, and the application credential, in [Global] of cloud.conf";
+
+/// The error is shared between all who wait for one login, so its chain is written out here.
 fn explained(error: &AuthError) -> Failure {
-    let message = format!("OpenStack cannot be used yet: {}", chain(error));
-    match error.kind() {
-        ErrorKind::Unauthorized => Failure::new(FailureClass::Auth, message + WRONG_LOGIN),
-        _ => Failure::new(FailureClass::Unavailable, message),
+    let chain = chain(error);
+    match error {
+        AuthError::Refused { status, .. } if status.as_u16() == 404 => {
+            Failure::new(FailureClass::Auth, format!("{}. {WRONG_PATH}", chain.trim_end_matches('.')))
+        }
+        _ if error.kind() == ErrorKind::Unauthorized => {
+            Failure::new(FailureClass::Auth, format!("{}. {WRONG_LOGIN}", chain.trim_end_matches('.')))
+        }
+        _ => Failure::new(FailureClass::Unavailable, format!("OpenStack cannot be used yet: {chain}")),
     }
 }
 
@@ -181,7 +190,7 @@ impl Cloud for OpenStackCloud {
     fn problem(&self) -> Option<String> {
         let since = self.openstack.log_in_refused_since()?;
         Some(format!(
-            "Keystone has refused the log-in since {since:.0}: correct the credentials in cloud.conf, which is read again at each \
+            "Keystone has refused the login since {since:.0}: correct the credentials in cloud.conf, which is read again at each \
              try"
         ))
     }

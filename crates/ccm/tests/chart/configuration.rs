@@ -66,7 +66,7 @@ fn an_existing_secret_is_mounted_and_not_written() {
 /// Each of these would install something that cannot work, or drop something without a word.
 #[rstest]
 #[case::no_cloud_conf(&[], "there is no cloud.conf")]
-#[case::two_of_them(&["cloudConfig.global.region=one", "cloudConfigContents=x"], "cloudConfig.global, which would be dropped")]
+#[case::two_of_them(&["cloudConfig.global.region=one", "cloudConfigContents=x"], "cloudConfig.global are set, and the latter would be ignored")]
 #[case::the_port_of_the_probes(&["cloudConfig.global.region=one", "extraArgs={--secure-port=1234}"], "set securePort")]
 #[case::another_cluster_name(&["cloudConfig.global.region=one", "extraArgs={--cluster-name=abc}"], "set cluster.name")]
 #[case::another_charts_secret(&["cloudConfig.existingSecret=cloud-config"], "secret.create=false and secret.name")]

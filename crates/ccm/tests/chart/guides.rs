@@ -1,5 +1,5 @@
 //! What the guides say to type, typed: every command that a page marks with `run`, in the order of the page, with the pinned Helm and
-//! kubectl on a real API server. There are no nodes, so that pods and what they do are left to the end-to-end tests.
+//! kubectl on a real API server. No pod runs; the quickstart has its controllers, nodes and application from `served`.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::symlink;
@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use crate::cluster::Cluster;
 use crate::helm::{helm, program, repository, text};
 use crate::pages::{Block, pages};
+use crate::served::Served;
 use crate::upgrade::{image_of, succeeds};
 
 /// The pages that the stories below follow.
@@ -43,6 +44,8 @@ const FOLLOWED: [&str; 12] = [
 struct Reader {
     cluster: Cluster,
     folder: TempDir,
+    /// `http_proxy` of the commands.
+    proxy: String,
 }
 
 impl Reader {
@@ -62,7 +65,7 @@ impl Reader {
         ] {
             symlink(target, tools.join(name)).unwrap();
         }
-        Some(Self { cluster, folder })
+        Some(Self { cluster, folder, proxy: String::new() })
     }
 
     /// No pod runs, so somebody holds the lease in place of one.
@@ -110,6 +113,8 @@ impl Reader {
             .current_dir(self.folder.path())
             .env("PATH", format!("{}:{known}", self.folder.path().join("bin").display()))
             .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("http_proxy", &self.proxy)
+            .env("no_proxy", "127.0.0.1,localhost")
             .output()
             .unwrap();
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -156,11 +161,16 @@ impl OfOccm {
 
 const WORKLOAD: &str = "openstack-cloud-controller-manager";
 
-#[tokio::test]
+/// The load balancer answers while the reader types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_installs_operates_upgrades_and_uninstalls_by_the_pages() {
-    let Some(reader) = Reader::start() else { return };
+    let Some(mut reader) = Reader::start() else { return };
     reader.sees_a_leader().await;
+    let served = Served::start(&reader.cluster, "my-cluster", reader.folder.path()).await;
+    reader.proxy.clone_from(&served.proxy);
     reader.follows("docs/tutorials/quickstart.md");
+    drop(served);
+    reader.proxy.clear();
     let workloads = reader.daemon_sets().await;
     assert_eq!(
         image_of(&workloads.get(WORKLOAD).await.unwrap()),

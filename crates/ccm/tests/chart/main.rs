@@ -32,6 +32,7 @@ mod quoted;
 mod release;
 mod rendered;
 mod rights;
+mod served;
 mod trial;
 mod upgrade;
 mod workload_cluster;

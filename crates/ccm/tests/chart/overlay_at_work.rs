@@ -222,7 +222,7 @@ async fn the_controller_works_with_the_rights_of_the_chart_on_a_real_api_server(
     assert!(!log.to_lowercase().contains("openstack"), "{log}");
     let done = program.ends(&["cleanup"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
-    assert_eq!(text(&done.stdout), "default/second: ipMode VIP again\n1 Service given back, 0 failed\n");
+    assert_eq!(text(&done.stdout), "default/second: ipMode VIP again\n1 Service restored, 0 failed\n");
     until(&client, "second", "VIP").await;
 }
 
@@ -292,7 +292,7 @@ async fn helm_uninstall_gives_back_what_the_controller_set_on_a_real_api_server(
 
     let uninstalling = cluster.begun(&["uninstall", "overlay", "--timeout", "120s"]);
     let done = job_runs(&client, &cluster, "ip-mode-overlay-cleanup").await;
-    assert_eq!(text(&done.stdout), "default/app: ipMode VIP again\n1 Service given back, 0 failed\n");
+    assert_eq!(text(&done.stdout), "default/app: ipMode VIP again\n1 Service restored, 0 failed\n");
     succeeds(&uninstalling.wait_with_output().unwrap());
     until(&client, "app", "VIP").await;
     until(&client, "owners", "Proxy").await;

@@ -137,7 +137,7 @@ fn the_notes_say_how_to_see_that_no_pod_is_scheduled() {
     let Some(text) = notes(Release::new()) else { return };
     assert!(text.contains("kubectl get nodes --selector 'node-role.kubernetes.io/control-plane'"), "{text}");
     assert!(
-        text.contains("no pod is scheduled, and the rollout of a DaemonSet succeeds all the same"),
+        text.contains("no pod is scheduled, although the rollout of a DaemonSet succeeds even then"),
         "{text}"
     );
     let anywhere = notes(Release::new().set("nodeSelector=null")).unwrap();

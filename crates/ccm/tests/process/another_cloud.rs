@@ -10,7 +10,7 @@ use openstack_ccm::args::RunArgs;
 use openstack_ccm::run::run;
 use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference, SettingNames};
 use openstack_ccm_core::cloud::{
-    Cloud, ClusterIdentity, Entry, LoadBalancing, Loading, LogIn, Part, Provider,
+    Cloud, ClusterIdentity, Entry, LoadBalancing, Loading, LoginRequest, Part, Provider,
 };
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::address::{AddressType, InstanceAddress};
@@ -47,7 +47,7 @@ impl Provider for Example {
         None
     }
 
-    async fn log_in(&self, login: LogIn) -> Result<Arc<dyn Cloud>, Failure> {
+    async fn log_in(&self, login: LoginRequest) -> Result<Arc<dyn Cloud>, Failure> {
         login.observer.observe("log_in", std::time::Duration::ZERO, true);
         Ok(Arc::new(ExampleCloud(Arc::new(Parts { address: self.address, routes: Mutex::default() }))))
     }

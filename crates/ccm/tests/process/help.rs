@@ -81,7 +81,7 @@ async fn the_manual_page_has_all_flags() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exit_code_2_never_means_an_error() {
+async fn a_wrong_command_line_is_an_error_and_nothing_that_was_found() {
     let stage = Stage::new().await;
     for arguments in
         [&["plan", "--no-such-flag"][..], &["plan", "-o", "nonsense"], &["orphans", "--delete"], &["--bad"]]
@@ -89,6 +89,9 @@ async fn exit_code_2_never_means_an_error() {
         let (status, output) = Process::run(&stage, arguments);
         assert_eq!(status.code(), Some(1), "{arguments:?}: {output}");
     }
+    // `doctor` has its codes in the order of `kubectl diff`: 1 is what it found.
+    let (status, output) = Process::run(&stage, &["doctor", "--no-such-flag"]);
+    assert_eq!(status.code(), Some(2), "{output}");
     for help in [&["--help"][..], &["plan", "--help"], &["--version"], &["version"]] {
         let (status, output) = Process::run(&stage, help);
         assert_eq!(status.code(), Some(0), "{help:?}: {output}");
@@ -98,6 +101,28 @@ async fn exit_code_2_never_means_an_error() {
         output.contains("Examples:\n  openstack-ccm plan ") && output.contains("\nExit codes:\n  0  "),
         "{output}"
     );
+}
+
+#[rstest]
+#[case::plan(&["plan"])]
+#[case::doctor(&["doctor"])]
+#[case::orphans(&["orphans"])]
+#[case::canary(&["canary"])]
+#[case::overlay(&["overlay", "check"])]
+#[tokio::test(flavor = "multi_thread")]
+async fn help_fits_the_terminal_and_ends_with_examples_and_exit_codes(#[case] subcommand: &[&str]) {
+    let stage = Stage::new().await;
+    for width in [80, 132] {
+        let columns = width.to_string();
+        let arguments = [subcommand, &["--help"]].concat();
+        let (status, output) = Process::run_with(&stage, &[("COLUMNS", &columns)], &arguments);
+        assert!(status.success(), "{output}");
+        let longest = output.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= width && longest > width - 20, "{longest} of {width}: {output}");
+        let (_, examples) = output.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{output}"));
+        assert!(examples.starts_with(&format!("  openstack-ccm {}", subcommand.join(" "))), "{output}");
+        assert!(examples.contains("\n\nExit codes:\n  0  "), "{output}");
+    }
 }
 
 /// As kubectl: whoever pipes into `head` has seen enough.

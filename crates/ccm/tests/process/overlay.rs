@@ -19,6 +19,23 @@ fn publish(stage: &Stage, name: &str) {
     stage.kube.patch_status("services", NAMESPACE, name, &status).unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_mode_is_named_with_its_value_and_what_was_undone_is_listed() {
+    let stage = Stage::without_cloud().await;
+    publish(&stage, "web");
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
+    let mode = |text: &str| {
+        let annotation = json!({"metadata": {"annotations": {"ip-mode-overlay/mode": text}}});
+        stage.kube.patch("services", NAMESPACE, "web", &annotation).unwrap();
+        Process::run(&stage, &["overlay", "check", &kubeconfig])
+    };
+    let (status, output) = mode("Proxyy");
+    assert_eq!(status.code(), Some(2), "{output}");
+    assert!(output.contains("Proxyy"), "{output}");
+    let (status, output) = Process::run(&stage, &["overlay", "cleanup", &kubeconfig]);
+    assert!(status.success() && !output.trim().is_empty(), "{output:?}");
+}
+
 /// What reaches the cluster from it, and stays there, is in the overlay's own name: a cluster's audit log and the managers of
 /// fields are its output too.
 #[tokio::test(flavor = "multi_thread")]

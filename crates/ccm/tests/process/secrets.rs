@@ -12,13 +12,13 @@ pub(crate) const TOKEN: &str = "gAAAAAB";
 
 /// How the program logs in, and what must never be seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum LogIn {
+pub(crate) enum Credentials {
     Password,
     ApplicationCredential,
     CloudsYaml,
 }
 
-impl LogIn {
+impl Credentials {
     /// Writes the configuration; answers the secret in it.
     pub(crate) fn configure(self, stage: &Stage) -> &'static str {
         match self {
@@ -70,13 +70,16 @@ pub(crate) fn reveals(text: &str, secret: &str) -> bool {
 }
 
 #[rstest]
-#[case::password(LogIn::Password)]
-#[case::application_credential(LogIn::ApplicationCredential)]
-#[case::clouds_yaml(LogIn::CloudsYaml)]
+#[case::password(Credentials::Password)]
+#[case::application_credential(Credentials::ApplicationCredential)]
+#[case::clouds_yaml(Credentials::CloudsYaml)]
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_written_in_a_whole_life(#[case] log_in: LogIn, #[values("text", "json")] format: &str) {
+async fn no_secret_is_written_in_a_whole_life(
+    #[case] login: Credentials,
+    #[values("text", "json")] format: &str,
+) {
     let stage = Stage::new().await;
-    let secret = log_in.configure(&stage);
+    let secret = login.configure(&stage);
     let mut process = Process::start(&stage, "ccm", &["-v", "10", "--logging-format", format]);
     process.until_ready().await;
     stage.create_service("web");
@@ -102,6 +105,6 @@ async fn no_secret_is_written_in_a_whole_life(#[case] log_in: LogIn, #[values("t
         [("output", &output), ("events", &events), ("requests", &services), ("metrics", &metrics)]
     {
         let line = text.lines().find(|line| line.contains(TOKEN) || reveals(line, secret));
-        assert_eq!(line, None, "{place} of a run with {log_in:?}");
+        assert_eq!(line, None, "{place} of a run with {login:?}");
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 
 use crate::process::Process;
-use crate::secrets::{LogIn, TOKEN, reveals};
+use crate::secrets::{Credentials, TOKEN, reveals};
 use crate::stage::{Stage, free_port, until};
 
 /// A collector that keeps what it is sent.
@@ -43,7 +43,7 @@ impl Collector {
 #[tokio::test(flavor = "multi_thread")]
 async fn reconciliations_and_calls_arrive_at_the_collector_without_a_secret() {
     let (stage, collector) = (Stage::new().await, Collector::default());
-    let secret = LogIn::ApplicationCredential.configure(&stage);
+    let secret = Credentials::ApplicationCredential.configure(&stage);
     let endpoint = collector.start().await;
     let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "50")];
     let mut process = Process::start_with(&stage, "ccm", &[], &variables);

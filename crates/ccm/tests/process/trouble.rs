@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::process::Process;
 use crate::stage::{Stage, until};
 
-/// One that waits for the lease answers probes, and has nothing to do with the cloud beyond its log-in.
+/// One that waits for the lease answers probes, and has nothing to do with the cloud beyond its login.
 ///
-/// Framework: M10, better: the log-in is tried before the lease is asked for, so that an instance with a wrong password
+/// Framework: M10, better: the login is tried before the lease is asked for, so that an instance with a wrong password
 /// never leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn framework_m10_one_that_waits_is_healthy_and_leaves_the_cloud_alone() {
@@ -30,8 +30,8 @@ async fn framework_m10_one_that_waits_is_healthy_and_leaves_the_cloud_alone() {
     assert_eq!(process.until_answers("/healthz").await, (200, "ok".to_owned()));
     process.until_ready().await;
     let calls = stage.cloud.log().calls();
-    let beyond_the_log_in: Vec<_> = calls.iter().filter(|call| call.service != Service::Identity).collect();
-    assert!(beyond_the_log_in.is_empty(), "{beyond_the_log_in:?}");
+    let beyond_the_login: Vec<_> = calls.iter().filter(|call| call.service != Service::Identity).collect();
+    assert!(beyond_the_login.is_empty(), "{beyond_the_login:?}");
     assert_eq!(stage.holder(), "occm-0_5f0c");
 }
 
@@ -159,13 +159,13 @@ async fn a_log_in_that_is_refused_makes_unready_and_tells_since_when() {
     process.until_says("became leader").await;
     process.until_ready().await;
     let refusal = json!({"error": {"code": 401, "title": "Unauthorized", "message": "no longer"}});
-    let log_in = Fault::new().service("identity").method(Method::POST).path("/v3/auth/tokens");
-    stage.cloud.faults().add(log_in.answer(401, refusal));
+    let login = Fault::new().service("identity").method(Method::POST).path("/v3/auth/tokens");
+    stage.cloud.faults().add(login.answer(401, refusal));
     stage.cloud.revoke_tokens();
     stage.create_service("web");
     process.until_says("no longer").await;
     let (status, body) = process.until_answers("/readyz?verbose").await;
-    assert!(status >= 500 && body.contains("Keystone has refused the log-in since 20"), "{status} {body}");
+    assert!(status >= 500 && body.contains("Keystone has refused the login since 20"), "{status} {body}");
     let (_, metrics) = process.until_answers("/metrics").await;
     assert!(metrics.contains("openstack_ccm_log_in_refused_since_seconds 1"), "{metrics}");
     assert_eq!(process.until_answers("/livez").await.0, 200, "a restart would not help");

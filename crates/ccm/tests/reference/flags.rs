@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "# Flags
 | --- | --- |
 | `check-config` | reports everything that is wrong with cloud.conf; `--online` looks every id up in the cloud, `--services` checks all Services of a cluster |
 | `canary --once` | measures on each node whether its service proxy honours `ipMode: Proxy`, and prints a table or JSON; `canary look` and `canary idle` are what the pods of the canary run |
-| `doctor` | walks the way of a packet to a load balancer, hop by hop, and says where it ends and what to do ([guide](../guides/doctor.md), [findings](findings.md)); `doctor rules` reads a dump of a node's rules |
+| `doctor` | follows a packet to a load balancer, hop by hop, and says where it ends and how to fix it ([guide](../guides/doctor.md), [findings](findings.md)); `doctor rules` reads a dump of a node's rules |
 | `status` | says who leads, with version, controllers and pod, and how the Services are published |
 | `overlay` | sets `ipMode: Proxy` beside the controller of another cloud; also the program [`ip-mode-overlay`](../overlay/README.md) |
 | `plan` | shows what the controllers would do to Services and their load balancers, without doing it |
@@ -76,7 +76,7 @@ pub(crate) fn markdown() -> String {
         let _ = writeln!(page, "| `--{}{form}` | {fulfilled} | {} |", flag.name, cell(flag.reason));
     }
     let _ = write!(page, "\n{DIFFERENCES}");
-    page.push_str("\n## Exit codes\n\n0 is well, 1 is an error (a wrong command line, too), and 2 is something that was found; no code means two things.\n\n");
+    page.push_str("\n## Exit codes\n\n0 means that all is well, 1 an error (a wrong command line too), 2 that something was found. `doctor` is the exception: as with `kubectl diff`, 1 means that something was found, and 2 an error.\n\n");
     page.push_str("| Subcommand | 0 | 1 | 2 | 3 |\n| --- | --- | --- | --- | --- |\n");
     for help in TABLE.iter().filter(|help| help.codes.iter().any(|code| !code.is_empty())) {
         let [well, error, found, person] = help.codes;

@@ -45,7 +45,7 @@ pub(crate) fn deleted() -> Notice {
 /// There is nothing to send traffic to.
 pub(crate) fn no_nodes(why: &str) -> Notice {
     let message = format!(
-        "There are no available nodes for LoadBalancer: {why}. Members that its pools have are kept; to end its traffic, \
+        "There are no available nodes for LoadBalancer: {why}. Existing members are kept; to stop the traffic, \
          delete the Service"
     );
     Notice::warning("UnAvailableLoadBalancer", message)

@@ -30,7 +30,7 @@ use crate::hop::Hop;
 use crate::report::{HopReport, Report};
 use look::Look;
 
-/// Walks the way of a packet to a Service.
+/// Follows a packet to a Service.
 pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
     let look = Look::new(cluster, facts);
     let judge = |hop: Hop| -> Vec<Check> {

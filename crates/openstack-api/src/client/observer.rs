@@ -14,7 +14,7 @@ use crate::transport::{Request, Response};
 /// What stands in place of a secret.
 const MASK: &str = "***";
 
-/// Learns of every HTTP exchange: of each page of a list and of each repetition on its own. Log-ins are not calls.
+/// Learns of every HTTP exchange: of each page of a list and of each repetition on its own. Logins are not calls.
 pub trait CallObserver: Send + Sync + fmt::Debug {
     /// `call` is the name of the call as the metrics label `request` has it, for example `loadbalancer_create`.
     /// `duration` runs from sending to the last byte of the answer. A failure is an error status, or that there is no answer.

@@ -18,7 +18,7 @@ pub enum ErrorKind {
     Policy,
     /// The request is wrong, or asks for something that the service or its provider cannot do.
     BadRequest,
-    /// Credentials or token are not accepted, even after a new log-in.
+    /// Credentials or token are not accepted, even after a new login.
     Unauthorized,
     /// Too many requests; see [`ApiError::retry_after`].
     RateLimited,
@@ -99,9 +99,9 @@ impl AuthError {
     /// What the failure means: the one thing to decide on.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refused { status, fault, retry_after } => {
+            Self::Refused { status, fault, retry_after, .. } => {
                 match of_status(*status, fault, retry_after.is_some()) {
-                    // Keystone refuses a log-in as 403 (locked account, receipt) as well as 401.
+                    // Keystone refuses a login as 403 (locked account, receipt) as well as 401.
                     ErrorKind::Policy => ErrorKind::Unauthorized,
                     other => other,
                 }

@@ -2,7 +2,7 @@
 
 mod classification;
 mod fault;
-mod log_in;
+mod login;
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use openstack::InterfaceType;
 
 pub use classification::{ConflictCause, ErrorKind};
 pub use fault::Fault;
-pub use log_in::{AuthError, TlsError};
+pub use login::{AuthError, TlsError};
 
 use crate::service::Service;
 
@@ -60,7 +60,7 @@ pub enum ApiError {
     Auth {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// Why. Shared by all calls that waited for the same log-in.
+        /// Why. Shared by all calls that waited for the same login.
         source: Arc<AuthError>,
     },
     /// The catalog does not list the service.

@@ -1,4 +1,4 @@
-//! Everything that a log-in needs.
+//! Everything that a login needs.
 
 use std::fmt;
 use std::path::PathBuf;

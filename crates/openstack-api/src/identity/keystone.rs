@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::token::Age;
-use super::{AuthOptions, Credentials, Reload, Scope, Token, log_in, network_cause};
+use super::{AuthOptions, Credentials, Reload, Scope, Token, login, network_cause};
 use crate::body::{BodyError, whole_body};
 use crate::client::retry_after;
 use crate::endpoint;
 use crate::error::{AuthError, Fault};
 
-/// Everybody who asks for a token within this time after a failed log-in gets the same failure, so that a wrong password does not
+/// Everybody who asks for a token within this time after a failed login gets the same failure, so that a wrong password does not
 /// lock the account and a dead Keystone is not asked by each call in turn.
 const FAILURE_HOLDS: Duration = Duration::from_secs(2);
 
@@ -55,7 +55,7 @@ impl Login {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let body = |login: &Self| log_in::body(&login.credentials, &login.scope);
+        let body = |login: &Self| login::body(&login.credentials, &login.scope);
         self.tokens_url == other.tokens_url && body(self) == body(other)
     }
 }
@@ -101,11 +101,11 @@ impl Keystone {
         })
     }
 
-    /// A token that is good now. Many callers at once cause one log-in. A token near its end is renewed by one caller, while all
+    /// A token that is good now. Many callers at once cause one login. A token near its end is renewed by one caller, while all
     /// others go on with it.
     ///
     /// # Errors
-    /// When there is no good token and the log-in fails.
+    /// When there is no good token and the login fails.
     pub async fn token(&self) -> Result<Arc<Token>, Arc<AuthError>> {
         match self.cache.current() {
             Some(token) if token.is_fresh() => Ok(token),
@@ -119,10 +119,10 @@ impl Keystone {
         *self.cache.refused_since.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A token other than `stale`, which a service has refused. If somebody has replaced it already there is no log-in.
+    /// A token other than `stale`, which a service has refused. If somebody has replaced it already there is no login.
     ///
     /// # Errors
-    /// When the log-in fails.
+    /// When the login fails.
     pub(crate) async fn reauthenticate(&self, stale: &Token) -> Result<Arc<Token>, Arc<AuthError>> {
         self.cache.replace(|token| token.header != stale.header && token.is_alive()).await
     }
@@ -163,7 +163,7 @@ impl TokenCache {
         }
     }
 
-    /// Renews a token that is still good; whoever finds a log-in under way, or fails, goes on with it.
+    /// Renews a token that is still good; whoever finds a login under way, or fails, goes on with it.
     async fn renew(&self, token: Arc<Token>) -> Arc<Token> {
         let Ok(_log_in) = self.log_in.try_lock() else { return token };
         if let Some(renewed) = self.current().filter(|current| current.is_fresh()) {
@@ -207,7 +207,7 @@ impl TokenCache {
         };
         let Some(newer) = self.reread(&login).await else { return Err(refused) };
         tracing::info!(
-            "Keystone refused the log-in, and the configuration has other credentials by now: logging in with them"
+            "Keystone refused the login, and the configuration has other credentials by now: logging in with them"
         );
         let token = self.request_token_as(&newer).await?;
         *self.login.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
@@ -223,7 +223,7 @@ impl TokenCache {
         match newer {
             Ok(newer) => (!newer.is_same(login)).then_some(newer),
             Err(error) => {
-                tracing::warn!(error, "the log-in was refused, and the configuration cannot be read again");
+                tracing::warn!(error, "the login was refused, and the configuration cannot be read again");
                 None
             }
         }
@@ -241,7 +241,7 @@ impl TokenCache {
 
     async fn log_in(&self, login: &Login) -> Result<Token, AuthError> {
         let Login { tokens_url, credentials, scope } = login;
-        let request = self.http.post(tokens_url.clone()).json(&log_in::body(credentials, scope));
+        let request = self.http.post(tokens_url.clone()).json(&login::body(credentials, scope));
         let (headers, body) = exchange(login, request).await?;
         let header = headers.get(SUBJECT_TOKEN).cloned().ok_or(AuthError::NoSubjectToken)?;
         Token::read(header, &body, Age::New)
@@ -271,14 +271,15 @@ async fn exchange(login: &Login, request: RequestBuilder) -> Result<(HeaderMap, 
         BodyError::TooLong => AuthError::TooLong { host: host() },
         BodyError::Network(error) => unreachable(error),
     })?;
-    tracing::debug!(status = status.as_u16(), "keystone log-in");
+    tracing::debug!(status = status.as_u16(), "keystone login");
     if status.is_success() {
         return Ok((headers, body));
     }
     if status == StatusCode::NOT_FOUND && !is_keystones(&body) {
         return Err(AuthError::NotKeystone { url: login.tokens_url.to_string(), status });
     }
-    Err(AuthError::Refused { status, fault: refusal(&body), retry_after: retry_after(&headers) })
+    let url = login.tokens_url.to_string();
+    Err(AuthError::Refused { url, status, fault: refusal(&body), retry_after: retry_after(&headers) })
 }
 
 /// Keystone's refusals are objects with a code; a proxy before it, or another service, answers with a page.

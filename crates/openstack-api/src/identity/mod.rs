@@ -1,13 +1,13 @@
 //! Logging in to Keystone: credentials, tokens, the service catalog.
 //!
-//! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new log-in, and
+//! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new login, and
 //! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`
 //! stays in use.
 
 mod credentials;
 mod http_client;
 mod keystone;
-mod log_in;
+mod login;
 mod proxy;
 mod token;
 

@@ -29,7 +29,7 @@ pub struct Token {
     pub project_id: Option<String>,
 }
 
-/// The answer to a log-in.
+/// The answer to a login.
 #[derive(Deserialize)]
 struct TokenDocument {
     token: TokenBody,

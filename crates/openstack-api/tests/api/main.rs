@@ -1,4 +1,4 @@
-//! Tests of the public API: decoding of recorded answers, error classes, request bodies, client behaviour, log-in.
+//! Tests of the public API: decoding of recorded answers, error classes, request bodies, client behaviour, login.
 
 #[cfg(test)]
 mod any_answers;

@@ -12,7 +12,7 @@ use crate::world::World;
 pub(crate) struct KeystoneFault {
     status: StatusCode,
     message: String,
-    /// The failed method, in the answer to some failed log-ins.
+    /// The failed method, in the answer to some failed logins.
     identity: Option<Value>,
 }
 

@@ -3,7 +3,7 @@
 mod application_credentials;
 mod catalog;
 mod fault;
-mod log_in;
+mod login;
 mod tokens;
 
 use http::header::{HeaderName, LOCATION, VARY};

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::fault::KeystoneFault;
-use super::{SUBJECT_TOKEN, catalog, domain, log_in};
+use super::{SUBJECT_TOKEN, catalog, domain, login};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
@@ -16,7 +16,7 @@ pub(crate) fn issue(world: &mut World, request: &Request) -> Answer {
     let auth = body.get("auth").cloned();
     let auth =
         auth.ok_or_else(|| KeystoneFault::bad_request("'auth' is a required property").reply(world))?;
-    let grant = log_in::grant(world, &auth).map_err(|fault| fault.reply(world))?;
+    let grant = login::grant(world, &auth).map_err(|fault| fault.reply(world))?;
     let token = world.issue_token(grant);
     let body = show(world, &token, wants_catalog(request));
     Ok(Reply::created(body).with_header(SUBJECT_TOKEN, token.id))

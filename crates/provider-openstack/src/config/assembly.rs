@@ -247,7 +247,7 @@ impl Assembly {
             self.note_repetition(place, applied.key);
         }
         if place.entry.cut_by_comment {
-            let text = "a comment sign (# or ;) starts a comment, so the value ends there; if it belongs to the value, put the value in double quotes";
+            let text = "`#` and `;` start a comment, so the value ends there; if the rest belongs to the value, put the value in double quotes";
             self.warnings.push(place.warning(text));
         }
         if let EntryValue::Text(text) = &place.entry.value

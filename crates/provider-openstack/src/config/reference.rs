@@ -60,7 +60,7 @@ With `use-clouds` in `[Global]`, an entry of clouds.yaml fills what that section
 `--cloud-config` may also name a clouds.yaml itself (a file `*.yaml` or `*.yml`, or one that begins with `clouds:`), alone or beside a
 cloud.conf: it is the file, as with `use-clouds` and `clouds-file`. `OS_CLOUD` chooses its entry if there are several.
 
-## Log-in
+## Login
 
 If several kinds of credentials are set, the order is: trust, password, token, application credential; `auth_type` of
 clouds.yaml overrides it. The scope is the project; without a project the system (`system_scope: all`), else the domain.
@@ -81,7 +81,7 @@ pub fn reference_markdown() -> String {
 
 fn introduction(section: SectionName) -> (&'static str, &'static str) {
     match section {
-        SectionName::Global => ("[Global]", "Log-in and endpoints. `tenant` is the old word for project."),
+        SectionName::Global => ("[Global]", "Login and endpoints. `tenant` is the old word for project."),
         SectionName::LoadBalancer => (
             "[LoadBalancer]",
             "Defaults of all load balancers. Most of them can be overridden per Service by an annotation or a class.",

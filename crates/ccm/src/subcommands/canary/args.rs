@@ -39,7 +39,7 @@ pub struct OnceArgs {
     /// Addresses of the Services, two for each family; nothing else may use them.
     #[arg(long, value_name = "CONTROL,SUBJECT[,...]", default_value_t = Addresses::temporary())]
     pub(super) addresses: Addresses,
-    /// Longest wait for verdicts.
+    /// Longest time to wait for verdicts.
     #[arg(long, value_name = "DURATION", default_value = "3m", value_parser = duration::parse)]
     pub(super) timeout: Duration,
     /// The cluster.
@@ -50,18 +50,18 @@ pub struct OnceArgs {
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum CanaryOutput {
-    /// Columns for people.
+    /// For people.
     Table,
-    /// For machines.
+    /// For programs.
     Json,
 }
 
 /// What a pod of the canary does.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Role {
-    /// Answer other pods, measure, and show the verdict by readiness: the container `conclusive`.
+    /// Run in a pod: answer other pods, measure, and show the verdict by readiness (container `conclusive`).
     Look(LookArgs),
-    /// Do nothing until stopped: the container `fit`, of which only the readiness matters.
+    /// Run in a pod: do nothing until stopped (container `fit`, of which only the readiness matters).
     Idle,
 }
 
@@ -90,13 +90,13 @@ pub struct LookArgs {
     /// Time between two checks while nothing changes; a tenth of it before there is a verdict.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
     pub(super) period: Duration,
-    /// Longest wait for an answer.
+    /// Longest time to wait for an answer.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration::parse)]
     pub(super) dial_timeout: Duration,
-    /// How long a node that was unfit has to be found fit before it counts as fit.
+    /// How long an unfit node has to measure as fit before it counts as fit.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     pub(super) fit_again_after: Duration,
-    /// How long a verdict counts that is not renewed.
+    /// How long a verdict counts without being renewed.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     pub(super) lapse_after: Duration,
     /// Logging.

@@ -25,7 +25,7 @@ pub struct CheckConfigArgs {
     /// Log in to the cloud, look up every id of the configuration, and try each kind of read that the controllers need.
     #[arg(long)]
     pub online: bool,
-    /// With --online: the controllers that will run, as for the program. What only others need may be missing.
+    /// With --online: the controllers that will run; what only the others need may be missing.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
     pub controllers: Vec<String>,
     /// Read all Services of type LoadBalancer in the cluster and report all their faults and warnings.

@@ -27,7 +27,7 @@ pub struct DoctorArgs {
 /// What `doctor` does other than to look at Services.
 #[derive(Clone, Debug, Subcommand)]
 pub enum DoctorRole {
-    /// Tell from a dump of a node's rules what the node does with packets to an address; asks nobody.
+    /// Show from a dump of a node's rules what the node does with packets to an address; needs no cluster.
     Rules(RulesArgs),
     /// Dial, and write what came of it as JSON: what a pod of --live does.
     #[command(hide = true)]
@@ -54,16 +54,16 @@ pub struct WalkArgs {
     /// Output format.
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t = DoctorOutput::Table)]
     pub(super) output: DoctorOutput,
-    /// Exit code 1 where this or worse is found.
+    /// Exit with code 1 if something this severe, or worse, is found.
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = FailOn::Error)]
     pub(super) fail_on: FailOn,
-    /// Do not look at the cloud: for clusters of any cloud.
+    /// Leave out the cloud: works on clusters of any cloud.
     #[arg(long)]
     pub(super) no_cloud: bool,
-    /// Also look for workarounds that somebody left in the cluster.
+    /// Also look for workarounds that were left in the cluster.
     #[arg(long)]
     pub(super) leftovers: bool,
-    /// Also dial from every node: creates a namespace with one short pod on each node, and removes it.
+    /// Also connect from every node: creates a namespace with one short-lived pod on each node, and removes it.
     #[arg(long)]
     pub(super) live: bool,
     /// Do not ask before --live creates pods.
@@ -75,7 +75,7 @@ pub struct WalkArgs {
     /// Longest wait for the pods of --live.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
     pub(super) live_timeout: Duration,
-    /// Print the ClusterRole that a look needs, and do nothing else.
+    /// Print the ClusterRole that doctor needs, and do nothing else.
     #[arg(long)]
     pub(super) print_rbac: bool,
     /// What the controllers run with.
@@ -94,11 +94,11 @@ pub struct WalkArgs {
 pub(super) enum DoctorOutput {
     /// All hops, for people.
     Table,
-    /// Only what is not well.
+    /// Problems only.
     Short,
     /// For programs.
     Json,
-    /// The ways of packets as a mermaid diagram.
+    /// The paths of packets as a Mermaid diagram.
     Mermaid,
 }
 
@@ -123,10 +123,10 @@ impl FailOn {
 /// Flags of `doctor rules`.
 #[derive(Clone, Debug, Args)]
 pub struct RulesArgs {
-    /// Where packets go.
+    /// Destination of the packets.
     #[arg(long, value_name = "IP:PORT[/udp]")]
     pub(super) address: Target,
-    /// What made the dump; by default its look tells.
+    /// What made the dump; by default this is detected from its content.
     #[arg(long, value_enum)]
     pub(super) mode: Option<RulesMode>,
     /// The path needs the load balancer (PROXY protocol, TLS, headers): a short circuit is an error.

@@ -201,7 +201,7 @@ fn told(pod: &DynamicObject) -> Vec<Dial> {
             let ended = state["terminated"]["reason"].as_str();
             let phase = pod.data["status"]["phase"].as_str();
             let cause = waiting.or(ended).or(phase).unwrap_or("no kubelet has seen it");
-            vec![not_dialled(node, &format!("its pod told nothing ({cause})"))]
+            vec![not_dialled(node, &format!("its pod reported nothing ({cause})"))]
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `openstack-ccm doctor`: walks the way of a packet to a load balancer, hop by hop, and says where it ends and what to do.
+//! `openstack-ccm doctor`: follows a packet to a load balancer, hop by hop, and says where it ends and how to fix it.
 //!
 //! The facts are gathered once, with the rights of whoever asks; the judgements are in `openstack_ccm_doctor`, and are pure. What the
 //! controllers would publish, change or refuse is found out by running them on a dry run, as `plan` does. Nothing is written,
@@ -110,5 +110,10 @@ fn report(looked: &Looked, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
 fn could_not_look(error: &anyhow::Error) -> ExitCode {
     // Standard error may be closed; the exit code remains.
     let _ = writeln!(std::io::stderr(), "openstack-ccm: {}", said_once(error));
+    self::error()
+}
+
+/// What is no finding, a wrong command line too.
+pub(crate) fn error() -> ExitCode {
     ExitCode::from(NOT_LOOKED_AT)
 }

@@ -16,7 +16,7 @@ pub enum HandBackOutput {
 /// Flags of `hand-back`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HandBackArgs {
-    /// Write the status that OCCM will write. openstack-ccm must have been stopped: it would write its own again.
+    /// Write the status that OCCM will write. Stop openstack-ccm first; otherwise it would write its own again.
     #[arg(long)]
     pub apply: bool,
     /// Output format.

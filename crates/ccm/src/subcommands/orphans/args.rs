@@ -28,20 +28,20 @@ pub struct OrphansArgs {
     /// Also list objects with the names that OCCM gives them for this cluster; such names are not unique.
     #[arg(long)]
     pub occm_names: bool,
-    /// List only objects at least this old: what is younger may be part of a creation that is under way.
+    /// List only objects at least this old; younger ones may still be under construction.
     #[arg(long, value_name = "DURATION", default_value = DEFAULT_AGE, value_parser = duration::parse)]
     pub older_than: Duration,
     /// Output format.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = OrphansOutput::Text)]
     pub output: OrphansOutput,
-    /// Delete the object with this id; may be given several times. Each one is checked again right before.
+    /// Delete the object with this id; may be given several times. Each object is checked again right before its deletion.
     #[arg(long, value_name = "ID", num_args = 1.., requires = "yes")]
     pub delete: Vec<String>,
     /// Confirm the deletion of what --delete names.
     #[arg(long)]
     pub yes: bool,
-    /// The cluster is gone, and this was the uid of its namespace kube-system: none of its objects has an owner any
-    /// more.
+    /// Look for what is left of a cluster that no longer exists: the uid that its namespace kube-system had. All of its objects count as
+    /// orphans.
     #[arg(long, value_name = "UID")]
     pub cluster_uid: Option<String>,
     /// Name of the cluster, for --occm-names.

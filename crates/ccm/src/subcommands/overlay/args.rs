@@ -29,11 +29,11 @@ pub struct OverlayCommandLine {
 /// What to do.
 #[derive(Clone, Debug, Subcommand)]
 pub enum OverlayCommand {
-    /// Print an admission policy that sets ipMode: Proxy in every status write: nothing has to run for it.
+    /// Print an admission policy that sets ipMode: Proxy in every status write, without anything running in the cluster.
     Policy(PolicyArgs),
-    /// Run the controller that sets ipMode: Proxy after the fact, on any version that knows the field.
+    /// Run the controller that sets ipMode: Proxy after each status write, on any Kubernetes version that has the field.
     Run(Box<OverlayRunArgs>),
-    /// Show for each Service what is published, what should be published and why.
+    /// Show for each Service what is published, what should be published, and why.
     Check(CheckArgs),
     /// Undo what the controller set: ipMode becomes VIP again.
     Cleanup(CleanupArgs),
@@ -204,10 +204,10 @@ pub struct CheckArgs {
 /// Flags of `cleanup`.
 #[derive(Clone, Debug, Args)]
 pub struct CleanupArgs {
-    /// Look again until nothing was left to give back for so long: a controller that is being removed may still work.
+    /// Repeat until there was nothing to undo for this long: a controller that is being removed may still be running.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
     pub settle: Duration,
-    /// The suffix of the controller, so that hostnames become addresses again.
+    /// The suffix that the controller was given: hostnames with it become addresses again.
     #[arg(long, value_name = "SUFFIX", value_parser = suffix)]
     pub hostname_suffix: Option<String>,
     /// The cluster.

@@ -105,7 +105,7 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
                 let _ = failed(&anyhow::anyhow!("{service}: {cause}"), ExitCode::FAILURE);
             }
             print_line(format_args!(
-                "{} given back, {} failed",
+                "{} restored, {} failed",
                 plural(given_back, "Service"),
                 done.failed.len()
             ))?;

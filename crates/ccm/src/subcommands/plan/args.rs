@@ -35,14 +35,14 @@ pub struct RehearsalArgs {
 /// Which Services are planned, as kubectl would take it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TargetArgs {
-    /// The Services: NAMESPACE/SERVICE, or as with kubectl SERVICE or svc/SERVICE in the namespace of -n or of the kubeconfig; by default
-    /// all that the controller serves, with nodes and routes.
+    /// Services to plan: NAMESPACE/SERVICE, or, as with kubectl, SERVICE or svc/SERVICE in the namespace of -n or of the kubeconfig;
+    /// by default all that the controller serves, with nodes and routes.
     #[arg(value_name = "SERVICE", value_parser = ServiceName::parse)]
     pub services: Vec<ServiceName>,
-    /// Namespace of the Services; without names, all Services of this namespace.
+    /// Namespace of the Services; without names, all Services in this namespace.
     #[arg(short = 'n', long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// The same as naming no Service.
+    /// Plan all Services, as without a name.
     #[arg(short = 'A', long, visible_alias = "all-namespaces", conflicts_with_all = ["services", "namespace"])]
     pub all: bool,
 }
@@ -53,7 +53,7 @@ pub struct PlanArgs {
     /// What is planned.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Plan as if the Services had this annotation, or, with a minus at the end, as if they did not; may be given several times.
+    /// Plan as if the Services had this annotation, or, if it ends in a minus, as if they did not; may be given several times.
     #[arg(long, value_name = "ANNOTATION=VALUE", value_parser = AsIf::parse)]
     pub as_if: Vec<(String, Option<String>)>,
     /// How it is made and written.

@@ -79,7 +79,7 @@ fn named_for(load_balancer: &Value, service: &ServiceKey) -> Option<String> {
 impl Outlook {
     /// The same, with the name of another cluster that the load balancer shows. `known` are those that the operator gave.
     pub fn asking(item: &Item, known: &[String]) -> Self {
-        let load_balancer = load_balancer(&item.calls, &item.seen, item.named.as_deref());
+        let load_balancer = load_balancer(item);
         let other_cluster = match (&item.subject, load_balancer) {
             (Subject::Service(key), Some(load_balancer)) => named_for(load_balancer, key),
             _ => None,
@@ -89,9 +89,9 @@ impl Outlook {
 
     /// The outlook for one item of a dry run.
     pub fn of(item: &Item) -> Self {
-        let Item { subject, calls, seen, concluded, published, awaits_identity_tags: _, named } = item;
+        let Item { subject, calls, seen, concluded, published, .. } = item;
         let changes = lines(calls);
-        let load_balancer = load_balancer(calls, seen, named.as_deref());
+        let load_balancer = load_balancer(item);
         Self {
             subject: subject.to_string(),
             made_by: load_balancer.and_then(made_by),
@@ -109,18 +109,19 @@ impl Outlook {
     }
 }
 
-/// The load balancer of the Service, as it was seen: the one whose children or which itself was looked at last by id.
-fn load_balancer<'a>(calls: &'a [Call], seen: &'a Seen, named: Option<&str>) -> Option<&'a Value> {
+/// The load balancer of the Service, as it was seen: the one whose id the Service has or gets, or else has its name.
+fn load_balancer(item: &Item) -> Option<&Value> {
+    let Item { subject, calls, seen, named, .. } = item;
     let annotated = calls.iter().rev().filter_map(Call::in_cluster).find_map(|write| {
         write.after["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-id"].as_str()
     });
-    let of_kind = || seen.iter().filter(|((kind, id), _)| *kind == Kind::LoadBalancer && !is_placeholder(id));
-    match annotated.or(named) {
-        Some(id) => of_kind().find(|((_, seen), _)| seen == id).map(|(_, object)| object),
-        None => {
-            let mut all = of_kind().map(|(_, object)| object);
-            all.next().filter(|_| all.next().is_none())
+    let mut all = seen.iter().filter(|((kind, id), _)| *kind == Kind::LoadBalancer && !is_placeholder(id));
+    match (annotated.or(named.as_deref()), subject) {
+        (Some(id), _) => all.find(|((_, seen), _)| seen == id).map(|(_, object)| object),
+        (None, Subject::Service(key)) => {
+            all.map(|(_, object)| object).find(|object| named_for(object, key).is_some())
         }
+        (None, _) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use super::key::{Field, Key, Parsed, defaulting_key, key, text};
 use crate::config::error::ValueFault;
 
-/// Log-in and endpoints. `Debug` shows no secret.
+/// Login and endpoints. `Debug` shows no secret.
 #[derive(Clone, Debug, Default)]
 pub struct Global {
     /// Address of Keystone, with or without version path.

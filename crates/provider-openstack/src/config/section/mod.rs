@@ -19,7 +19,7 @@ use std::fmt;
 /// A section that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectionName {
-    /// Log-in and endpoints.
+    /// Login and endpoints.
     Global,
     LoadBalancer,
     /// A named set of networks and subnets for load balancers.

@@ -259,8 +259,11 @@ pub(super) fn release(
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
             Some(port) if !ports.contains(&Some(port.as_str())) => {
-                let place = format!("is attached to port {port} and stays there");
-                draft.warn(LEFT_IN_USE, format!("the Service's floating IP {address} ({id}) {place}"));
+                let user = "which something else uses, for example another Service on the same load balancer";
+                draft.warn(
+                    LEFT_IN_USE,
+                    format!("the Service's floating IP {address} ({id}) stays on port {port}, {user}"),
+                );
             }
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),
         }

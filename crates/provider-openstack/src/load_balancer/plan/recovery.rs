@@ -87,7 +87,7 @@ fn of_somebody_else(broken: &ObservedLoadBalancer) -> Option<&'static str> {
 /// Why one that could be replaced is not.
 fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<String> {
     if recovery.retained {
-        return Some("its reclaim-policy says that it is to be retained".to_owned());
+        return Some("its reclaim-policy is retain".to_owned());
     }
     match broken.operating {
         OperatingStatus::Offline | OperatingStatus::Error => recovery.no_replacement.clone(),

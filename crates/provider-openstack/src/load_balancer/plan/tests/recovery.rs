@@ -105,7 +105,7 @@ impl Case {
 )]
 #[case::retained(
     Case::broken(REPLACE, OperatingStatus::Error).knows(|one| one.retained = true),
-    "leave: its reclaim-policy says that it is to be retained"
+    "leave: its reclaim-policy is retain"
 )]
 #[case::not_its_turn(Case::broken(REPLACE, OperatingStatus::Error).knows(|one| one.no_replacement = Some("wait".to_owned())), "leave: wait")]
 #[case::not_what_is_shared(Case::broken(REPLACE, OperatingStatus::Error).with(|one| one.change = shared), "leave: other Services use it too")]

@@ -1,4 +1,4 @@
-//! The JSON of a log-in, identity v3.
+//! The JSON of a login, identity v3.
 
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn identity(credentials: &Credentials) -> Value {
     }
 }
 
-/// Keystone refuses a log-in with an application credential that asks for a scope, even for its own project.
+/// Keystone refuses a login with an application credential that asks for a scope, even for its own project.
 fn requested_scope(credentials: &Credentials, scope: &Scope) -> Option<Value> {
     match (credentials, scope) {
         (Credentials::ApplicationCredential { .. }, _) | (_, Scope::Unscoped) => None,

@@ -7,12 +7,14 @@ use http::StatusCode;
 
 use super::{Cause, Fault};
 
-/// A failed log-in. Holds no secret.
+/// A failed login. Holds no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// Keystone answered with an error status.
-    #[error("keystone refused the log-in: {} {fault}", status.as_u16())]
+    #[error("Keystone at {url} refused the login ({}): {fault}", status.as_u16())]
     Refused {
+        /// What was asked.
+        url: String,
         /// HTTP status.
         status: StatusCode,
         /// What Keystone says; it gives the same text for a wrong user, password or project.
