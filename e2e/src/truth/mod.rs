@@ -144,6 +144,11 @@ mod tests {
     }
 
     #[test]
+    fn the_simulated_openstack_yoga_answers_as_the_real_one() {
+        holds(Api::OpenStack, "openstack yoga");
+    }
+
+    #[test]
     fn the_simulated_nova_answers_as_the_real_one() {
         holds(Api::Compute, "compute");
     }

@@ -6,9 +6,11 @@ use serde_json::Value;
 use super::release::OctaviaRelease;
 use crate::service::Service;
 
-/// A place in an answer, with the release from which on it is there. `[]` goes through a list.
-const LATER: [(Service, &str, OctaviaRelease); 14] = [
+/// A place in an answer, with the release from which on it is there. `[]` goes through a list; `*` is all that is in an object,
+/// which is null before.
+const LATER: [(Service, &str, OctaviaRelease); 15] = [
     (Service::LoadBalancer, "loadbalancer.additional_vips[].port_id", OctaviaRelease::V16),
+    (Service::LoadBalancer, "loadbalancer.pools[].healthmonitor.*", OctaviaRelease::V12),
     (Service::LoadBalancer, "quota.healthmonitor", OctaviaRelease::V19),
     (Service::LoadBalancer, "quota.loadbalancer", OctaviaRelease::V19),
     (Service::LoadBalancer, "quota.project_id", OctaviaRelease::V19),
@@ -38,6 +40,12 @@ fn remove(value: &mut Value, place: &str) {
     let Value::Object(fields) = value else { return };
     if rest.is_empty() {
         fields.remove(key);
+        return;
+    }
+    if rest == "*" {
+        if let Some(inner) = fields.get_mut(key) {
+            *inner = Value::Null;
+        }
         return;
     }
     match fields.get_mut(key) {
