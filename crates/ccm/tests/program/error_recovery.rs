@@ -134,7 +134,7 @@ async fn a_service_whose_status_was_lost_gets_it_back_from_a_load_balancer_in_er
 
 #[rstest]
 #[case::report("", "it may still serve")]
-#[case::replace_and_retain(REPLACE, "its reclaim-policy says that it is to be retained")]
+#[case::replace_and_retain(REPLACE, "its reclaim-policy is retain")]
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_broke_down_stays_unless_the_operator_and_the_service_agree(
     #[case] cloud_conf: &str,
