@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::artifacts::Artifacts;
+use crate::artifacts::{Artifacts, source};
 use crate::machine::process::{Daemon, run};
 use crate::machine::wait::until;
 use crate::machine::world::in_namespace;
@@ -74,21 +74,24 @@ impl Gateway {
     /// # Errors
     /// It cannot be built or started.
     pub(crate) fn version(self, artifacts: &Artifacts) -> Result<String> {
-        let argument = match self {
-            Self::Envoy | Self::EnvoyOptional => "--version",
-            Self::Traefik => "version",
-            Self::Haproxy => "-v",
+        let says = |flag: &str| run(Command::new(self.program(artifacts)?).arg(flag));
+        let text = match self {
+            Self::Envoy | Self::EnvoyOptional => says("--version")?,
+            // One that is built from a module does not know its own.
+            Self::Traefik => {
+                let module = std::fs::read_to_string(source("tools/traefik/go.mod"))?;
+                let line = module.lines().find(|line| line.contains("github.com/traefik/traefik/v3 v"));
+                line.context("the module has no Traefik")?.replace(" v", " ")
+            }
+            Self::Haproxy => says("-v")?,
         };
-        let text = run(Command::new(self.program(artifacts)?).arg(argument))?;
         let is_version = |word: &&str| {
             let digits = word.split(['-', '+']).next().unwrap_or_default();
             digits.split('.').count() == 3 && digits.split('.').all(|part| part.parse::<u32>().is_ok())
         };
         let mut words = text.split([' ', '\n', '/', '\t']);
-        Ok(words
-            .find(is_version)
-            .map_or("of the module", |word| word.split(['-', '+']).next().unwrap_or(word))
-            .to_owned())
+        let found = words.find(is_version).with_context(|| format!("no version in {text}"))?;
+        Ok(found.split(['-', '+']).next().unwrap_or(found).to_owned())
     }
 
     /// Starts it in the pod of a node, and waits until it listens.
