@@ -40,14 +40,17 @@ impl StatusWriter {
         self.manager
     }
 
-    /// Who wrote the status of a Service last, as `read` finds it in the whole object.
-    pub(crate) async fn last_status_writer(
+    /// Who wrote the status of a Service last, of those that `counts`.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn last_status_writer(
         &self,
         key: &ServiceKey,
-        read: fn(&Service) -> Option<String>,
+        counts: fn(&str) -> bool,
     ) -> Result<Option<String>, CallError> {
         let found = call(self.limit, self.api(key).get_opt(&key.name)).await?;
-        Ok(found.as_ref().and_then(read))
+        Ok(found.and_then(|service| last_status_writer(&service, counts)))
     }
 
     /// The Service as the API server has it now, not as a cache has it; absent when it is not there.
@@ -101,7 +104,36 @@ impl StatusWriter {
     }
 }
 
+fn last_status_writer(service: &Service, counts: fn(&str) -> bool) -> Option<String> {
+    let entries = service.metadata.managed_fields.as_deref().unwrap_or_default();
+    let of_status = entries.iter().filter(|entry| entry.subresource.as_deref() == Some("status"));
+    of_status
+        .filter(|entry| entry.manager.as_deref().is_some_and(counts))
+        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
+        .and_then(|entry| entry.manager.clone())
+}
+
 fn stripped(mut service: Service) -> Arc<Service> {
     strip(&mut service);
     Arc::new(service)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_last_writer_of_a_status_is_named() {
+        let service: Service = from_value(json!({"metadata": {"managedFields": [
+            {"manager": "ours", "operation": "Update", "subresource": "status", "time": "2026-01-02T00:00:00Z"},
+            {"manager": "other", "operation": "Update", "subresource": "status", "time": "2026-01-01T00:00:00Z"},
+            {"manager": "helm", "operation": "Update", "time": "2026-01-03T00:00:00Z"},
+        ]}}))
+        .unwrap();
+        assert_eq!(last_status_writer(&service, |_| true).as_deref(), Some("ours"));
+        assert_eq!(last_status_writer(&service, |manager| manager != "ours").as_deref(), Some("other"));
+        assert_eq!(last_status_writer(&Service::default(), |_| true), None);
+    }
 }

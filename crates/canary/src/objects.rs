@@ -69,11 +69,17 @@ impl Canary {
         object
     }
 
-    /// The same as the DaemonSet of a canary makes it.
-    pub fn daemon_pod(&self, node: &str, token: &str) -> Value {
+    /// The DaemonSet that keeps a canary.
+    pub fn daemon_set(&self) -> Value {
+        let spec = json!({"selector": {"matchLabels": selector()}, "template": self.template()});
+        self.object("apps/v1", "DaemonSet", DAEMON_SETS[0], &spec)
+    }
+
+    /// The pod of a node as the DaemonSet of this uid makes it.
+    pub fn daemon_pod(&self, node: &str, token: &str, daemon_set: &str) -> Value {
         let mut object = self.pod(node, token);
         object["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": DAEMON_SETS[0],
-            "uid": "00000000-0000-4000-8000-000000000000", "controller": true, "blockOwnerDeletion": true}]);
+            "uid": daemon_set, "controller": true, "blockOwnerDeletion": true}]);
         object
     }
 
@@ -188,8 +194,8 @@ mod tests {
         assert_eq!(serde_json::to_value(policy).unwrap(), canary.network_policy());
         let pod: Pod = from_value(canary.pod("node1", "t")).unwrap();
         assert_eq!(serde_json::to_value(pod).unwrap(), canary.pod("node1", "t"));
-        let pod: Pod = from_value(canary.daemon_pod("node1", "t")).unwrap();
-        assert_eq!(serde_json::to_value(pod).unwrap(), canary.daemon_pod("node1", "t"));
+        let pod: Pod = from_value(canary.daemon_pod("node1", "t", "u")).unwrap();
+        assert_eq!(serde_json::to_value(pod).unwrap(), canary.daemon_pod("node1", "t", "u"));
         let template: PodTemplateSpec = from_value(canary.template()).unwrap();
         assert_eq!(serde_json::to_value(template).unwrap(), canary.template());
     }

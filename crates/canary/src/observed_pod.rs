@@ -1,4 +1,7 @@
-//! A pod, with what is read of it here: the type of all that a pod may hold is half a megabyte of machine code to decode.
+//! A pod and what makes pods, with what is read of them here: the type of all that a pod may hold is half a megabyte of machine
+//! code to decode.
+
+use std::collections::BTreeSet;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -103,15 +106,51 @@ impl k8s_openapi::Metadata for ObservedPod {
     }
 }
 
+/// A DaemonSet as the API server shows it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ObservedDaemonSet {
+    /// `metadata`
+    pub metadata: ObjectMeta,
+}
+
+impl k8s_openapi::Resource for ObservedDaemonSet {
+    const API_VERSION: &'static str = "apps/v1";
+    const GROUP: &'static str = "apps";
+    const KIND: &'static str = "DaemonSet";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "daemonsets";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for ObservedDaemonSet {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &Self::Ty {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Self::Ty {
+        &mut self.metadata
+    }
+}
+
+/// The uids of those that keep a canary: pods that others made say nothing. Whoever makes a pod can write any name of an owner into it.
+pub fn of_canary(daemon_sets: &[ObservedDaemonSet]) -> BTreeSet<String> {
+    let of_canary = daemon_sets
+        .iter()
+        .map(|one| &one.metadata)
+        .filter(|metadata| metadata.name.as_deref().is_some_and(|name| DAEMON_SETS.contains(&name)));
+    of_canary.filter_map(|metadata| metadata.uid.clone()).collect()
+}
+
 impl ObservedPod {
-    /// Whether the DaemonSet of a canary that a cluster keeps made this pod. Others in its namespace say nothing.
-    pub fn is_of_canary(&self) -> bool {
+    /// The uid of what made this pod, if it says that this is a DaemonSet.
+    pub fn daemon_set(&self) -> Option<&str> {
         let mut owners = self.metadata.owner_references.iter().flatten();
-        owners.any(|owner| {
-            owner.controller == Some(true)
-                && (owner.api_version.as_str(), owner.kind.as_str()) == ("apps/v1", "DaemonSet")
-                && DAEMON_SETS.contains(&owner.name.as_str())
-        })
+        let owner = owners.find(|owner| owner.controller == Some(true))?;
+        let is_daemon_set = (owner.api_version.as_str(), owner.kind.as_str()) == ("apps/v1", "DaemonSet");
+        is_daemon_set.then_some(owner.uid.as_str())
     }
 
     /// The node that the pod runs on; empty where it has none yet.
@@ -198,20 +237,25 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_counts_if_the_daemon_set_of_the_canary_made_it() {
-        let of = |owner: serde_json::Value| {
-            let owners = serde_json::json!({"metadata": {"name": "a", "ownerReferences": [owner]}});
-            serde_json::from_value::<ObservedPod>(owners).unwrap().is_of_canary()
+    fn a_pod_says_which_daemon_set_made_it() {
+        let of = |kind: &str, controller: bool| {
+            let owner = serde_json::json!({"apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": controller});
+            let pod = serde_json::json!({"metadata": {"name": "a", "ownerReferences": [owner]}});
+            serde_json::from_value::<ObservedPod>(pod).unwrap().daemon_set().map(str::to_owned)
         };
-        let owner = |kind: &str, name: &str, controller: bool| {
-            serde_json::json!({"apiVersion": "apps/v1", "kind": kind,
-            "name": name, "uid": "u", "controller": controller})
+        assert_eq!(of("DaemonSet", true).as_deref(), Some("u"));
+        assert_eq!(of("DaemonSet", false), None);
+        assert_eq!(of("ReplicaSet", true), None);
+        assert_eq!(ObservedPod::default().daemon_set(), None);
+    }
+
+    #[test]
+    fn only_the_daemon_sets_of_a_canary_make_pods_that_count() {
+        let named = |name: &str| -> ObservedDaemonSet {
+            serde_json::from_value(serde_json::json!({"metadata": {"name": name, "uid": name}})).unwrap()
         };
-        assert!(of(owner("DaemonSet", DAEMON_SETS[0], true)));
-        assert!(!of(owner("DaemonSet", DAEMON_SETS[0], false)));
-        assert!(!of(owner("DaemonSet", "another", true)));
-        assert!(!of(owner("ReplicaSet", DAEMON_SETS[0], true)));
-        assert!(!ObservedPod::default().is_of_canary());
+        let all = [named(DAEMON_SETS[0]), named("another")];
+        assert_eq!(of_canary(&all), BTreeSet::from([DAEMON_SETS[0].to_owned()]));
     }
 
     #[test]

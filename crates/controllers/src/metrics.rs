@@ -118,6 +118,8 @@ pub(crate) struct ServiceMetrics {
     pub(crate) failures: FailureCounts,
     /// What was changed in the cloud behind our back, and is as it should be again.
     pub(crate) drift_repairs: Counter,
+    /// Edits of published statuses by others.
+    pub(crate) status_edits: Counter,
     /// Load balancers that are there without their Service.
     pub(crate) orphans: Gauge,
     /// Services whose traffic no node can take.
@@ -140,6 +142,11 @@ impl ServiceMetrics {
                 registry,
                 "openstack_ccm_drift_repairs",
                 "Load balancers that differed from their unchanged Service and were corrected",
+            ),
+            status_edits: metric(
+                registry,
+                "openstack_ccm_status_edits_by_others",
+                "Times that somebody else changed the published status of a Service; many are another controller that serves it, too",
             ),
             orphans: metric(
                 registry,

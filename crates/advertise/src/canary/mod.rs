@@ -17,7 +17,7 @@ use kube::api::ListParams;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, Resource as _};
 use openstack_ccm_canary::addresses::Addresses;
-use openstack_ccm_canary::observed_pod::ObservedPod;
+use openstack_ccm_canary::observed_pod::{ObservedDaemonSet, ObservedPod, of_canary};
 use openstack_ccm_canary::{CONTROL, SUBJECT};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::measured::Measured;
 use crate::writer::StatusWriter;
 use state::CanaryState;
-use status::{Seen, last_writer, seen, wanted};
+use status::{Seen, seen, wanted};
 
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,6 +63,8 @@ pub struct Canary {
     rewritten: BTreeSet<String>,
     /// Services of the list that is under way.
     arriving: BTreeSet<String>,
+    /// The uids of what keeps the canary.
+    daemon_sets: BTreeSet<String>,
 }
 
 impl Canary {
@@ -86,6 +88,7 @@ impl Canary {
             left_alone: BTreeSet::new(),
             rewritten: BTreeSet::new(),
             arriving: BTreeSet::new(),
+            daemon_sets: BTreeSet::new(),
         }
     }
 
@@ -94,10 +97,11 @@ impl Canary {
         let namespace = self.options.namespace.clone();
         let pods = events::<ObservedPod>(Api::namespaced(self.client.clone(), &namespace));
         let services = events::<Service>(Api::namespaced(self.client.clone(), &namespace));
-        pin_mut!(pods, services);
+        let daemon_sets = events::<ObservedDaemonSet>(Api::namespaced(self.client.clone(), &namespace));
+        pin_mut!(pods, services, daemon_sets);
         let patience = sleep(PATIENCE);
         pin_mut!(patience);
-        let (mut arriving, mut listed) = (Vec::new(), (false, false));
+        let (mut arriving, mut arriving_sets, mut listed) = (Vec::new(), Vec::new(), (false, false, false));
         loop {
             let now = Instant::now();
             let next = self.state.next(now).unwrap_or(now + IDLE);
@@ -112,12 +116,17 @@ impl Canary {
                     Some(Err(error)) => self.interrupted("services", &error),
                     None => return,
                 },
+                event = daemon_sets.next() => match event {
+                    Some(Ok(event)) => listed.2 |= self.daemon_set(event, &mut arriving_sets),
+                    Some(Err(error)) => self.interrupted("daemonsets", &error),
+                    None => return,
+                },
                 () = sleep_until(next) => {}
                 () = &mut patience, if !*self.measured.ready().borrow() => self.measured.set_ready(),
             }
             self.state.settle(Instant::now());
             self.measured.by_canary(self.state.verdicts());
-            if listed == (true, true) {
+            if listed == (true, true, true) {
                 self.measured.set_ready();
             }
         }
@@ -144,6 +153,25 @@ impl Canary {
             Event::Delete(pod) => self.state.no_pod(&pod, now),
         }
         false
+    }
+
+    /// Answers whether this was the end of a list.
+    fn daemon_set(&mut self, event: Event<ObservedDaemonSet>, arriving: &mut Vec<ObservedDaemonSet>) -> bool {
+        match event {
+            Event::Init => return false,
+            Event::InitApply(one) => {
+                arriving.push(one);
+                return false;
+            }
+            Event::InitDone => self.daemon_sets = of_canary(&std::mem::take(arriving)),
+            Event::Apply(one) => self.daemon_sets.extend(of_canary(&[one])),
+            Event::Delete(one) => {
+                let gone = of_canary(&[one]);
+                self.daemon_sets.retain(|uid| !gone.contains(uid));
+            }
+        }
+        self.state.daemon_sets(&self.daemon_sets, Instant::now());
+        true
     }
 
     /// Answers whether this was the end of a list.
@@ -206,7 +234,7 @@ impl Canary {
 
     /// Whether the status that is there is one that we wrote, for other addresses. If not, its writer is told once.
     async fn is_ours(&mut self, service: &Service, name: &str) -> bool {
-        let writer = match self.writer.last_status_writer(&self.key(name), last_writer).await {
+        let writer = match self.writer.last_status_writer(&self.key(name), |_| true).await {
             Ok(writer) => writer,
             Err(error) => {
                 tracing::warn!(
@@ -266,6 +294,19 @@ fn is_of_canary(service: &Service, options: &CanaryOptions) -> bool {
     class == Some(options.class) && [CONTROL, SUBJECT].contains(&name)
 }
 
+/// The pods that keep a canary.
+///
+/// # Errors
+/// The pods, or what makes them, could not be listed.
+pub async fn pods_of_canary(client: &Client, namespace: &str) -> kube::Result<Vec<ObservedPod>> {
+    let daemon_sets = Api::<ObservedDaemonSet>::namespaced(client.clone(), namespace);
+    let daemon_sets = of_canary(&daemon_sets.list(&ListParams::default()).await?.items);
+    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
+    let mut pods = pods.list(&ListParams::default()).await?.items;
+    pods.retain(|pod| pod.daemon_set().is_some_and(|uid| daemon_sets.contains(uid)));
+    Ok(pods)
+}
+
 /// What the pods of a canary say at this moment, for who looks once; nothing where its Services are not as they should be.
 ///
 /// # Errors
@@ -277,17 +318,15 @@ pub async fn measured_now(
 ) -> Result<Measured, CallError> {
     let namespace = &options.namespace;
     let services = Api::<Service>::namespaced(client.clone(), namespace);
-    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
-    let (services, pods) = (
-        call(limit, services.list(&ListParams::default())).await?.items,
-        call(limit, pods.list(&ListParams::default())).await?.items,
-    );
+    let services = call(limit, services.list(&ListParams::default())).await?.items;
+    let pods = call(limit, pods_of_canary(client, namespace)).await?;
     let (mut state, now) = (CanaryState::default(), Instant::now());
     for service in services.iter().filter(|service| is_of_canary(service, options)) {
         if seen(service, &wanted(service, &options.addresses)) == Seen::Right {
             state.right(service.metadata.name.as_deref().unwrap_or_default(), true, now);
         }
     }
+    state.daemon_sets(&pods.iter().filter_map(|pod| pod.daemon_set().map(str::to_owned)).collect(), now);
     state.listed(&pods, now);
     state.settle(now);
     let measured = Measured::by_nobody();

@@ -1,6 +1,6 @@
 //! What is known of the canary: its Services, its pods, and when what they say counts. Pure: the time is passed in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use openstack_ccm_canary::carried::Carried;
@@ -16,15 +16,26 @@ const LOOK: Duration = Duration::from_secs(90);
 #[derive(Debug, Default)]
 pub(super) struct CanaryState {
     ledger: Ledger,
-    /// Node and report of each pod, by name.
-    pods: BTreeMap<String, (String, Option<Carried>)>,
+    /// Each pod, by name.
+    pods: BTreeMap<String, CanaryPod>,
     pods_listed: bool,
+    /// The uids of what keeps a canary, once they are known: only the pods that it made count.
+    daemon_sets: Option<BTreeSet<String>>,
     /// Since when the status of a Service is right, by name; absent while it is not.
     right: BTreeMap<String, Instant>,
     /// Whether reports count now.
     trusting: bool,
     /// Whether reports have counted before.
     counted: bool,
+}
+
+/// What is kept of a pod.
+#[derive(Debug)]
+struct CanaryPod {
+    node: String,
+    /// The uid of the DaemonSet that made it.
+    made_by: String,
+    report: Option<Carried>,
 }
 
 impl CanaryState {
@@ -43,47 +54,61 @@ impl CanaryState {
     }
 
     pub(super) fn pod(&mut self, pod: &ObservedPod, now: Instant) {
-        let Some((name, node)) = names(pod) else { return };
-        self.pods.insert(name, (node.clone(), Carried::of_pod(pod)));
+        let Some((name, pod)) = observed(pod) else { return };
+        let node = pod.node.clone();
+        self.pods.insert(name, pod);
         self.node(&node, now);
     }
 
     /// A pod that is gone.
     pub(super) fn no_pod(&mut self, pod: &ObservedPod, now: Instant) {
-        let Some((name, node)) = names(pod) else { return };
+        let Some((name, pod)) = observed(pod) else { return };
         self.pods.remove(&name);
-        self.node(&node, now);
+        self.node(&pod.node, now);
     }
 
     pub(super) fn listed(&mut self, pods: &[ObservedPod], now: Instant) {
-        let report = |pod: &ObservedPod| names(pod).map(|(name, node)| (name, (node, Carried::of_pod(pod))));
-        self.pods = pods.iter().filter_map(report).collect();
+        self.pods = pods.iter().filter_map(observed).collect();
         self.pods_listed = true;
         self.everybody(now);
+    }
+
+    /// These keep a canary.
+    pub(super) fn daemon_sets(&mut self, uids: &BTreeSet<String>, now: Instant) {
+        if self.daemon_sets.as_ref() != Some(uids) {
+            self.daemon_sets = Some(uids.clone());
+            self.everybody(now);
+        }
     }
 
     /// Whether what pods say counts.
     fn trusted(&self, now: Instant) -> bool {
         let since = [CONTROL, SUBJECT].map(|service| self.right.get(service));
-        self.pods_listed && since.into_iter().all(|since| since.is_some_and(|since| *since <= now))
+        self.pods_listed
+            && self.daemon_sets.is_some()
+            && since.into_iter().all(|since| since.is_some_and(|since| *since <= now))
     }
 
     fn reports(&self) -> BTreeMap<String, Carried> {
         let mut reports = BTreeMap::new();
-        for (node, report) in self.pods.values() {
-            if let Some(report) = report {
-                // While a pod is replaced there are two: the one that warns counts.
-                let strongest = reports.entry(node.clone()).or_insert(*report);
-                *strongest = (*strongest).max(*report);
-            }
+        for (node, report) in self.counting() {
+            // While a pod is replaced there are two: the one that warns counts.
+            let strongest = reports.entry(node.to_owned()).or_insert(report);
+            *strongest = (*strongest).max(report);
         }
         reports
     }
 
+    /// Nodes and reports of the pods of the canary.
+    fn counting(&self) -> impl Iterator<Item = (&str, Carried)> {
+        let made =
+            |pod: &&CanaryPod| self.daemon_sets.as_ref().is_some_and(|uids| uids.contains(&pod.made_by));
+        self.pods.values().filter(made).filter_map(|pod| Some((pod.node.as_str(), pod.report?)))
+    }
+
     fn node(&mut self, node: &str, now: Instant) {
         if self.trusting {
-            let report =
-                self.pods.values().filter(|(of, _)| of == node).filter_map(|(_, report)| *report).max();
+            let report = self.counting().filter(|(of, _)| *of == node).map(|(_, report)| report).max();
             self.ledger.report(node, report, now);
         }
     }
@@ -121,10 +146,9 @@ impl CanaryState {
     }
 }
 
-/// Name and node of a pod of the canary.
-fn names(pod: &ObservedPod) -> Option<(String, String)> {
-    if !pod.is_of_canary() {
-        return None;
-    }
-    Some((pod.metadata.name.clone()?, pod.spec.node_name.clone()?))
+/// A pod that a DaemonSet made, with its name.
+fn observed(pod: &ObservedPod) -> Option<(String, CanaryPod)> {
+    let made_by = pod.daemon_set()?.to_owned();
+    let node = pod.spec.node_name.clone()?;
+    Some((pod.metadata.name.clone()?, CanaryPod { node, made_by, report: Carried::of_pod(pod) }))
 }

@@ -43,15 +43,6 @@ pub(super) fn seen(service: &k8s::Service, wanted: &[k8s::LoadBalancerIngress]) 
     }
 }
 
-/// Who wrote the status last.
-pub(super) fn last_writer(service: &k8s::Service) -> Option<String> {
-    let entries = service.metadata.managed_fields.as_deref().unwrap_or_default();
-    let of_status = entries.iter().filter(|entry| entry.subresource.as_deref() == Some("status"));
-    of_status
-        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
-        .and_then(|entry| entry.manager.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -61,11 +52,7 @@ mod tests {
 
     fn service(name: &str, ingress: &Value) -> k8s::Service {
         from_value(json!({
-            "metadata": {"name": name, "managedFields": [
-                {"manager": "openstack-ccm", "operation": "Update", "subresource": "status", "time": "2026-01-01T00:00:00Z"},
-                {"manager": "other", "operation": "Update", "subresource": "status", "time": "2026-01-02T00:00:00Z"},
-                {"manager": "helm", "operation": "Update", "time": "2026-01-03T00:00:00Z"},
-            ]},
+            "metadata": {"name": name},
             "spec": {"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"]},
             "status": {"loadBalancer": {"ingress": ingress}},
         }))
@@ -83,11 +70,5 @@ mod tests {
     fn what_others_write_is_noticed(#[case] name: &str, #[case] ingress: Value, #[case] expected: Seen) {
         let service = service(name, &ingress);
         assert_eq!(seen(&service, &wanted(&service, &Addresses::permanent())), expected);
-    }
-
-    #[test]
-    fn the_last_writer_of_the_status_is_named() {
-        assert_eq!(last_writer(&service("control", &json!([]))).as_deref(), Some("other"));
-        assert_eq!(last_writer(&k8s::Service::default()), None);
     }
 }

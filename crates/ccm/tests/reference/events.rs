@@ -33,6 +33,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Normal", "UpdatedLoadBalancer", "Nodes changed, and the load balancer follows."),
     row("Service", "Normal", "DeletingLoadBalancer", "The removal of the load balancer begins."),
     row("Service", "Normal", "DeletedLoadBalancer", "The Service has nothing on a load balancer any more. One that other Services use goes on serving them."),
+    row("Service", "Warning", "LoadBalancerStatusContested", "Another controller, which the message names, keeps writing the status. Let one of them serve the Service: by `spec.loadBalancerClass`, or by switching the other one off."),
     row("Service", "Normal", "LoadBalancerIPModeChanged", "The published mode of the address changed, even if another controller wrote the previous one; the message says why. The first publication causes no such Event."),
     row("Service", "Warning", "LoadBalancerIPModeNotHonoured", "Pods may bypass the load balancer: the cluster, or a node, does not honour ipMode and no hostname is configured. The message names the cause and both fixes."),
     row("Service", "Warning", "LoadBalancerBypassRequested", "`ip-mode` asks for `vip` although the load balancer adds the PROXY protocol header, terminates TLS or inserts HTTP headers: pods in the cluster bypass it. The message says what happens to them. Remove `ip-mode`, or use a hostname, if pods use the address."),

@@ -18,6 +18,8 @@ pub(crate) struct NodeObject {
     pub(crate) created: Option<jiff::Timestamp>,
     /// The annotation in which the kubelet passes on its `--node-ip`.
     pub(crate) provided_ip: Option<String>,
+    /// What the kubelet says is the id of its machine; kept while nothing else tells the machine.
+    pub(crate) system_uuid: Option<String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) addresses: Vec<NodeAddress>,
     /// Whether its kubelet vouches for it: the condition `Ready` is true, not false, unknown or missing.
@@ -44,6 +46,7 @@ impl From<Node> for NodeObject {
         let Node { metadata, spec, status } = node;
         let (spec, status) = (spec.unwrap_or_default(), status.unwrap_or_default());
         let conditions = status.conditions.unwrap_or_default();
+        let system_uuid = status.node_info.map(|info| info.system_uuid).filter(|id| !id.is_empty());
         let condition = |kind: &str| conditions.iter().find(|condition| condition.type_ == kind);
         Self {
             name: metadata.name.unwrap_or_default(),
@@ -51,6 +54,7 @@ impl From<Node> for NodeObject {
             resource_version: metadata.resource_version.unwrap_or_default(),
             created: metadata.creation_timestamp.map(|time| time.0),
             provided_ip: metadata.annotations.unwrap_or_default().remove(PROVIDED_NODE_IP),
+            system_uuid: system_uuid.filter(|_| facts.provider_id.is_none()),
             taints: spec.taints.unwrap_or_default(),
             addresses: status.addresses.unwrap_or_default(),
             is_ready: condition("Ready").is_some_and(|ready| ready.status == "True"),
@@ -78,7 +82,14 @@ impl NodeObject {
 
     /// By what its machine is found.
     pub(crate) fn identity(&self) -> NodeIdentity {
-        NodeIdentity { name: self.name.clone(), provider_id: self.facts.provider_id.clone() }
+        let provided = self.provided_ip.iter().flat_map(|list| list.split(','));
+        let shown = self.addresses.iter().map(|address| address.address.as_str());
+        NodeIdentity {
+            name: self.name.clone(),
+            provider_id: self.facts.provider_id.clone(),
+            system_uuid: self.system_uuid.clone(),
+            addresses: provided.chain(shown).filter_map(|text| text.trim().parse().ok()).collect(),
+        }
     }
 
     /// What events are about.

@@ -10,6 +10,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use std::sync::Arc;
 
+use super::memory::Restorations;
 use crate::metrics::Operation;
 
 /// Names of nodes that an event lists at most.
@@ -49,6 +50,17 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
          delete the Service"
     );
     Notice::warning("UnAvailableLoadBalancer", message)
+}
+
+/// Another controller writes the status, too.
+pub(crate) fn contested(writer: &str) -> Notice {
+    let message = format!(
+        "{writer} keeps writing the status of this Service, too. It is corrected at most {} times in {} minutes. Let one controller serve the \
+         Service: give it a spec.loadBalancerClass, or switch the other one off (k3s: --disable=servicelb)",
+        Restorations::MOST,
+        Restorations::WINDOW.as_secs() / 60
+    );
+    Notice::warning("LoadBalancerStatusContested", message)
 }
 
 /// What is said when a load balancer agrees with its Service, if anything was going on.

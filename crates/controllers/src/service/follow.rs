@@ -138,6 +138,7 @@ impl Follower {
 
     /// Somebody edited the status: publishes again, unless that has become a quarrel.
     fn restore(&self, key: &ServiceKey) {
+        self.sync.metrics.status_edits.inc();
         match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
             Some(true) => self.queue.add(key, Cause::Readvertise),
             Some(false) | None => {

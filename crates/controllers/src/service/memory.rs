@@ -73,20 +73,29 @@ impl Remembered {
 pub(crate) struct Restorations {
     since: Option<Instant>,
     count: u32,
+    /// Whether the user was told of the other writer within the window.
+    announced: bool,
 }
 
 impl Restorations {
     /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next reconciliation.
-    const MOST: u32 = 10;
-    const WINDOW: Duration = Duration::from_secs(600);
+    pub(crate) const MOST: u32 = 10;
+    pub(crate) const WINDOW: Duration = Duration::from_secs(600);
+    /// From so many on, somebody else writes the status again and again.
+    const QUARREL: u32 = 3;
 
     /// Counts one, and answers whether it may be made.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.duration_since(since) >= Self::WINDOW) {
-            *self = Self { since: Some(now), count: 0 };
+            *self = Self { since: Some(now), ..Self::default() };
         }
         self.count = self.count.saturating_add(1);
         self.count <= Self::MOST
+    }
+
+    /// Whether the user has to be told now that there is another writer.
+    pub(crate) fn announce(&mut self) -> bool {
+        self.count >= Self::QUARREL && !std::mem::replace(&mut self.announced, self.count >= Self::QUARREL)
     }
 }
 

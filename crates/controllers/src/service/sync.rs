@@ -20,6 +20,7 @@ use super::publish::Published;
 use super::queue::Reschedule;
 use super::written::Written;
 use crate::metrics::Operation;
+use crate::names::FIELD_MANAGER;
 
 impl ServiceSync {
     /// Does what is to be done for one Service now, and tells what is to happen next.
@@ -139,6 +140,9 @@ impl ServiceSync {
             .with(&key, |known| known.ready.clone().filter(|_| uid(&known.object) == uid(&service)));
         let Some(ready) = ready.flatten() else { return Reschedule::Unchanged };
         let uid = uid(&service).to_owned();
+        if self.memory.with(&key, |known| known.restorations.announce()) == Some(true) {
+            self.announce_contest(&key, &uid).await;
+        }
         match self.publish(service, &ready, &Written::new()).await {
             Ok(Published::Done) => Reschedule::Unchanged,
             Ok(Published::Stale) => Reschedule::Wait(CATCH_UP),
@@ -150,6 +154,18 @@ impl ServiceSync {
                 self.failed(&key, &uid, Operation::Ensure, failure, &[])
             }
         }
+    }
+
+    /// Tells the user who else writes the status.
+    async fn announce_contest(&self, key: &ServiceKey, uid: &str) {
+        let writer = self.writer.last_status_writer(key, |manager| manager != FIELD_MANAGER).await;
+        let writer = writer.unwrap_or_else(|error| {
+            tracing::warn!(service = %key, error = error.message(), "who else writes the status cannot be read");
+            None
+        });
+        let writer = writer.unwrap_or_else(|| "another controller".to_owned());
+        tracing::warn!(service = %key, writer, "another controller keeps writing the status");
+        self.record_event(key, uid, event_texts::contested(&writer));
     }
 
     /// Turns the result of a reconciliation that serves into writes, events, and the next step.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use openstack_ccm_advertise::canary::CanaryOptions;
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::Canary;
-use openstack_ccm_canary::{CLASS, NAMESPACE, SUBJECT};
+use openstack_ccm_canary::{CLASS, DAEMON_SETS, NAMESPACE, SUBJECT};
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::base::until;
@@ -39,16 +40,23 @@ async fn world(version: ApiVersion, kubelets: &str) -> World {
 
 fn make(world: &World) {
     world.kube.create(&canary().namespace()).unwrap();
+    world.kube.create(&canary().daemon_set()).unwrap();
     for service in canary().services() {
         world.kube.create(&service).unwrap();
     }
+}
+
+/// The uid of what makes the pods.
+fn daemon_set(world: &World) -> String {
+    let found = world.kube.get("daemonsets", NAMESPACE, DAEMON_SETS[0]).unwrap();
+    found["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
 /// The pod of a node reports the readiness of `conclusive` and of `fit`, or that it does not run.
 fn set_readiness(world: &World, node: &str, readiness: Option<(bool, bool)>) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", NAMESPACE, &name).is_err() {
-        let mut pod = canary().daemon_pod(node, "t");
+        let mut pod = canary().daemon_pod(node, "t", &daemon_set(world));
         pod["metadata"]["name"] = json!(name);
         world.kube.create(&pod).unwrap();
     }
@@ -112,17 +120,35 @@ async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
     assert_eq!(world.metric(of_node), "1");
 }
 
-/// Whoever may make pods in the namespace of the canary is not asked.
+/// Whoever may make pods in the namespace of the canary is not asked, even if they write the name of its DaemonSet into them.
+#[rstest]
+#[case::without_owner(None)]
+#[case::of_a_forged_owner(Some("00000000-0000-4000-8000-000000000000"))]
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_the_daemon_set_did_not_make_counts_for_nothing() {
+async fn a_pod_that_the_daemon_set_did_not_make_counts_for_nothing(#[case] owner: Option<&str>) {
     let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
-    let mut pod = canary().pod("n2", "t");
+    let mut pod =
+        owner.map_or_else(|| canary().pod("n2", "t"), |owner| canary().daemon_pod("n2", "t", owner));
     pod["metadata"]["name"] = json!("canary-of-somebody");
     world.kube.create(&pod).unwrap();
     report(&world, "canary-of-somebody", UNFIT);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);
     assert_eq!(reasons(&world, "default", "n2"), Vec::<String>::new());
+}
+
+/// The pods of a DaemonSet that was deleted and made again are those of the new one.
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_that_is_made_again_is_asked_instead_of_the_old_one() {
+    let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
+    world.kube.delete("daemonsets", NAMESPACE, DAEMON_SETS[0]).unwrap();
+    world.kube.create(&canary().daemon_set()).unwrap();
+    settle().await;
+    let mut pod = canary().daemon_pod("n2", "t", &daemon_set(&world));
+    pod["metadata"]["name"] = json!("canary-of-the-new-one");
+    world.kube.create(&pod).unwrap();
+    report(&world, "canary-of-the-new-one", UNFIT);
+    world.until_ingress("app", BY_HOSTNAME).await;
 }
 
 /// A kubelet of 1.36 beside an old kube-proxy: the version lies, and the node is told.

@@ -235,6 +235,32 @@ async fn an_edited_status_is_restored_without_asking_the_cloud(#[case] ingress: 
     assert_eq!(world.wire.journal(), ["patch app/status: ingress 203.0.113.10(VIP)"]);
 }
 
+/// Both would overtake each other for ever, and a user would see an address that changes.
+#[tokio::test(start_paused = true)]
+async fn another_controller_that_keeps_writing_a_status_is_named_and_counted() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    let contested = |event: &String| event.contains("LoadBalancerStatusContested");
+    for edit in 1..=15 {
+        world
+            .patch_status(
+                "app",
+                json!({"status": {"loadBalancer": {"ingress": [{"ip": format!("198.51.100.{edit}")}]}}}),
+            )
+            .await;
+        settle().await;
+        assert_eq!(world.events("app").iter().any(contested), edit >= 3, "after {edit} edits");
+    }
+    let events = world.events("app");
+    let told: Vec<_> = events.iter().filter(|event| contested(event)).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("another-controller keeps writing") && told[0].contains("loadBalancerClass"),
+        "{told:?}"
+    );
+    assert_eq!(world.metric("openstack_ccm_status_edits_by_others_total"), "15");
+}
+
 #[tokio::test(start_paused = true)]
 async fn waiting_costs_no_worker_and_ends_with_a_wake() {
     let mut world = World::new(LATEST);

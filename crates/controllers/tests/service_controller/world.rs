@@ -130,7 +130,9 @@ impl World {
     }
 
     pub(crate) async fn patch_status(&self, name: &str, patch: Value) {
-        self.services().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        let parameters =
+            PatchParams { field_manager: Some("another-controller".to_owned()), ..PatchParams::default() };
+        self.services().patch_status(name, &parameters, &Patch::Merge(patch)).await.unwrap();
     }
 
     pub(crate) async fn delete(&self, name: &str) {

@@ -11,6 +11,7 @@ pub mod label;
 pub mod missing;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use async_trait::async_trait;
 
@@ -47,12 +48,16 @@ pub trait Instances: Send + Sync {
 }
 
 /// By what a node's machine is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIdentity {
     /// `metadata.name`; the name of the machine while the node has no provider id.
     pub name: String,
     /// `spec.providerID`
     pub provider_id: Option<String>,
+    /// `status.nodeInfo.systemUUID`, which is only what the kubelet says.
+    pub system_uuid: Option<String>,
+    /// Addresses that the node shows or its kubelet was given.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// Whether a machine exists.

@@ -112,6 +112,10 @@ fn way_out(error: &reqwest::Error) -> Option<&'static str> {
             "a certificate is signed in a way that is not supported, such as with a P-521 key: use RSA, P-256, P-384 or Ed25519",
         ),
         (
+            "failed to parse private key",
+            "the key of the client certificate is of a kind that is not supported, such as P-521: use RSA, P-256, P-384 or Ed25519",
+        ),
+        (
             "HandshakeFailure",
             "the server and this program have no cipher suite in common: the server has to offer TLS 1.3, or an ECDHE suite with \
              AES-GCM or ChaCha20-Poly1305; CBC suites are not supported",

@@ -89,13 +89,12 @@ impl Nova {
         self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
     }
 
-    /// Lists the servers of exactly this name. Nova's filter is a regular expression, so the name is quoted and anchored.
+    /// Lists the servers of this name; whether case matters depends on Nova's database. The filter is a regular expression, so the
+    /// name is quoted and anchored.
     pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
         let pattern = format!("^{}$", quote_pattern(name));
         let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);
-        let servers: Vec<Server> = self.client.list(call, "servers").await?;
-        // Nova's database may compare without regard to case.
-        Ok(servers.into_iter().filter(|server| server.name == name).collect())
+        self.client.list(call, "servers").await
     }
 
     pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {

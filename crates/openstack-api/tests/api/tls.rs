@@ -7,7 +7,8 @@ use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, ClientCertificate, Tls};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
@@ -186,6 +187,23 @@ impl Authority {
     }
 }
 
+/// A Keystone that shows this certificate.
+async fn showing(certificate: CertificateDer<'static>, key: PrivateKeyDer<'static>) -> String {
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    serve(TlsAcceptor::from(Arc::new(config))).await
+}
+
+/// What a user reads of a connection that fails.
+async fn told(url: &str, tls: Tls) -> String {
+    let error = connect_with(url, tls).await.unwrap_err();
+    std::error::Error::source(&*error).expect("a cause").to_string()
+}
+
 /// A plain `openssl req -x509` makes a CA certificate, which other programs accept for the server that shows it.
 #[tokio::test]
 async fn a_self_signed_certificate_that_is_a_ca_is_refused_with_the_ways_out() {
@@ -194,21 +212,53 @@ async fn a_self_signed_certificate_that_is_a_ca_is_refused_with_the_ways_out() {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    let url = serve(TlsAcceptor::from(Arc::new(config))).await;
+    let url = showing(certificate.der().clone(), key).await;
     let ca_file = Some(authority.file("self.pem", &certificate.pem()));
-    let mut options = AuthOptions::new(url, password("lab"), project());
-    options.tls = Tls { ca_file, ..Tls::default() };
-    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
-    let source = std::error::Error::source(&*error).expect("a cause").to_string();
+    let told = told(&url, Tls { ca_file, ..Tls::default() }).await;
     for way_out in ["CA:FALSE", "sign the server's certificate by a CA"] {
-        assert!(source.contains(way_out), "{source}");
+        assert!(told.contains(way_out), "{told}");
     }
+}
+
+const P521_CA: &str = include_str!("p521/ca.pem");
+
+#[tokio::test]
+async fn a_ca_with_a_p521_key_is_refused_with_the_way_out() {
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("p521/server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("p521/server.key")).unwrap();
+    let url = showing(certificate, key).await;
+    let told = told(&url, Tls { ca_pem: Some(P521_CA.to_owned()), ..Tls::default() }).await;
+    assert!(told.contains("P-521") && told.contains("P-384"), "{told}");
+}
+
+#[tokio::test]
+async fn a_client_key_of_p521_is_refused_with_the_way_out() {
+    let authority = Authority::new();
+    let client_certificate = ClientCertificate {
+        certificate_file: authority.file("client.pem", P521_CA),
+        key_file: authority.file("client.key", include_str!("p521/ca.key")),
+    };
+    let told =
+        told("https://127.0.0.1:1", Tls { client_certificate: Some(client_certificate), ..Tls::default() })
+            .await;
+    assert!(told.contains("P-521") && told.contains("P-384"), "{told}");
+}
+
+/// As a server answers that offers CBC suites only.
+#[tokio::test]
+async fn a_server_without_a_suite_in_common_is_named_with_the_way_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut hello = [0; 4096];
+            let _ = stream.read(&mut hello).await;
+            // A fatal alert: handshake_failure (RFC 8446, 6).
+            let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    let told = told(&url, Tls::default()).await;
+    assert!(told.contains("cipher suite") && told.contains("CBC suites are not supported"), "{told}");
 }

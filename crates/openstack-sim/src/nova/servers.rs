@@ -2,7 +2,7 @@
 
 use http::header::LOCATION;
 use http::{Method, StatusCode};
-use regex::Regex;
+use regex::RegexBuilder;
 use serde_json::{Map, Value, json};
 
 use super::microversion::Microversion;
@@ -66,7 +66,8 @@ fn find<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a NovaServe
     server.ok_or_else(|| fault(StatusCode::NOT_FOUND, &format!("Instance {id} could not be found.")))
 }
 
-/// The newest first; the name is a regular expression that may match anywhere.
+/// The newest first; the name is a regular expression that may match anywhere. Nova leaves it to `REGEXP` of its database, and that of
+/// MySQL and MariaDB has no regard to case with the default collation.
 fn list(world: &World, caller: &Caller, request: &Request, view: impl Fn(&NovaServer) -> Value) -> Answer {
     let all_projects = caller.is_admin() && request.parameter("all_tenants").is_some();
     let mut servers: Vec<&NovaServer> = world
@@ -77,7 +78,7 @@ fn list(world: &World, caller: &Caller, request: &Request, view: impl Fn(&NovaSe
         .collect();
     servers.sort_by_key(|server| std::cmp::Reverse(server.order));
     if let Some(pattern) = request.parameter("name") {
-        let name = Regex::new(pattern).map_err(|_| {
+        let name = RegexBuilder::new(pattern).case_insensitive(true).build().map_err(|_| {
             fault(StatusCode::BAD_REQUEST, &format!("Invalid regular expression for name: {pattern}"))
         })?;
         servers.retain(|server| name.is_match(&server.name));

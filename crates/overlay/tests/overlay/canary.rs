@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_advertise::canary::CanaryOptions;
+use openstack_ccm_canary::DAEMON_SETS;
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::Canary;
 use openstack_ccm_kube_sim::ApiVersion;
@@ -30,6 +31,7 @@ async fn world(kubelets: &str, readiness: (bool, bool)) -> World {
         world.kube.patch_status("nodes", "", node, &status).unwrap();
     }
     world.kube.create(&canary().namespace()).unwrap();
+    world.kube.create(&canary().daemon_set()).unwrap();
     for mut service in canary().services() {
         service["spec"]["loadBalancerClass"] = json!(CANARY_CLASS);
         world.kube.create(&service).unwrap();
@@ -44,11 +46,17 @@ async fn world(kubelets: &str, readiness: (bool, bool)) -> World {
     world
 }
 
+/// The uid of what makes the pods.
+fn daemon_set(world: &World) -> String {
+    let found = world.kube.get("daemonsets", CANARY_NAMESPACE, DAEMON_SETS[0]).unwrap();
+    found["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
 /// The pod of a node says something by its readiness.
 fn set_readiness(world: &World, node: &str, (conclusive, fit): (bool, bool)) {
     let name = format!("canary-{node}");
     if world.kube.get("pods", CANARY_NAMESPACE, &name).is_err() {
-        let mut pod = canary().daemon_pod(node, "t");
+        let mut pod = canary().daemon_pod(node, "t", &daemon_set(world));
         pod["metadata"]["name"] = json!(name);
         world.kube.create(&pod).unwrap();
     }

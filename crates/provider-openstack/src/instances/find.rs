@@ -1,6 +1,7 @@
 //! Finding the servers of nodes: one request for one node, one list for many.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::NodeIdentity;
@@ -13,8 +14,8 @@ use crate::provider_id::{ProviderId, ProviderIdError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerQuestion {
     Id(String),
-    /// By its name, which is the node's: the node has no provider id yet.
-    Name(String),
+    /// By its name, which is the node's, or else by what its kubelet says: the node has no provider id yet.
+    Name(NodeIdentity),
     /// Not at all: the node is of another provider or region.
     Foreign(String),
     /// Not at all: the provider id makes no sense.
@@ -25,7 +26,7 @@ impl ServerQuestion {
     /// The question about a node, in a cloud of this region.
     pub(super) fn of(node: &NodeIdentity, region: Option<&str>) -> Self {
         let Some(text) = node.provider_id.as_deref().filter(|id| !id.is_empty()) else {
-            return Self::Name(node.name.clone());
+            return Self::Name(node.clone());
         };
         match ProviderId::parse(text) {
             Ok(ProviderId { region: Some(other), .. }) if Some(other.as_str()) != region => {
@@ -90,9 +91,16 @@ pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result
             let server = present(nova.get_server(id).await);
             Vec::from_iter(server.while_doing(format_args!("reading the server {id}"))?)
         }
-        (Some(ServerQuestion::Name(name)), None) => {
-            let named = nova.list_servers_named(name).await;
-            named.while_doing(format_args!("looking for the server named {name}"))?
+        (Some(ServerQuestion::Name(node)), None) => {
+            let named = nova.list_servers_named(&node.name).await;
+            let named = named.while_doing(format_args!("looking for the server named {}", node.name))?;
+            match &node.system_uuid {
+                Some(id) if named.is_empty() => {
+                    let server = present(nova.get_server(&id.to_ascii_lowercase()).await);
+                    Vec::from_iter(server.while_doing(format_args!("reading the server {id}"))?)
+                }
+                _ => named,
+            }
         }
         (Some(_), _) => nova.list_servers().await.while_doing("listing the servers")?,
     };
@@ -105,27 +113,49 @@ pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> Fou
             let server = servers.by_id.get(id).and_then(|index| servers.list.get(*index));
             server.map_or(FoundServer::Nothing, FoundServer::Server)
         }
-        ServerQuestion::Name(name) => named(name, &servers.list),
+        ServerQuestion::Name(node) => named(node, &servers.list),
         ServerQuestion::Foreign(reason) => FoundServer::Foreign(reason.clone()),
         ServerQuestion::Wrong(failure) => FoundServer::Unknown(failure.clone()),
     }
 }
 
-/// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed.
-fn named<'a>(name: &str, servers: &'a [Server]) -> FoundServer<'a> {
-    let found: Vec<&Server> = servers.iter().filter(|server| server.name == name).collect();
-    match found.as_slice() {
-        [server] => FoundServer::Server(server),
-        [] => FoundServer::Unknown(Failure::user_input(format!(
-            "the project has no server named {name}, and the Node has no spec.providerID: the Node must have the name of its server, or the kubelet needs --provider-id=openstack:///SERVER"
-        ))),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
-            FoundServer::Unknown(Failure::user_input(format!(
-                "the project has several servers named {name} ({}), and the Node has no spec.providerID: give the kubelet \
-                 --provider-id=openstack:///SERVER, or rename the other servers",
-                ids.join(", ")
-            )))
-        }
+/// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed. Kubernetes has only lower
+/// case, so that case counts only where it tells servers apart.
+fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
+    let name = &node.name;
+    let mut found: Vec<&Server> = servers.iter().filter(|server| &server.name == name).collect();
+    if found.is_empty() {
+        found = servers.iter().filter(|server| server.name.eq_ignore_ascii_case(name)).collect();
     }
+    if let [server] = found.as_slice() {
+        return FoundServer::Server(server);
+    }
+    if let Some(server) = confirmed(node, servers) {
+        return FoundServer::Server(server);
+    }
+    let way_out = "give the kubelet --provider-id=openstack:///SERVER";
+    FoundServer::Unknown(Failure::user_input(if found.is_empty() {
+        format!(
+            "the project has no server named {name}, the Node has no spec.providerID, and no server has both the id in its systemUUID \
+             and one of its addresses: the Node must have the name of its server, or {way_out}"
+        )
+    } else {
+        let ids: Vec<&str> = found.iter().map(|server| server.id.as_str()).collect();
+        format!(
+            "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of them has both the id in its \
+             systemUUID and one of its addresses: {way_out}, or rename the other servers",
+            ids.join(", ")
+        )
+    }))
+}
+
+/// The server whose id the kubelet reports. A guest may report any id, so it counts with an address that the cloud knows of the server.
+fn confirmed<'a>(node: &NodeIdentity, servers: &'a [Server]) -> Option<&'a Server> {
+    let id = node.system_uuid.as_deref()?;
+    let has_its_address = |server: &Server| {
+        let mut addresses =
+            server.addresses.values().flatten().filter_map(|address| address.addr.parse().ok());
+        addresses.any(|address: IpAddr| node.addresses.contains(&address))
+    };
+    servers.iter().find(|server| server.id.eq_ignore_ascii_case(id) && has_its_address(server))
 }

@@ -47,6 +47,8 @@ pub(super) fn make_canary(kubernetes: &Kubernetes, nodes: &[(String, Version)]) 
     let canary =
         Canary { namespace: NAMESPACE.into(), image: "demo".into(), addresses: Addresses::permanent() };
     kubernetes.create(&canary.namespace())?;
+    let daemon_set = kubernetes.create(&canary.daemon_set())?["metadata"]["uid"].clone();
+    let daemon_set = daemon_set.as_str().unwrap_or_default();
     let mut services = Vec::new();
     for object in canary.services() {
         let service: Service = from_value(kubernetes.create(&object)?)?;
@@ -59,7 +61,7 @@ pub(super) fn make_canary(kubernetes: &Kubernetes, nodes: &[(String, Version)]) 
         services.push(from_value(kubernetes.patch_status("services", NAMESPACE, &name, &status)?)?);
     }
     for (node, version) in nodes {
-        pod(kubernetes, &canary, &services, node, *version)?;
+        pod(kubernetes, &canary, &services, node, *version, daemon_set)?;
     }
     Ok(())
 }
@@ -70,6 +72,7 @@ fn pod(
     services: &[Service],
     node: &str,
     version: Version,
+    daemon_set: &str,
 ) -> anyhow::Result<()> {
     let answer = |address: IpAddr| {
         if short_circuits(version, services, address, PORT) { Answer::Ours } else { Answer::NotOurs }
@@ -77,7 +80,7 @@ fn pod(
     let pair = canary.addresses.pairs()[0];
     let found = judge(Answer::Ours, answer(pair.control), answer(pair.subject));
     let (conclusive, fit) = Carried::readiness(Some(found));
-    let mut object = canary.daemon_pod(node, "demo");
+    let mut object = canary.daemon_pod(node, "demo", daemon_set);
     let name = format!("canary-{node}");
     object["metadata"]["name"] = json!(name);
     kubernetes.create(&object)?;

@@ -20,6 +20,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
+use openstack_ccm_advertise::canary::pods_of_canary;
 use openstack_ccm_advertise::node::{NodeVerdict, Verdict};
 use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_core::service::ServiceKey;
@@ -186,8 +187,8 @@ async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<S
     if namespace.is_empty() {
         return (Vec::new(), None);
     }
-    match Api::<ObservedPod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await {
-        Ok(pods) => (pods.items, None),
+    match pods_of_canary(client, namespace).await {
+        Ok(pods) => (pods, None),
         Err(error) => (Vec::new(), Some(format!("the canary's pods in {namespace}: {}", unreadable(error)))),
     }
 }

@@ -183,6 +183,66 @@ async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[c
     assert!(warnings[0].contains(told) && warnings[0].contains("--provider-id"), "{warnings:?}");
 }
 
+/// Kubernetes has only lower case, so the case of a server's name counts only where it tells servers apart.
+#[rstest]
+#[case::one(&["Node-3"], Some("Node-3"))]
+#[case::exact_one_first(&["NODE-3", "node-3"], Some("node-3"))]
+#[case::several(&["Node-3", "NODE-3"], None)]
+#[tokio::test(start_paused = true)]
+async fn the_name_of_a_server_may_differ_from_its_node_in_case(
+    #[case] servers: &[&str],
+    #[case] expected: Option<&str>,
+    #[values(false, true)] beside_others: bool,
+) {
+    let world = started().await;
+    let servers: Vec<_> = servers.iter().map(|name| world.cloud.add_node(name)).collect();
+    if beside_others {
+        world.register("of-nobody");
+    }
+    world.register("node-3");
+    world.pass(600).await;
+    let found = servers.iter().find(|server| expected == Some(&server.name));
+    assert_eq!(world.is_uninitialized("node-3"), found.is_none());
+    if let Some(server) = found {
+        assert_eq!(world.provider_id("node-3"), format!("openstack:///{}", server.server_id));
+    } else {
+        let warnings = world.warnings("node-3");
+        assert!(servers.iter().all(|server| warnings[0].contains(&server.server_id)), "{warnings:?}");
+    }
+}
+
+/// A name with a domain, or one that several servers have, does not tell the server. The id that the kubelet reports does, if an address
+/// of the Node confirms it: a guest may report any id.
+#[rstest]
+#[case::with_domain("node-4.novalocal", &["node-4"], true)]
+#[case::several("node-4", &["node-4", "node-4"], true)]
+#[case::address_of_another_server("node-4.novalocal", &["node-4"], false)]
+#[tokio::test(start_paused = true)]
+async fn a_node_is_found_by_the_id_of_its_machine_if_an_address_confirms_it(
+    #[case] name: &str,
+    #[case] servers: &[&str],
+    #[case] confirmed: bool,
+    #[values(false, true)] beside_others: bool,
+) {
+    let world = started().await;
+    let other = world.cloud.add_node("other");
+    let servers: Vec<_> = servers.iter().map(|name| world.cloud.add_node(name)).collect();
+    let server = servers.last().unwrap();
+    if beside_others {
+        world.register("of-nobody");
+    }
+    let address = if confirmed { &server.addresses[0] } else { &other.addresses[0] };
+    world.register_machine(name, &server.server_id.to_uppercase(), address);
+    world.pass(600).await;
+    assert_eq!(world.is_uninitialized(name), !confirmed);
+    if confirmed {
+        assert_eq!(world.provider_id(name), format!("openstack:///{}", server.server_id));
+    } else {
+        let warnings = world.warnings(name);
+        assert!(warnings[0].contains("systemUUID"), "{warnings:?}");
+    }
+}
+
 /// The instance type is the name of the flavor, or its id where the name cannot be a label. Where Nova names flavors in
 /// servers (2.47), no request for the flavor is made; before, one for each flavor.
 ///

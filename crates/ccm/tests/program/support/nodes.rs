@@ -33,12 +33,38 @@ impl World {
 
     /// The same with more in `spec`.
     pub(crate) fn register_with(&self, name: &str, spec: &Value) {
+        self.create_node(name, spec, &json!({}));
+    }
+
+    /// A kubelet registers its node and says which machine and address it has.
+    pub(crate) fn register_machine(&self, name: &str, system_uuid: &str, address: &str) {
+        let mut info = json!({"systemUUID": system_uuid});
+        for key in [
+            "architecture",
+            "bootID",
+            "containerRuntimeVersion",
+            "kernelVersion",
+            "kubeProxyVersion",
+            "kubeletVersion",
+            "machineID",
+            "operatingSystem",
+            "osImage",
+        ] {
+            info[key] = json!("");
+        }
+        let addresses = json!([{"type": "InternalIP", "address": address}]);
+        self.create_node(name, &json!({}), &json!({"nodeInfo": info, "addresses": addresses}));
+    }
+
+    fn create_node(&self, name: &str, spec: &Value, status: &Value) {
         let mut node = json!({
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
             "spec": {"taints": [{"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]},
             "status": {"addresses": [{"type": "Hostname", "address": name}]},
         });
-        node["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        for (part, more) in [("spec", spec), ("status", status)] {
+            node[part].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        }
         self.kube.create(&node).unwrap();
         self.set_ready(name, "True");
     }

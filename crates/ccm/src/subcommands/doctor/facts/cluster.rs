@@ -6,14 +6,13 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::ListParams;
 use kube::{Api, Client};
+use openstack_ccm_advertise::canary::pods_of_canary;
 use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::node::{Fitness, NodeVerdict, Source, Verdict, Version, judge};
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_doctor::facts::{ClusterFacts, Looked, NodeFact};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
 use prometheus_client::registry::Registry;
@@ -83,9 +82,8 @@ async fn verdicts(
     let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said)?;
     let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
     let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
-    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
     // Without a canary versions and images tell, and the verdict says that they did.
-    let pods = pods.map(|pods| pods.items).unwrap_or_default();
+    let pods = pods_of_canary(client, namespace).await.unwrap_or_default();
     Ok(status::nodes::verdicts(&nodes, &pods, now))
 }
 
