@@ -14,6 +14,8 @@ use crate::support::{World, lb_name, service};
 
 const LIMIT: &str = "loadbalancer.openstack.org/connection-limit";
 const HOUR: Duration = Duration::from_secs(3600);
+/// What a small Service may take beside a large one.
+const BESIDE_A_LARGE_ONE: Duration = Duration::from_secs(15);
 
 fn octavia(method: Method, path: &str) -> Fault {
     Fault::new().service("load-balancer").method(method).path(path)
@@ -166,6 +168,49 @@ async fn creations_that_never_end_delay_other_tenants_for_three_minutes_at_most(
         until_active(&world, name).await;
         assert!(start.elapsed() < Duration::from_secs(190), "{name} after {:?}", start.elapsed());
     }
+}
+
+/// The largest Service that a tenant may reasonably have follows a node with a change for each of its ports.
+#[tokio::test(start_paused = true)]
+async fn a_service_of_97_ports_on_64_nodes_holds_nobody_else_up() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.plans = false;
+    world.settings.service.concurrency = 4;
+    world.cloud.set_delays(Duration::from_secs(1));
+    for number in 3..=64 {
+        world.add_node(&format!("node-{number}"), "v1.36.0");
+    }
+    world.start().await;
+    let ports: Vec<Value> = (0..97)
+        .map(|number| json!({"name": format!("p{number}"), "port": 8000 + number, "protocol": "TCP", "nodePort": 30_000 + number}))
+        .collect();
+    world.create(&service("large", json!({"spec": {"ports": ports}})));
+    create_other(&world, "web");
+    let start = Instant::now();
+    until_active(&world, "web").await;
+    assert!(start.elapsed() < BESIDE_A_LARGE_ONE, "served after {:?}", start.elapsed());
+    world.until_published("large").await;
+    world.quiet().await;
+    world.cloud.faults().add(Fault::new().service("load-balancer").latency(Duration::from_millis(250)));
+    world.add_node("node-65", "v1.36.0");
+    let start = Instant::now();
+    let of_other = other_load_balancer(&world, "web").unwrap()["pools"][0]["id"].clone();
+    let follows = |world: &World| {
+        let pools = world.cloud.pools();
+        pools.iter().any(|pool| pool["id"] == of_other && pool["members"].as_array().unwrap().len() == 65)
+    };
+    world.until("the node is a member", follows).await;
+    assert!(start.elapsed() < BESIDE_A_LARGE_ONE, "follows the node after {:?}", start.elapsed());
+    create_other(&world, "new");
+    let start = Instant::now();
+    until_active(&world, "new").await;
+    assert!(start.elapsed() < BESIDE_A_LARGE_ONE, "the new one is served after {:?}", start.elapsed());
+    let followed = |world: &World| {
+        let pools = world.cloud.pools();
+        pools.iter().filter(|pool| pool["members"].as_array().unwrap().len() == 65).count()
+    };
+    assert!(followed(&world) < 50, "the large one is under way: {}", followed(&world));
+    world.until("the large one follows, too", |world| followed(world) == 99).await;
 }
 
 /// More load balancers of one tenant do not answer than there are workers.

@@ -9,8 +9,8 @@ use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::memory::Restorations;
 use crate::metrics::Operation;
 
 /// Names of nodes that an event lists at most.
@@ -53,12 +53,12 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
 }
 
 /// Another controller writes the status, too.
-pub(crate) fn contested(writer: &str) -> Notice {
+pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     let message = format!(
         "{writer} keeps writing the status of this Service, too. It is corrected at most {} times in {} minutes. Let one controller serve the \
          Service: give it a spec.loadBalancerClass, or switch the other one off (k3s: --disable=servicelb)",
-        Restorations::MOST,
-        Restorations::WINDOW.as_secs() / 60
+        most,
+        window.as_secs() / 60
     );
     Notice::warning("LoadBalancerStatusContested", message)
 }

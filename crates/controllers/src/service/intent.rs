@@ -1,5 +1,7 @@
 //! What a Service object asks for. Pure.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::{
@@ -12,9 +14,9 @@ use openstack_ccm_advertise::entry::entries;
 /// cloud-controller-manager, so that a cluster can change from one to another.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// Bytes of the longest value of an annotation that is read; all annotations of an object may have 256 KiB. About 800 CIDRs.
-const LONGEST_VALUE: usize = 16 << 10;
-/// Letters of a longer one in messages.
+/// Bytes that the values of a Service's annotations have at most; an object may have 256 KiB. About 800 CIDRs.
+const MOST_VALUES: usize = 16 << 10;
+/// Letters of a longer value in messages.
 const SHOWN: usize = 20;
 
 /// What is to be done for a Service.
@@ -141,7 +143,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     let facts = Service {
         key: key(service),
         uid: uid(service).to_owned(),
-        annotations: service.metadata.annotations.iter().flatten().map(short_enough).collect(),
+        annotations: service.metadata.annotations.clone().map(short_enough).unwrap_or_default(),
         ports,
         ip_families: spec.ip_families.iter().flatten().filter_map(|family| ip_family(family)).collect(),
         load_balancer_ip: spec.load_balancer_ip.filter(|ip| !ip.is_empty()),
@@ -158,14 +160,25 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     (facts, problems)
 }
 
-/// An annotation. One of a length that nobody writes on purpose is cut, so that it is wrong: the setting keeps what is there, and the message
-/// for the user can be read.
-fn short_enough((key, value): (&String, &String)) -> (String, String) {
-    if value.len() <= LONGEST_VALUE {
-        return (key.clone(), value.clone());
+/// The annotations, in a length that somebody writes on purpose. The longest values are cut, so that they are wrong: their settings keep what is
+/// there, and the message for the user can be read.
+pub(super) fn short_enough(mut annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut all: usize = annotations.values().map(String::len).sum();
+    while all > MOST_VALUES {
+        let Some(longest) = annotations.values_mut().max_by_key(|value| value.len()) else { break };
+        let begin: String = longest.chars().take(SHOWN).collect();
+        let cut = format!(
+            "{begin}… ({} bytes; {MOST_VALUES} are read of all annotations of a Service together)",
+            longest.len()
+        );
+        if cut.len() >= longest.len() {
+            // Thousands of short ones: their names take the room.
+            break;
+        }
+        all = all - longest.len() + cut.len();
+        *longest = cut;
     }
-    let begin: String = value.chars().take(SHOWN).collect();
-    (key.clone(), format!("{begin}… ({} bytes; {LONGEST_VALUE} are read)", value.len()))
+    annotations
 }
 
 fn reduce_port(port: k8s::ServicePort) -> Result<ServicePort, String> {
@@ -327,14 +340,23 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_too_long_is_wrong_and_can_be_shown() {
-        let with = |length: usize| {
-            let mut object = service(&json!({"type": "LoadBalancer"}), &[], false);
-            object.metadata.annotations = Some([("a".to_owned(), "ü".repeat(length / 2))].into());
-            facts(&object).annotations["a"].clone()
+    fn values_that_are_too_long_are_wrong_can_be_shown_and_take_no_memory() {
+        let with = |lengths: &[usize]| {
+            let value = |(index, length): (usize, &usize)| (format!("a{index}"), "ü".repeat(length / 2));
+            short_enough(lengths.iter().enumerate().map(value).collect())
         };
-        assert_eq!(with(LONGEST_VALUE).len(), LONGEST_VALUE);
-        assert_eq!(with(200_000), format!("{}… (200000 bytes; 16384 are read)", "ü".repeat(20)));
+        assert_eq!(with(&[MOST_VALUES])["a0"].len(), MOST_VALUES);
+        let cut = with(&[10, 200_000]);
+        assert_eq!(cut["a0"].len(), 10);
+        let expected = format!(
+            "{}… (200000 bytes; 16384 are read of all annotations of a Service together)",
+            "ü".repeat(20)
+        );
+        assert_eq!(cut["a1"], expected);
+        let many = with(&[16_000; 16]);
+        assert!(many.values().map(String::len).sum::<usize>() <= MOST_VALUES);
+        assert_eq!(short_enough(many.clone()), many, "what was cut is not cut again");
+        assert_eq!(with(&[100; 2000]), with(&[100; 2000]), "and this ends");
     }
 
     #[test]

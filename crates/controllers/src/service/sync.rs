@@ -16,6 +16,7 @@ use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, Wanted, checked_facts, uid};
+use super::memory::Restorations;
 use super::publish::Published;
 use super::queue::Reschedule;
 use super::written::Written;
@@ -165,7 +166,11 @@ impl ServiceSync {
         });
         let writer = writer.unwrap_or_else(|| "another controller".to_owned());
         tracing::warn!(service = %key, writer, "another controller keeps writing the status");
-        self.record_event(key, uid, event_texts::contested(&writer));
+        self.record_event(
+            key,
+            uid,
+            event_texts::contested(&writer, Restorations::MOST, Restorations::WINDOW),
+        );
     }
 
     /// Turns the result of a reconciliation that serves into writes, events, and the next step.

@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::ObjectMeta;
 
-use super::intent::Ours;
+use super::intent::{Ours, short_enough};
 
 /// Takes out what is never read. Of a Service that is none of ours, and was none, only what tells that stays.
 pub(super) fn trim(
@@ -22,9 +22,9 @@ pub(super) fn trim(
 
 fn trim_ours(service: &mut k8s::Service, means_something: impl Fn(&str) -> bool) {
     let metadata = &mut service.metadata;
-    if let Some(annotations) = &mut metadata.annotations {
-        // Those of others may have 256 KiB for each Service.
+    if let Some(mut annotations) = metadata.annotations.take() {
         annotations.retain(|key, _| means_something(key));
+        metadata.annotations = Some(short_enough(annotations));
     }
     metadata.labels = None;
     metadata.owner_references = None;

@@ -197,6 +197,9 @@ async fn f8_no_external_network_makes_the_service_internal(#[case] several: bool
     let world = configured(|_| "floating-network-id=\n".to_owned()).await;
     if several {
         external_network(&world.cloud, "ext2", "198.51.100.0/24");
+        let router = format!("/v2.0/routers/{}", world.cloud.seed().router_id);
+        let leads_nowhere = json!({"router": {"external_gateway_info": null}});
+        assert_eq!(world.cloud.user().put("network", &router, &leads_nowhere).0, 200);
     } else {
         let public = &world.cloud.seed().public_network_id;
         let hidden = json!({"networks": []});
@@ -210,6 +213,21 @@ async fn f8_no_external_network_makes_the_service_internal(#[case] several: bool
     assert!(warnings.contains("LoadBalancerExternalNetworkSearchFailed"), "{warnings}");
     assert!(warnings.contains("LoadBalancerForcedInternal"), "{warnings}");
     assert_eq!(warnings.contains("ext2"), several, "the candidates are named");
+}
+
+/// Of several external networks the one is taken to which a router leads from the load balancer's network.
+#[tokio::test(start_paused = true)]
+async fn among_several_external_networks_the_only_one_behind_a_router_is_taken() {
+    let world = configured(|_| "floating-network-id=\n".to_owned()).await;
+    external_network(&world.cloud, "ext2", "198.51.100.0/24");
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    world.quiet().await;
+    let address: Vec<_> = world.ingress("web");
+    let public = world.cloud.user().get("network", "/v2.0/floatingips").1;
+    assert_eq!(public["floatingips"][0]["floating_network_id"], world.cloud.seed().public_network_id);
+    assert!(address[0].starts_with(public["floatingips"][0]["floating_ip_address"].as_str().unwrap()));
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
 /// The floating IP comes from the configured subnet. One of another network is an error before anything is made.

@@ -82,6 +82,11 @@ pub(super) fn passed_over(random: &mut Rng) -> Vec<Setting> {
         .collect()
 }
 
+/// Whether an annotation asks for tags of what is made for a Service.
+pub(super) fn is_of_tags(key: &str) -> bool {
+    matches!(key.rsplit('/').next(), Some("tags" | "load-balancer-tags" | "listener-tags" | "pool-tags"))
+}
+
 fn values(annotation: &Annotation, fit: Fit) -> Vec<String> {
     let short = annotation.key.rsplit('/').next().unwrap_or_default();
     if matches!(short, "load-balancer-id" | "class") {

@@ -1,6 +1,7 @@
-//! Random edits under random faults and kills: what carries traffic is never taken away unasked (see [`crate::watch`]), in
-//! the end everything is as in a calm run of the same edits, nothing of others was touched, and nothing of ours is left
-//! over once all Services are gone.
+//! Random edits under random faults and kills, and beside a tenant who means no good: what carries traffic is never taken away
+//! unasked (see [`crate::watch`]); when nothing fails any more each Service is soon served as in a calm run of the same edits,
+//! whatever the tenant does; in the end, without the tenant, everything is as in the calm run; nothing of others was touched, and
+//! nothing of ours is left over once all Services are gone.
 //!
 //! A run is told by its seed alone. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has
 //! the program say what it does, and `FAULT_WITHOUT` leaves out kinds of what happens.
@@ -11,6 +12,7 @@ mod outages;
 mod outcome;
 mod stage;
 mod story;
+mod tenant;
 mod trouble;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +32,14 @@ const RUNS_OF_A_STORY: u64 = 4;
 const FOUND: [u64; 1] = [9355];
 /// After so many failures the rest of the runs would tell nothing new.
 const ENOUGH: usize = 5;
-/// Longer than the longest delay of a retry and a check for drift together.
+/// Longer than the longest delay of a retry and a check for drift together: then each Service is served as it asks.
 const LONG_ENOUGH: Duration = Duration::from_secs(800);
 
 /// How one run ended.
 #[derive(Clone)]
 struct Ends {
+    /// What the Services are and show with the last edits, while the tenant goes on.
+    served: Vec<String>,
     /// With the last edits.
     edited: Vec<String>,
     /// After all Services were deleted.
@@ -51,7 +55,7 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
     let mut stage = Stage::of(story).await;
     for step in &story.steps {
         if let Some(trouble) = &mut trouble {
-            trouble.brew(&mut stage.world, step).await;
+            trouble.brew(&mut stage, step).await;
         }
         step.edits.iter().for_each(|edit| stage.apply(edit));
         if stage.world.is_killed_within(step.pause).await {
@@ -59,10 +63,16 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
             stage.world.start().await;
         }
     }
-    if let Some(trouble) = trouble {
-        trouble.end(&mut stage.world).await;
-    }
+    let tenant = match trouble {
+        Some(trouble) => Some(trouble.end(&mut stage.world).await),
+        None => None,
+    };
     tokio::time::sleep(LONG_ENOUGH).await;
+    let served = outcome::served(&stage.world);
+    if let Some(tenant) = tenant {
+        tenant.leave(&stage.world);
+        tokio::time::sleep(LONG_ENOUGH).await;
+    }
     stage.assert_nothing_taken(story);
     let edited = outcome::describe(&stage.world);
     let put_by = outcome::put_by(&stage.world);
@@ -73,7 +83,7 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
     stage.assert_only_others_left(story);
     let kills = stage.world.kills();
     stage.end().await;
-    Ends { edited, emptied, put_by, kills }
+    Ends { served, edited, emptied, put_by, kills }
 }
 
 fn alone<T>(work: impl Future<Output = T>) -> T {
@@ -97,9 +107,11 @@ fn run(seed: u64, last: &mut LastCalm) {
     let most = calm.put_by + rough.kills;
     let put_by = rough.put_by;
     assert!(put_by <= most, "{put_by} floating IPs are kept, and kills account for {most}: {story:#?}");
-    for (what, calm, rough) in
-        [("edits", &calm.edited, &rough.edited), ("deletion", &calm.emptied, &rough.emptied)]
-    {
+    for (what, calm, rough) in [
+        ("edits, beside the tenant,", &calm.served, &rough.served),
+        ("edits", &calm.edited, &rough.edited),
+        ("deletion", &calm.emptied, &rough.emptied),
+    ] {
         let [calm, rough] = [calm, rough].map(|end| outcome::telling(end, &story));
         let difference = outcome::difference(&calm, &rough);
         assert!(

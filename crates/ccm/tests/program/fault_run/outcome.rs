@@ -2,8 +2,17 @@
 
 use serde_json::Value;
 
+use super::annotation::{Setting, is_of_tags};
 use super::story::{Edit, Story};
 use crate::support::World;
+
+/// What Services are, and what they show, line by line.
+pub(super) fn served(world: &World) -> Vec<String> {
+    let mut lines: Vec<String> =
+        world.kube.list("services", "default").unwrap().iter().map(service_line).collect();
+    lines.sort();
+    lines
+}
 
 /// Cloud, Services and nodes, line by line. The lines are sorted, because objects without a name of their own come in the
 /// order of their ids.
@@ -59,10 +68,11 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
         "\"openstack-ccm-service=",
         "\"kube_service_",
     ];
-    let users = tags_of_users(story);
-    let is_tag = |line: &String| TAGS.iter().any(|tag| line.starts_with(tag)) || users.contains(line);
+    let taken_back = tags_taken_back(story);
+    let is_tag = |line: &String| TAGS.iter().any(|tag| line.starts_with(tag));
     let of_another = |line: &String| !story.inherited.is_empty() && is_tag(line);
-    let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && !of_another(line));
+    let tells = |line: &String| !of_another(line) && !taken_back.contains(line);
+    let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && tells(line));
     if !forges_outputs(story) {
         return lines.cloned().collect();
     }
@@ -73,15 +83,22 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     lines.map(without).collect()
 }
 
-/// The tags that users ask for, as lines.
-fn tags_of_users(story: &Story) -> Vec<String> {
-    let edited = story.steps.iter().flat_map(|step| &step.edits).filter_map(|edit| match edit {
-        Edit::Annotate { setting, .. } => Some(setting),
-        _ => None,
-    });
-    let all = edited.chain(story.inherited.iter().flat_map(|inherited| &inherited.settings));
-    let tags = all.filter(|setting| setting.key.ends_with("tags"));
-    tags.flat_map(|setting| setting.value.split(',')).map(|tag| Value::from(tag.trim()).to_string()).collect()
+/// Tags that a user asked for and replaced by others, as lines. Tags are never taken off, and whether they were put on before depends on how
+/// far the program was. (The last ones are in force to the end, so that everything must have them.)
+fn tags_taken_back(story: &Story) -> Vec<String> {
+    let edits = story.steps.iter().flat_map(|step| &step.edits);
+    let asked: Vec<(usize, &Setting)> = edits
+        .filter_map(|edit| match edit {
+            Edit::Annotate { service, setting } if is_of_tags(setting.key) => Some((*service, setting)),
+            _ => None,
+        })
+        .collect();
+    let is_replaced = |(index, (service, setting)): &(usize, &(usize, &Setting))| {
+        asked[index + 1..].iter().any(|(other, later)| other == service && later.key == setting.key)
+    };
+    let replaced = asked.iter().enumerate().filter(is_replaced);
+    let tags = replaced.flat_map(|(_, (_, setting))| setting.value.split(','));
+    tags.map(|tag| Value::from(tag.trim()).to_string()).collect()
 }
 
 /// The line of a Service without one of its annotations.

@@ -10,7 +10,7 @@ use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
 use serde_json::{Value, json};
 
-use super::annotation::{ID, Setting};
+use super::annotation::{ID, Setting, is_of_tags};
 use super::inherited;
 use super::story::{Edit, LASTING_NODES, Story};
 use crate::support::{ANNOTATION, PROXY, World, lb_name, node, service};
@@ -231,7 +231,9 @@ impl Stage {
     /// Takes back what was set since a Service was created. Source ranges too: which mode is kept with them depends on the
     /// mode that was published when they came.
     fn settle(&mut self, number: usize) {
-        let set = self.set_since.remove(&number).unwrap_or_default();
+        let mut set = self.set_since.remove(&number).unwrap_or_default();
+        // Tags are not taken off what has them, so the wish stays as well.
+        set.retain(|key| !is_of_tags(key));
         let before = self.created_with.get(&number).cloned().unwrap_or_default();
         let mut annotations: BTreeMap<&str, Option<String>> =
             set.into_iter().map(|key| (key, None)).collect();

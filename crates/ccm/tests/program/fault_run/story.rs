@@ -31,6 +31,12 @@ pub(super) enum Kind {
     WrongProject,
     /// Absurd values of `Retry-After`.
     AbsurdWaits,
+    /// Services and Nodes that the API server shows no more for a while.
+    Absences,
+    /// Another tenant of the cluster who means no good.
+    Tenant,
+    /// Lists of the project that are slow or fail.
+    Lists,
 }
 
 impl Kind {

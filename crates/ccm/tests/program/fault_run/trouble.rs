@@ -8,7 +8,9 @@ use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId};
 use openstack_ccm_openstack_sim::{Fault as CloudFault, FaultId as CloudFaultId, OperationKind, WorkerFault};
 use serde_json::json;
 
+use super::stage::Stage;
 use super::story::{Edit, Kind, Step};
+use super::tenant::Tenant;
 use crate::support::{Stop, World};
 
 pub(super) struct Trouble {
@@ -16,6 +18,7 @@ pub(super) struct Trouble {
     kubernetes: Vec<FaultId>,
     /// The program runs with credentials of another project.
     wrong_project: Vec<CloudFaultId>,
+    tenant: Tenant,
 }
 
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
@@ -24,17 +27,27 @@ const ABSURD: [u64; 3] = [86_400, u64::MAX, u64::MAX / 1000 + 1];
 
 impl Trouble {
     pub(super) fn of(random: Rng) -> Self {
-        Self { random, kubernetes: Vec::new(), wrong_project: Vec::new() }
+        Self { random, kubernetes: Vec::new(), wrong_project: Vec::new(), tenant: Tenant::default() }
     }
 
     /// Lets some things go wrong from now on, while the edits of a step are made.
-    pub(super) async fn brew(&mut self, world: &mut World, step: &Step) {
+    pub(super) async fn brew(&mut self, stage: &mut Stage, step: &Step) {
+        if self.random.u8(0..6) == 0 && Kind::Absences.is_told() {
+            self.lose_sight(stage).await;
+        }
+        let world = &mut stage.world;
+        if self.random.bool() && Kind::Tenant.is_told() {
+            self.tenant.act(world, &mut self.random);
+        }
         self.leave_wrong_project(world).await;
         if self.random.u8(0..10) == 0 && Kind::WrongProject.is_told() && bears_wrong_project(world, step) {
             self.enter_wrong_project(world).await;
         }
         for _ in 0..self.random.usize(0..4) {
             world.cloud.faults().add(self.cloud());
+        }
+        if self.random.u8(0..3) == 0 && Kind::Lists.is_told() {
+            world.cloud.faults().add(self.list());
         }
         for _ in 0..self.random.usize(0..3) {
             let fault = self.kubernetes();
@@ -53,10 +66,11 @@ impl Trouble {
         }
     }
 
-    /// Nothing goes wrong from now on.
-    pub(super) async fn end(mut self, world: &mut World) {
+    /// Nothing goes wrong from now on, but for what the tenant does.
+    pub(super) async fn end(mut self, world: &mut World) -> Tenant {
         self.leave_wrong_project(world).await;
         world.cloud.faults().clear();
+        self.tenant.go_on(world);
         for fault in self.kubernetes {
             world.kube.remove_fault(fault);
         }
@@ -65,6 +79,48 @@ impl Trouble {
             world.start().await;
         }
         world.stop_at(Stop::Before(usize::MAX));
+        self.tenant
+    }
+
+    /// The API server shows no Services, or no Nodes either, and then all again, as they were: a restored backup, or an address that
+    /// led elsewhere.
+    async fn lose_sight(&mut self, stage: &Stage) {
+        let kube = &stage.world.kube;
+        let before = kube.backup();
+        stage.watch.unasked(|| {
+            let lose = |resource: &str, namespace: &str| {
+                for object in kube.list(resource, namespace).unwrap() {
+                    let name = object["metadata"]["name"].as_str().unwrap();
+                    kube.lose(resource, namespace, name).unwrap();
+                }
+            };
+            lose("services", "default");
+            if self.random.bool() {
+                lose("nodes", "");
+            }
+        });
+        let while_lost = Duration::from_millis(self.random.u64(0..30_000));
+        tokio::time::sleep(while_lost).await;
+        stage.watch.unasked(|| kube.restore(&before));
+    }
+
+    /// A list of the project that is slow or fails.
+    fn list(&mut self) -> CloudFault {
+        let random = &mut self.random;
+        let (service, path) = [
+            ("load-balancer", "lbaas/loadbalancers"),
+            ("load-balancer", "lbaas/listeners"),
+            ("load-balancer", "lbaas/pools"),
+            ("network", "floatingips"),
+        ][random.usize(0..4)];
+        let fault =
+            CloudFault::new().service(service).method(Method::GET).path(&format!("^/v2.0/{path}(\\?|$)"));
+        let fault = fault.times(random.u32(1..10));
+        match random.u8(0..3) {
+            0 => fault.answer(504, json!({})),
+            1 => fault.answer(400, json!({"faultstring": "Invalid state"})),
+            _ => fault.latency(Duration::from_secs(random.u64(1..120))),
+        }
     }
 
     /// Starts the program with credentials of another project that may use the same subnet: all that it knew is not there.

@@ -46,6 +46,19 @@ impl Watch {
         lock(&self.record).clusters.insert(name.to_owned(), cluster);
     }
 
+    /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for.
+    pub(crate) fn unasked(&self, happens: impl FnOnce()) {
+        let mut record = lock(&self.record);
+        record.follow();
+        happens();
+        for cluster in record.clusters.values_mut() {
+            if let Some(kube) = &cluster.kube {
+                let now = kube.resource_version();
+                (cluster.services_seen, cluster.nodes_seen) = (now, now);
+            }
+        }
+    }
+
     /// What was done against the rule so far, told once.
     pub(crate) fn take_breaches(&self) -> Vec<String> {
         let mut record = lock(&self.record);

@@ -14,7 +14,7 @@ use openstack_ccm_core::advertise::{ClusterAccess, Path};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
+use openstack_ccm_openstack_api::neutron::{Port, PortFilter, Router};
 
 use super::Resolver;
 use super::lookup::Lookup;
@@ -127,6 +127,14 @@ impl Resolver {
         Ok(beyond.while_doing("looking for the addresses of the cluster")?.into_iter().map(IpNet::from))
     }
 
+    /// The routers among what has these ports.
+    pub(super) async fn routers_behind(&self, ports: &[Port]) -> Result<Vec<Router>, Arc<ApiError>> {
+        let neutron = &self.openstack.neutron;
+        let ids: BTreeSet<&str> =
+            ports.iter().filter(|port| is_of_router(port)).map(|port| port.device_id.as_str()).collect();
+        try_join_all(ids.into_iter().map(|id| self.routers.get_or_fetch(id, neutron.get_router(id)))).await
+    }
+
     async fn ask_beyond_routers(
         &self,
         network_id: &str,
@@ -142,11 +150,7 @@ impl Resolver {
             )
         };
         let (ports, floating_ips) = self.cluster_sources.get_or_fetch(network_id, list).await?;
-        let ids: BTreeSet<&str> =
-            ports.iter().filter(|port| is_of_router(port)).map(|port| port.device_id.as_str()).collect();
-        let routers =
-            try_join_all(ids.into_iter().map(|id| self.routers.get_or_fetch(id, neutron.get_router(id))))
-                .await?;
+        let routers = self.routers_behind(&ports).await?;
         let gateways = routers.iter().filter_map(|router| router.external_gateway_info.as_ref());
         let gateways =
             gateways.flat_map(|gateway| &gateway.external_fixed_ips).map(|fixed| fixed.ip_address.as_str());

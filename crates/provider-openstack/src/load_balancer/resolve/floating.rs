@@ -1,14 +1,18 @@
 //! Where a new floating IP comes from.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{Network, NetworkFilter, Neutron, SubnetFilter};
+use openstack_ccm_openstack_api::neutron::{Network, NetworkFilter, Neutron, PortFilter, SubnetFilter};
 
 use super::Resolver;
 use super::lookup::Lookup;
+use super::subnets::Places;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::floating_subnet::SubnetMatch;
 use crate::load_balancer::model::SubnetChoice;
@@ -37,7 +41,11 @@ impl FloatingIpSource {
 
 impl Resolver {
     /// Checks what is configured and looks up what is not, where a floating IP may have to be made.
-    pub(super) async fn floating_ip(&self, lookup: &Lookup<'_>) -> Result<FloatingIpSource, Failure> {
+    pub(super) async fn floating_ip(
+        &self,
+        lookup: &Lookup<'_>,
+        places: Option<&Places>,
+    ) -> Result<FloatingIpSource, Failure> {
         let Exposure::External(settings) = &lookup.settings.exposure else {
             return Ok(FloatingIpSource::none());
         };
@@ -47,9 +55,13 @@ impl Resolver {
         match &settings.subnet {
             FloatingSubnet::Id(id) => self.in_subnet(settings, id).await,
             // A wanted address has its subnet already.
-            FloatingSubnet::Matching(_) if settings.address.is_some() => self.in_any_subnet(settings).await,
-            FloatingSubnet::Matching(condition) => self.in_matching_subnets(settings, condition).await,
-            FloatingSubnet::Any => self.in_any_subnet(settings).await,
+            FloatingSubnet::Matching(_) if settings.address.is_some() => {
+                self.in_any_subnet(settings, places).await
+            }
+            FloatingSubnet::Matching(condition) => {
+                self.in_matching_subnets(settings, condition, places).await
+            }
+            FloatingSubnet::Any => self.in_any_subnet(settings, places).await,
         }
     }
 
@@ -67,8 +79,12 @@ impl Resolver {
         }
     }
 
-    async fn in_any_subnet(&self, settings: &FloatingIpSettings) -> Result<FloatingIpSource, Failure> {
-        let Some(id) = &settings.network_id else { return self.search().await };
+    async fn in_any_subnet(
+        &self,
+        settings: &FloatingIpSettings,
+        places: Option<&Places>,
+    ) -> Result<FloatingIpSource, Failure> {
+        let Some(id) = &settings.network_id else { return self.search(places).await };
         let network = self.network(id, "floating-network-id").await?;
         if !network.external {
             return Err(Failure::user_input(format!(
@@ -82,8 +98,9 @@ impl Resolver {
         &self,
         settings: &FloatingIpSettings,
         condition: &SubnetMatch,
+        places: Option<&Places>,
     ) -> Result<FloatingIpSource, Failure> {
-        let mut source = self.in_any_subnet(settings).await?;
+        let mut source = self.in_any_subnet(settings, places).await?;
         let Some(network_id) = &source.network_id else { return Ok(source) };
         let subnets = self.list_subnets_of(network_id).await;
         let subnets = subnets.when_asked("looking for the floating IP's subnet")?;
@@ -100,16 +117,28 @@ impl Resolver {
     }
 
     /// Nobody names the external network. Not to find it is no failure: the Service is internal then.
-    async fn search(&self) -> Result<FloatingIpSource, Failure> {
-        if let Some(id) = self.external_network.get("") {
+    async fn search(&self, places: Option<&Places>) -> Result<FloatingIpSource, Failure> {
+        let vip_network = match places {
+            Some(Places { vip_subnet_id: Some(id), .. }) => self.subnet(id, "subnet-id").await?.network_id,
+            Some(places) => places.vip_network_id.clone().unwrap_or_default(),
+            None => String::new(),
+        };
+        if let Some(id) = self.external_network.get(&vip_network) {
             return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
         }
         let begun = Moment::now();
-        let found = find_external_network(&self.openstack.neutron).await;
-        let found = found.while_doing("looking for the external network")?;
-        let why = match found {
+        let doing = "looking for the external network";
+        let candidates = find_external_networks(&self.openstack.neutron).await.while_doing(doing)?;
+        let found = match choose(&candidates) {
+            None if !candidates.is_empty() => {
+                let outside = self.networks_outside(&vip_network).await.while_doing(doing)?;
+                routed(&candidates, &outside)
+            }
+            found => found,
+        };
+        let why = match found.ok_or_else(|| why_none(&candidates)) {
             Ok(id) => {
-                self.external_network.insert(String::new(), begun, id.clone());
+                self.external_network.insert(vip_network, begun, id.clone());
                 return Ok(FloatingIpSource::of(Some(id), SubnetChoice::Any));
             }
             Err(why) => why,
@@ -122,6 +151,17 @@ impl Resolver {
         Ok(FloatingIpSource { notice, ..FloatingIpSource::none() })
     }
 
+    /// The external networks to which routers lead from a network: only these can give its addresses floating IPs.
+    async fn networks_outside(&self, network_id: &str) -> Result<BTreeSet<String>, Arc<ApiError>> {
+        if network_id.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let on_network = PortFilter { network_id: Some(network_id.to_owned()), ..PortFilter::default() };
+        let ports = self.openstack.neutron.list_ports(&on_network).await.map_err(Arc::new)?;
+        let routers = self.routers_behind(&ports).await?;
+        Ok(routers.into_iter().filter_map(|router| Some(router.external_gateway_info?.network_id)).collect())
+    }
+
     /// A network that is named by the user as `key`.
     pub(super) async fn network(&self, id: &str, key: &str) -> Result<Network, Failure> {
         let found = self.networks.get_or_fetch(id, self.openstack.neutron.get_network(id)).await;
@@ -129,15 +169,16 @@ impl Resolver {
     }
 }
 
-/// Looks for the external network: the only one that can give IPv4 addresses, or among several the one that the cloud
-/// declares its default. Answers its id, or why there is none to use.
-async fn find_external_network(neutron: &Neutron) -> Result<Result<String, String>, ApiError> {
+/// The external networks that can give IPv4 addresses, by name.
+async fn find_external_networks(neutron: &Neutron) -> Result<Vec<Network>, ApiError> {
     let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
     let networks = neutron.list_networks(&filter).await?;
     // Old Neutron ignores filters that it does not know.
     let external = networks.into_iter().filter(|network| network.external);
     let judged = try_join_all(external.map(|network| gives_ipv4(neutron, network))).await?;
-    Ok(choose(judged.into_iter().flatten().collect()))
+    let mut candidates: Vec<Network> = judged.into_iter().flatten().collect();
+    candidates.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    Ok(candidates)
 }
 
 /// The network, if it can give IPv4 addresses: it has an IPv4 subnet, or a subnet that the project cannot see.
@@ -152,18 +193,33 @@ async fn gives_ipv4(neutron: &Neutron, network: Network) -> Result<Option<Networ
     Ok((hidden || ipv4).then_some(network))
 }
 
-fn choose(mut candidates: Vec<Network>) -> Result<String, String> {
-    candidates.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
-    let mut defaults = candidates.iter().filter(|network| network.is_default);
-    match (candidates.as_slice(), defaults.next(), defaults.next()) {
-        ([], _, _) => Err("there is no external network with IPv4 addresses".to_owned()),
-        ([only], _, _) | (_, Some(only), None) => Ok(only.id.clone()),
-        (several, _, _) => {
-            let names: Vec<String> =
-                several.iter().map(|network| format!("{} ({})", network.name, network.id)).collect();
-            Err(format!("there are several external networks: {}", names.join(", ")))
-        }
+/// The only one, or among several the one that the cloud declares its default.
+fn choose(candidates: &[Network]) -> Option<String> {
+    match candidates {
+        [only] => Some(only.id.clone()),
+        several => single(several.iter().filter(|network| network.is_default)),
     }
+}
+
+/// The only one to which a router leads.
+fn routed(candidates: &[Network], outside: &BTreeSet<String>) -> Option<String> {
+    single(candidates.iter().filter(|network| outside.contains(&network.id)))
+}
+
+fn single<'a>(mut networks: impl Iterator<Item = &'a Network>) -> Option<String> {
+    networks.next().filter(|_| networks.next().is_none()).map(|network| network.id.clone())
+}
+
+fn why_none(candidates: &[Network]) -> String {
+    if candidates.is_empty() {
+        return "there is no external network with IPv4 addresses".to_owned();
+    }
+    let names: Vec<String> =
+        candidates.iter().map(|network| format!("{} ({})", network.name, network.id)).collect();
+    format!(
+        "there are several external networks, and not exactly one to which a router leads from the load balancer's network: {}",
+        names.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -182,25 +238,36 @@ mod tests {
 
     #[test]
     fn one_candidate_is_taken() {
-        assert_eq!(choose(vec![network("a", false)]), Ok("a".into()));
+        assert_eq!(choose(&[network("a", false)]), Some("a".into()));
     }
 
     #[test]
     fn the_default_is_taken_among_several() {
-        let candidates = vec![network("a", false), network("b", true)];
-        assert_eq!(choose(candidates), Ok("b".into()));
+        assert_eq!(choose(&[network("a", false), network("b", true)]), Some("b".into()));
+    }
+
+    #[test]
+    fn the_only_one_behind_a_router_is_taken_among_several() {
+        let candidates = [network("a", false), network("b", false)];
+        let outside = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<BTreeSet<_>>();
+        assert_eq!(routed(&candidates, &outside(&["b", "foreign"])), Some("b".into()));
+        assert_eq!(routed(&candidates, &outside(&["a", "b"])), None);
+        assert_eq!(routed(&candidates, &outside(&[])), None);
     }
 
     /// Defect: 28, better: an ambiguous choice is reported, with the candidates.
     #[test]
     fn several_without_a_single_default_are_named_not_chosen() {
-        let ambiguous = Err("there are several external networks: net-a (a), net-b (b)".to_owned());
-        assert_eq!(choose(vec![network("b", false), network("a", false)]), ambiguous);
-        assert_eq!(choose(vec![network("b", true), network("a", true)]), ambiguous);
+        for is_default in [false, true] {
+            let candidates = [network("a", is_default), network("b", is_default)];
+            assert_eq!(choose(&candidates), None);
+            assert!(why_none(&candidates).ends_with("net-a (a), net-b (b)"));
+        }
     }
 
     #[test]
     fn no_candidate_is_no_network() {
-        assert_eq!(choose(Vec::new()), Err("there is no external network with IPv4 addresses".to_owned()));
+        assert_eq!(choose(&[]), None);
+        assert_eq!(why_none(&[]), "there is no external network with IPv4 addresses");
     }
 }

@@ -49,6 +49,7 @@ pub(super) struct Resolver {
     listed_subnets: Cache<String, Vec<Subnet>>,
     networks: Cache<String, Network>,
     subnets_of_network: Cache<String, Vec<Subnet>>,
+    /// By the network of the VIP.
     external_network: Cache<String, String>,
     node_ports: Cache<String, NodePort>,
     /// Ports of servers, by all their ids; not kept.
@@ -100,7 +101,8 @@ impl Resolver {
         lookup: &Lookup<'_>,
         notices: &mut Vec<Notice>,
     ) -> Result<(Facts, Vec<Fault>), Failure> {
-        let (places, floating) = tokio::join!(self.places(lookup), self.floating_ip(lookup));
+        let places = self.places(lookup).await;
+        let floating = self.floating_ip(lookup, places.as_ref().ok()).await;
         let mut faults = Vec::new();
         let places = match lookup.existing {
             Some(_) => places?,
