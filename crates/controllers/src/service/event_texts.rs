@@ -55,9 +55,8 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
 /// Another controller writes the status, too.
 pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     let message = format!(
-        "{writer} keeps writing the status of this Service, too. It is corrected at most {} times in {} minutes. Let one controller serve the \
+        "{writer} keeps writing the status of this Service, too. It is corrected at most {most} times in {} minutes. Let one controller serve the \
          Service: give it a spec.loadBalancerClass, or switch the other one off (k3s: --disable=servicelb)",
-        most,
         window.as_secs() / 60
     );
     Notice::warning("LoadBalancerStatusContested", message)
