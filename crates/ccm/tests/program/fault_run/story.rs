@@ -169,12 +169,6 @@ impl Story {
         steps.push(Step { edits: repaired.chain(settled).collect(), pause });
         Self { inherited, neighbour, steps }
     }
-
-    /// Whether the edit takes a Service off the load balancer of another one.
-    pub(crate) fn ends_sharing(&self, edit: &Edit) -> bool {
-        let (Edit::Delete { service } | Edit::Retype { service }) = edit else { return false };
-        self.inherited.iter().any(|one| one.service == *service && one.host.is_some())
-    }
 }
 
 impl Draft {

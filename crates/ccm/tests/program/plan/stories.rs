@@ -32,10 +32,6 @@ async fn tell(seed: u64) -> (usize, Vec<String>) {
         if matches!(edit, Edit::Join { .. } | Edit::Vanish { .. }) {
             continue;
         }
-        // What the owner of a load balancer has to do once a guest is gone is found by its next check for drift.
-        if story.ends_sharing(edit) {
-            continue;
-        }
         match stage.world.surprise(&prediction) {
             Some(surprise) => surprises.push(format!("PLAN_FIRST={seed}: {edit:?}\n{surprise}")),
             None => compared += usize::from(stage.world.is_comparable(&prediction)),
