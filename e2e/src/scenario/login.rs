@@ -16,12 +16,15 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// Roles of a user for whom the controller works.
 const ROLES: [&str; 2] = ["member", "load-balancer_member"];
 
+/// Makes what is needed in Keystone, and returns lines of `[Global]`.
+type Prepare = fn(&Stage) -> Result<String>;
+
 /// On the present cluster, whose controller is stopped and started anew.
 ///
 /// # Errors
 /// The cloud.conf cannot be written.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
-    let ways: [(&str, fn(&Stage) -> Result<String>); 2] = [
+    let ways: [(&str, Prepare); 2] = [
         ("an application credential", application_credential),
         ("a user of a domain other than the project's", user_of_another_domain),
     ];
@@ -35,7 +38,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// A Service is served with these lines of `[Global]`.
-fn serve_with(stage: &mut Stage, prepare: fn(&Stage) -> Result<String>) -> Result<String> {
+fn serve_with(stage: &mut Stage, prepare: Prepare) -> Result<String> {
     let lines = prepare(stage)?;
     stage.stop_controller()?;
     let networks = &stage.cloud.networks;
