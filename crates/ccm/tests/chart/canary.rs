@@ -69,7 +69,10 @@ fn the_controller_is_told_and_may_read_the_pods(#[case] settings: &str, #[case] 
     };
     assert_eq!(
         of_canary("Role")["rules"],
-        json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}])
+        json!([
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
+            {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list", "watch"]},
+        ])
     );
     let subjects = of_canary("RoleBinding")["subjects"].clone();
     let names: Vec<&str> =
