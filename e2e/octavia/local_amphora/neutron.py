@@ -17,6 +17,7 @@ class Port:
     mac_address: str
     device_id: str
     device_owner: str
+    project_id: str
     # Without a row there is nothing that switches it off.
     is_port_security_enabled: bool = True
     # Pairs of address and subnet.
@@ -68,7 +69,7 @@ class Database:
 
     def ports(self):
         ports = {row['id']: Port(**row) for row in
-                 self.rows("SELECT id, COALESCE(name, '') AS name, network_id, mac_address, device_id, device_owner FROM ports ORDER BY id")}
+                 self.rows("SELECT id, COALESCE(name, '') AS name, network_id, mac_address, device_id, device_owner, project_id FROM ports ORDER BY id")}
         for row in self.rows('SELECT port_id, port_security_enabled FROM portsecuritybindings'):
             ports[row['port_id']].is_port_security_enabled = bool(row['port_security_enabled'])
         for row in self.rows('SELECT port_id, ip_address, subnet_id FROM ipallocations WHERE port_id IS NOT NULL ORDER BY ip_address'):
