@@ -16,6 +16,7 @@ use crate::machine::say;
 
 pub(crate) mod acme;
 pub(crate) mod gateways;
+pub(crate) mod ovn;
 
 /// The program of OCCM.
 const OCCM: &str = "openstack-cloud-controller-manager";

@@ -30,6 +30,9 @@ const PACKAGED: [(&str, &str); 12] = [
     ("/usr/share/python-wheels", "python3-venv"),
 ];
 
+/// What the group `ovn` needs beyond that.
+const OVN: [(&str, &str); 1] = [("/usr/bin/ovn-northd", "ovn-central")];
+
 /// Prints a line at once.
 pub(crate) fn say(line: &str) {
     // A closed pipe is no reason to stop a run.
@@ -62,7 +65,7 @@ pub(crate) fn obstacle(python_minor: &str) -> Option<String> {
     if python(python_minor).is_none() {
         return Some(format!("there is no Python {python_minor}"));
     }
-    let missing = missing_packages();
+    let missing = missing_packages(&PACKAGED);
     if !missing.is_empty() && !answers("apt-get") {
         return Some(format!("there is no apt-get to install {}", missing.join(", ")));
     }
@@ -99,8 +102,8 @@ fn answers(program: &str) -> bool {
     run(Command::new(program).arg("--version")).is_ok()
 }
 
-fn missing_packages() -> Vec<&'static str> {
-    PACKAGED.iter().filter(|(program, _)| !Path::new(program).exists()).map(|(_, package)| *package).collect()
+fn missing_packages(wanted: &[(&str, &'static str)]) -> Vec<&'static str> {
+    wanted.iter().filter(|(program, _)| !Path::new(program).exists()).map(|(_, package)| *package).collect()
 }
 
 /// Installs the Debian packages that are missing. None of them starts a service of its own.
@@ -108,7 +111,19 @@ fn missing_packages() -> Vec<&'static str> {
 /// # Errors
 /// A package cannot be installed.
 pub(crate) fn install_packages() -> Result<()> {
-    let missing = missing_packages();
+    ensure_installed(&PACKAGED)
+}
+
+/// The same for OVN's databases.
+///
+/// # Errors
+/// This machine has no such package.
+pub(crate) fn install_ovn() -> Result<()> {
+    ensure_installed(&OVN)
+}
+
+fn ensure_installed(wanted: &[(&str, &'static str)]) -> Result<()> {
+    let missing = missing_packages(wanted);
     if missing.is_empty() {
         return Ok(());
     }

@@ -6,6 +6,7 @@ pub(crate) mod compute;
 pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod leaks;
+pub(crate) mod ovn;
 pub(crate) mod picture;
 pub(crate) mod tree;
 pub(crate) mod writes;
@@ -36,7 +37,7 @@ pub(crate) struct Folders {
     pub state: PathBuf,
     /// The virtual environment.
     pub environment: PathBuf,
-    /// The folder with the drivers.
+    /// The folder with the drivers; several as in `PYTHONPATH`.
     pub drivers: PathBuf,
 }
 

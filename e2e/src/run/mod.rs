@@ -210,6 +210,12 @@ impl Plan {
                 say(&format!("left out: the group {}, because {obstacle}", group.name));
                 continue;
             }
+            if group.with_ovn
+                && let Err(error) = machine::install_ovn()
+            {
+                say(&format!("left out: the group {}, because {error:#}", group.name));
+                continue;
+            }
             if self.is_late(missing(artifacts, group)?) {
                 continue;
             }
@@ -232,6 +238,9 @@ impl Plan {
             if group.with_gateways {
                 artifacts.envoy()?;
                 artifacts.traefik()?;
+            }
+            if group.with_ovn {
+                artifacts.ovn_provider()?;
             }
             if group.with_acme {
                 artifacts.pebble()?;

@@ -21,6 +21,7 @@ pub(crate) mod login;
 pub(crate) mod machines;
 pub(crate) mod older_release;
 pub(crate) mod overlay;
+pub(crate) mod ovn;
 pub(crate) mod plan;
 pub(crate) mod requested;
 pub(crate) mod security_groups;
@@ -62,6 +63,8 @@ pub(crate) struct Group {
     pub with_mermaid: bool,
     /// Whether it needs Envoy and Traefik.
     pub with_gateways: bool,
+    /// Whether it needs OVN's databases and Octavia's driver for them.
+    pub with_ovn: bool,
     /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
     pub on_request: bool,
     /// The release of OpenStack that it runs on.
@@ -86,6 +89,7 @@ impl Group {
             with_acme: false,
             with_mermaid: false,
             with_gateways: false,
+            with_ovn: false,
             on_request: false,
             release: Release::NEWEST,
             run,
@@ -143,6 +147,7 @@ pub(crate) const GROUPS: &[Group] = &[
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
+    Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),

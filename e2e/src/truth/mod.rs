@@ -23,6 +23,8 @@ use simulated::Simulated;
 use transcript::{Entry, Transcript};
 
 const SCENARIO: &str = "10 truth";
+/// Octavia with this provider.
+const OVN: &str = "ovn";
 
 /// What was said in the conversations with one API, by title.
 type Recording = BTreeMap<String, Transcript>;
@@ -56,6 +58,16 @@ pub(crate) fn compute(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     let real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
     compare(stage, Api::Compute, "compute", &mut real.with_servers(&stage.cloud.user)?)
+}
+
+/// All conversations with Octavia's provider ovn, which must run.
+///
+/// # Errors
+/// As for [`openstack`].
+pub(crate) fn ovn(stage: &mut Stage) -> Result<()> {
+    let folders = stage.cloud.folders.clone();
+    let mut real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
+    compare(stage, Api::Ovn, OVN, &mut real)
 }
 
 /// All conversations with Kubernetes, with a fresh API server of each kind.
@@ -151,6 +163,11 @@ mod tests {
     #[test]
     fn the_simulated_nova_answers_as_the_real_one() {
         holds(Api::Compute, "compute");
+    }
+
+    #[test]
+    fn the_simulated_provider_ovn_answers_as_the_real_one() {
+        holds(Api::Ovn, OVN);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) enum Api {
     OpenStack,
     /// Nova, with ports of Neutron.
     Compute,
+    /// Octavia with its provider ovn.
+    Ovn,
     /// The API server.
     Kubernetes,
 }
@@ -97,6 +99,7 @@ pub(crate) fn all(api: Api, name: &str) -> Result<Vec<Conversation>> {
     let folder = source("conversations").join(match api {
         Api::OpenStack => "openstack",
         Api::Compute => "compute",
+        Api::Ovn => "ovn",
         Api::Kubernetes => "kubernetes",
     });
     let mut files: Vec<_> =
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn all_conversations_can_be_read() {
-        for api in [Api::OpenStack, Api::Compute, Api::Kubernetes] {
+        for api in [Api::OpenStack, Api::Compute, Api::Ovn, Api::Kubernetes] {
             assert!(!all(api, "").unwrap().is_empty());
         }
     }

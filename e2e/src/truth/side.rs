@@ -171,7 +171,8 @@ impl Side {
         if service.is_empty() { request.bearer_auth(token) } else { request.header("X-Auth-Token", token) }
     }
 
-    /// Waits until a load balancer or a server has no work before it any more.
+    /// Waits until a load balancer or a server has no work before it any more. The status tree of a load balancer tells of its children
+    /// too: with ovn they are at work for longer.
     ///
     /// # Errors
     /// Its work does not end.
@@ -185,6 +186,8 @@ impl Side {
             let body = self.send(&call)?.body;
             let status = body["loadbalancer"]["provisioning_status"].as_str().unwrap_or_default();
             ensure!(!status.starts_with("PENDING"), "{status}");
+            let statuses = body["statuses"].to_string();
+            ensure!(!statuses.contains("PENDING_"), "{statuses}");
             let (status, task) = (&body["server"]["status"], &body["server"]["OS-EXT-STS:task_state"]);
             ensure!(task.is_null() && *status != "BUILD", "{status} {task}");
             Ok(())

@@ -9,6 +9,7 @@ use openstack_ccm_kube_sim::{ApiVersion, Server as KubeServer, Sim as KubeSim};
 use openstack_ccm_openstack_sim::{OctaviaRelease, Server as CloudServer, Service, Sim as CloudSim};
 use tokio::runtime::Runtime;
 
+use super::OVN;
 use super::script::{Api, Conversation};
 use super::side::{Side, Worker, owned};
 use super::transcript::Transcript;
@@ -37,7 +38,7 @@ impl Simulated {
     pub(crate) fn start(api: Api, name: &str) -> Result<Self> {
         let runtime = Runtime::new()?;
         let (side, server) = match api {
-            Api::OpenStack | Api::Compute => cloud(&runtime, name)?,
+            Api::OpenStack | Api::Compute | Api::Ovn => cloud(&runtime, name)?,
             Api::Kubernetes => cluster(&runtime, name)?,
         };
         Ok(Self { side, _server: server, _runtime: runtime })
@@ -61,6 +62,9 @@ fn cloud(runtime: &Runtime, name: &str) -> Result<(Side, Running)> {
     sim.set_delays(UNFINISHED);
     // What the Neutron of the worlds has beyond the simulator's.
     ["trunk", "trunk-details"].iter().for_each(|alias| sim.add_extension(alias));
+    if name == OVN {
+        sim.add_octavia_provider(OVN);
+    }
     let server = runtime.block_on(sim.serve(anywhere()))?;
     let seed = sim.seed();
     let constants = owned(&[

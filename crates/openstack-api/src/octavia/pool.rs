@@ -73,6 +73,9 @@ pub struct Pool {
     pub name: String,
     /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
     pub provisioning_status: ProvisioningStatus,
+    /// Whether it is used at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
     /// What it speaks with members.
     pub protocol: PoolProtocol,
     /// How it chooses a member.
@@ -90,6 +93,10 @@ pub struct Pool {
     pub loadbalancers: Vec<IdRef>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
+}
+
+fn enabled() -> bool {
+    true
 }
 
 /// Octavia writes "no monitor" as an empty text in some answers.
@@ -171,6 +178,9 @@ pub struct UpdatePool {
     /// How clients stay with their member.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub session_persistence: Change<SessionPersistence>,
+    /// Whether it is used at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
     /// All tags from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeSet<String>>,

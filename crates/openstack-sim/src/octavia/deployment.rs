@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fault::OctaviaFault;
 use super::listing::{self, Listing};
 use super::schema::{parse, root_object};
-use super::{method_not_allowed, not_found, require_admin};
+use super::{method_not_allowed, not_found, ovn, require_admin};
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::service::Service;
@@ -27,8 +27,9 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
                 .collect();
             Ok(Reply::ok(json!({"providers": providers})))
         }
-        (Method::GET, ["providers", _, "flavor_capabilities"]) => {
+        (Method::GET, ["providers", provider, "flavor_capabilities"]) => {
             require_admin(caller)?;
+            ovn::check_capabilities(provider)?;
             Ok(Reply::ok(json!({"flavor_capabilities": flavor_capabilities()})))
         }
         (Method::GET, ["flavors"]) => list(world, request, "flavors", state.flavors.values()),

@@ -88,7 +88,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
 
     let entity = create::entity(world, ObjectKind::LoadBalancer, &project_id, &given);
     let id = entity.id.clone();
-    let allocated = vip::allocate(world, &id, &project_id, plan)?;
+    let allocated = vip::allocate(world, &entity, plan)?;
     let lb = LoadBalancer {
         entity,
         vip: allocated.vip,

@@ -10,7 +10,7 @@ use super::kind::ObjectKind;
 use super::locks::{begin, lock_tree, mark_pool_and_listeners};
 use super::schema::{Reading, name_whole_body, parse, read_object, root_object};
 use super::validation::check_quota;
-use super::{Action, create, list_of_kind, listeners, pools, schema, views};
+use super::{Action, create, list_of_kind, listeners, ovn, pools, schema, views};
 use crate::neutron;
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
@@ -138,6 +138,7 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
         .map(|one| one.entity.id.clone())
         .filter(|id| !additive && !kept.contains(id))
         .collect();
+    ovn::check_batch(world, &pool.load_balancer_id, &wanted)?;
     // What goes makes room in the same request.
     let more = found.iter().filter(|found| found.is_none()).count().saturating_sub(gone.len());
     if more > 0 {

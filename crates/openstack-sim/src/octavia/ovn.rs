@@ -12,6 +12,76 @@ const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 const ALGORITHMS: [&str; 2] = ["SOURCE_IP_PORT", "SOURCE_IP"];
 const MONITORS: [&str; 2] = ["UDP-CONNECT", "TCP"];
 
+/// How a change of a pool ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolUpdate {
+    /// As with other providers.
+    Whole,
+    /// The driver says nothing of the listeners, which stay PENDING until something else changes them.
+    WithoutListeners,
+    /// The driver fails.
+    Failed,
+}
+
+/// What comes of a change of these attributes of a pool: the driver (11.0) counts on `admin_state_up`.
+pub(crate) fn pool_update(world: &World, load_balancer_id: &str, names: &[String]) -> PoolUpdate {
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if !is_ovn(world, load_balancer_id) || has("admin_state_up") {
+        PoolUpdate::Whole
+    } else if has("session_persistence") {
+        PoolUpdate::Failed
+    } else {
+        PoolUpdate::WithoutListeners
+    }
+}
+
+fn is_ovn(world: &World, load_balancer_id: &str) -> bool {
+    let lb = world.load_balancing.load_balancers.get(load_balancer_id);
+    lb.is_some_and(|lb| lb.entity.text("provider") == "ovn")
+}
+
+/// Checks the members of a batch.
+///
+/// # Errors
+/// The driver does not support one of them.
+pub(crate) fn check_batch(
+    world: &World,
+    load_balancer_id: &str,
+    members: &[Map<String, Value>],
+) -> Result<(), OctaviaFault> {
+    let monitored = |member: &Map<String, Value>| {
+        ["monitor_port", "monitor_address"]
+            .iter()
+            .any(|name| member.get(*name).is_some_and(|value| !value.is_null()))
+    };
+    if is_ovn(world, load_balancer_id) && members.iter().any(monitored) {
+        return Err(refusal("OVN provider does not support monitor options"));
+    }
+    members.iter().try_for_each(|member| check(world, load_balancer_id, ObjectKind::Member, member))
+}
+
+/// Refuses the question for what flavors can set.
+///
+/// # Errors
+/// The provider is ovn, whose driver does not answer it.
+pub(crate) fn check_capabilities(provider: &str) -> Result<(), OctaviaFault> {
+    let text = "Provider 'ovn' does not support a requested action: This provider does not support getting the supported flavor metadata.";
+    if provider == "ovn" { Err(OctaviaFault::NotImplemented(text.to_owned())) } else { Ok(()) }
+}
+
+fn refusal(text: &str) -> OctaviaFault {
+    OctaviaFault::NotImplemented(format!("Provider 'ovn' does not support a requested option: {text}"))
+}
+
+/// Whether a member has an address of another family than its load balancer.
+fn mixes_families(world: &World, load_balancer_id: &str, given: &Map<String, Value>) -> bool {
+    let lb = world.load_balancing.load_balancers.get(load_balancer_id);
+    let address = given.get("address").and_then(Value::as_str).unwrap_or_default();
+    lb.is_some_and(|lb| {
+        lb.additional_vips.is_empty() && lb.vip.address.contains(':') != address.contains(':')
+    })
+}
+
 /// Checks what is given for an object below a load balancer, where that is one of ovn.
 ///
 /// # Errors
@@ -22,8 +92,7 @@ pub(crate) fn check(
     kind: ObjectKind,
     given: &Map<String, Value>,
 ) -> Result<(), OctaviaFault> {
-    let lb = world.load_balancing.load_balancers.get(load_balancer_id);
-    if lb.is_none_or(|lb| lb.entity.text("provider") != "ovn") {
+    if !is_ovn(world, load_balancer_id) {
         return Ok(());
     }
     let refused = |name: &str, known: &[&str]| {
@@ -46,13 +115,14 @@ pub(crate) fn check(
             let known = MONITORS.join(", ");
             format!("OVN provider does not support {text} health monitor type. Supported types: {known}")
         }),
-        ObjectKind::Member => (is_set("monitor_port") || is_set("monitor_address")).then(|| {
-            "OVN Load Balancer does not support different member monitor address or port.".to_owned()
+        ObjectKind::Member if is_set("monitor_port") || is_set("monitor_address") => {
+            Some("OVN Load Balancer does not support different member monitor address or port.".to_owned())
+        }
+        ObjectKind::Member => mixes_families(world, load_balancer_id, given).then(|| {
+            "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer."
+                .to_owned()
         }),
         ObjectKind::LoadBalancer => None,
     };
-    text.map_or(Ok(()), |text| {
-        let text = format!("Provider 'ovn' does not support a requested option: {text}");
-        Err(OctaviaFault::NotImplemented(text))
-    })
+    text.map_or(Ok(()), |text| Err(refusal(&text)))
 }

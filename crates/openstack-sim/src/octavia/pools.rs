@@ -9,13 +9,14 @@ use super::locks::{begin, lock_tree, mark_listeners, mark_pool_and_listeners};
 use super::validation::{check_protocols, check_quota, check_session_persistence};
 use super::{
     Action, create, list_of_kind, listeners, listing, load_balancers, ovn, require_owner, schema, views,
+    worker,
 };
 use crate::reply::{Answer, Reply};
 use crate::request::Request;
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::load_balancing::{Pool, Provisioning};
-use crate::world::operation::OperationKind;
+use crate::world::operation::{OperationKind, Outcome};
 
 pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path: &[&str]) -> Answer {
     match Action::of(request, path)? {
@@ -119,11 +120,23 @@ fn update(world: &mut World, caller: &Caller, request: &Request, id: &str) -> An
     }
     ovn::check(world, &lb_id, ObjectKind::Pool, &given)?;
     lock_tree(world, &lb_id, (ObjectKind::LoadBalancer, &lb_id))?;
+    let names: Vec<String> = given.keys().cloned().collect();
     if let Some(pool) = world.load_balancing.pools.get_mut(id) {
         pool.entity.attributes.extend(given);
     }
     mark_pool_and_listeners(world, id);
-    begin(world, OperationKind::PoolUpdate, &lb_id, id);
+    match ovn::pool_update(world, &lb_id, &names) {
+        ovn::PoolUpdate::Whole => begin(world, OperationKind::PoolUpdate, &lb_id, id),
+        ovn::PoolUpdate::WithoutListeners => {
+            worker::settle(world, ObjectKind::Pool, id, Outcome::Done);
+            begin(world, OperationKind::LoadBalancerUpdate, &lb_id, &lb_id);
+        }
+        ovn::PoolUpdate::Failed => {
+            worker::settle(world, ObjectKind::Pool, id, Outcome::Failed);
+            worker::settle_listeners_of(world, id);
+            begin(world, OperationKind::LoadBalancerUpdate, &lb_id, &lb_id);
+        }
+    }
     show(world, caller, id, StatusCode::OK)
 }
 

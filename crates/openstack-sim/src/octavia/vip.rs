@@ -9,7 +9,7 @@ use crate::neutron;
 use crate::neutron::ports::{NewPort, Wanted};
 use crate::world::World;
 use crate::world::identity::Caller;
-use crate::world::load_balancing::Vip;
+use crate::world::load_balancing::{Entity, Vip};
 
 /// The addresses that a POST asks for, references resolved.
 #[derive(Debug)]
@@ -193,8 +193,7 @@ fn check_security_groups(
 /// Neutron has no address, no quota, or does not accept the chosen address.
 pub(crate) fn allocate(
     world: &mut World,
-    load_balancer_id: &str,
-    project_id: &str,
+    load_balancer: &Entity,
     plan: Plan,
 ) -> Result<Allocated, OctaviaFault> {
     let (port_id, owns_port) = match plan.own_port_id {
@@ -206,7 +205,7 @@ pub(crate) fn allocate(
                 subnet_id: Some(subnet.clone()),
                 ip_address: address.clone(),
             }));
-            let port = vip_port(load_balancer_id, project_id, &plan.network_id, wanted);
+            let port = vip_port(load_balancer, &plan.network_id, wanted);
             let port_id = neutron::ports::create(world, port)
                 .map_err(|fault| world.load_balancing.release.refused_port(&fault, &world.new_id()))?;
             (port_id, true)
@@ -231,20 +230,17 @@ pub(crate) fn allocate(
     Ok(Allocated { vip, additional, owns_port })
 }
 
-/// The port that Octavia makes for a VIP: never administratively up, so DOWN for ever.
-pub(crate) fn vip_port(
-    load_balancer_id: &str,
-    project_id: &str,
-    network_id: &str,
-    wanted: Vec<Wanted>,
-) -> NewPort {
+/// The port that Octavia makes for a VIP: never administratively up with amphora, so DOWN for ever.
+pub(crate) fn vip_port(load_balancer: &Entity, network_id: &str, wanted: Vec<Wanted>) -> NewPort {
+    let id = &load_balancer.id;
+    let is_ovn = load_balancer.text("provider") == "ovn";
     NewPort {
-        project_id: project_id.to_owned(),
+        project_id: load_balancer.project_id.clone(),
         network_id: network_id.to_owned(),
-        name: format!("octavia-lb-{load_balancer_id}"),
-        device_id: format!("lb-{load_balancer_id}"),
-        device_owner: "Octavia".to_owned(),
-        admin_state_up: false,
+        name: format!("{}-{id}", if is_ovn { "ovn-lb-vip" } else { "octavia-lb" }),
+        device_id: format!("lb-{id}"),
+        device_owner: if is_ovn { "ovn-lb:vip" } else { "Octavia" }.to_owned(),
+        admin_state_up: is_ovn,
         wanted,
         ..NewPort::default()
     }

@@ -225,14 +225,14 @@ fn entity_mut<'a>(world: &'a mut World, kind: ObjectKind, id: &str) -> Option<&'
     }
 }
 
-fn settle(world: &mut World, kind: ObjectKind, id: &str, outcome: Outcome) {
+pub(super) fn settle(world: &mut World, kind: ObjectKind, id: &str, outcome: Outcome) {
     let now = world.plain_time();
     if let Some(entity) = entity_mut(world, kind, id) {
         entity.set_provisioning(result(outcome), &now);
     }
 }
 
-fn settle_listeners_of(world: &mut World, pool_id: &str) {
+pub(super) fn settle_listeners_of(world: &mut World, pool_id: &str) {
     let listeners: Vec<String> =
         world.load_balancing.listeners_using(pool_id).into_iter().map(|one| one.entity.id.clone()).collect();
     for id in listeners {
@@ -342,7 +342,7 @@ fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
                 .into_iter()
                 .map(|(subnet, address)| Wanted { subnet_id: Some(subnet), ip_address: Some(address) }),
         );
-        let port = vip::vip_port(lb_id, &lb.entity.project_id, &lb.vip.network_id, wanted);
+        let port = vip::vip_port(&lb.entity, &lb.vip.network_id, wanted);
         match neutron::ports::create(world, port) {
             Ok(port_id) => {
                 if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id) {

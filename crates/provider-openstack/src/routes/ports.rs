@@ -17,7 +17,7 @@ const INTERNAL_INTERFACES: [&str; 3] = [
 ];
 
 /// How the owners of ports begin that belong to no machine: Neutron's own, and load balancers.
-const NO_MACHINE: [&str; 3] = ["network:", "neutron:", "Octavia"];
+const NO_MACHINE: [&str; 4] = ["network:", "neutron:", "Octavia", "ovn-lb"];
 
 /// Ports of machines by their addresses. An address that a node had may be another's by now.
 #[derive(Debug, Default)]
@@ -83,6 +83,7 @@ mod tests {
     #[case::sub_port_of_a_trunk("trunk:subport", true)]
     #[case::plugged_by_hand("", true)]
     #[case::load_balancer("Octavia", false)]
+    #[case::load_balancer_of_ovn("ovn-lb:vip", false)]
     #[case::dhcp("network:dhcp", false)]
     fn a_next_hop_is_the_port_of_a_machine(#[case] owner: &str, #[case] expected: bool) {
         let port: Port = serde_json::from_value(json!({

@@ -1,5 +1,6 @@
 //! The provider ovn, which forwards packets: what it refuses is known before, or learned from its first refusal.
 
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, configured, load_balancer};
@@ -79,4 +80,29 @@ async fn the_other_way_to_the_addresses_of_clients_is_named() {
     assert_eq!(pool["protocol"], "TCP");
     assert_eq!(world.cloud.members(pool["id"].as_str().unwrap()).len(), 3);
     assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+}
+
+/// The driver for ovn ends a change of a pool only if it says whether the pool is used: without that, the listener stays PENDING for ever, and
+/// so does the Service. Whoever has switched the pool off keeps it so.
+///
+/// Contract: O14, better: OCCM leaves the listener in PENDING_UPDATE.
+#[rstest]
+#[case::tags(json!({"metadata": {"annotations": {format!("{ANNOTATION}tags"): "tier=front"}}}))]
+#[case::session_affinity(json!({"spec": {"sessionAffinity": "ClientIP"}}))]
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_pool_comes_to_its_end(#[case] change: Value) {
+    let world = ovn().await;
+    world.serve(&annotated(&[])).await;
+    let id = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
+    world.patch("web", &change);
+    world.quiet().await;
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    let (pool, listener) = (world.cloud.pools()[0].clone(), world.cloud.listeners()[0].clone());
+    for object in [&pool, &listener] {
+        assert_eq!(object["provisioning_status"], "ACTIVE", "{object}");
+    }
+    assert_eq!(pool["admin_state_up"], true);
+    assert_eq!(world.cloud.members(&id).len(), 3);
+    assert_eq!(world.warnings("web"), Vec::<String>::new());
 }

@@ -162,6 +162,7 @@ pub(crate) fn new_pool(id: &str, spec: &PoolSpec) -> ObservedPool {
         name: spec.name.clone(),
         ours: true,
         status: ProvisioningStatus::Active,
+        admin_state_up: true,
         protocol: spec.protocol.clone(),
         attributes: spec.attributes.clone(),
         tags: spec.tags.clone(),

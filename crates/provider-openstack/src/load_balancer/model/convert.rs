@@ -108,6 +108,7 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
         name: seen.name,
         ours,
         status: seen.provisioning_status,
+        admin_state_up: seen.admin_state_up,
         protocol: seen.protocol,
         attributes: PoolAttributes { lb_algorithm: seen.lb_algorithm, session_persistence },
         tags: seen.tags,

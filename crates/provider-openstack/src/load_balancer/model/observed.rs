@@ -171,6 +171,8 @@ pub(crate) struct ObservedPool {
     pub(crate) ours: bool,
     /// Whether the last change succeeded. That of the members shows on themselves.
     pub(crate) status: ProvisioningStatus,
+    /// Whether it is used at all. An administrator may have switched it off.
+    pub(crate) admin_state_up: bool,
     pub(crate) protocol: PoolProtocol,
     pub(crate) attributes: PoolAttributes,
     pub(crate) tags: Tags,

@@ -12,7 +12,7 @@ use super::rename::Rename;
 use super::types::Plan;
 use super::{children, port};
 use crate::load_balancer::model::{
-    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, Observed, ObservedListener,
+    Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, OVN, Observed, ObservedListener,
     ObservedLoadBalancer, Ownership, Tags,
 };
 use crate::load_balancer::names;
@@ -42,6 +42,7 @@ pub(super) fn converge(
         return draft.finish();
     };
     draft.untagged = is_untagged(desired, load_balancer);
+    draft.pools_say_their_state = load_balancer.made_with.provider.as_deref() == Some(OVN);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {

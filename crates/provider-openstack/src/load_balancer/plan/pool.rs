@@ -43,9 +43,10 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
         attributes.tags = None;
     }
     let updates = [attributes, algorithm];
-    for changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
+    for mut changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
         // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
         let labels = changes.only_tags().is_some();
+        changes.admin_state_up = draft.pools_say_their_state.then_some(observed.admin_state_up);
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         draft.label_or_change(labels, whole, step);
     }

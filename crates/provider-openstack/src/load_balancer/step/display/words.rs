@@ -150,7 +150,7 @@ pub(super) fn of_listener(changes: &UpdateListener) -> impl Display {
 }
 
 pub(super) fn of_pool(changes: &UpdatePool) -> impl Display {
-    let UpdatePool { name, lb_algorithm, session_persistence, tags } = changes;
+    let UpdatePool { name, lb_algorithm, session_persistence, admin_state_up, tags } = changes;
     let persistence = match session_persistence {
         Change::Keep => None,
         Change::Set(wanted) => Some(Persistence::of(wanted).to_string()),
@@ -160,6 +160,7 @@ pub(super) fn of_pool(changes: &UpdatePool) -> impl Display {
         .add("name", name.as_ref())
         .add("lb_algorithm", lb_algorithm.as_ref())
         .add("session_persistence", persistence)
+        .add("admin_state_up", *admin_state_up)
         .add("tags", tags.as_ref().map(list))
 }
 

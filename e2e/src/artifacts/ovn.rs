@@ -1,0 +1,29 @@
+//! Octavia's driver for OVN.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Artifacts;
+use crate::artifacts::release::Release;
+use crate::machine::cache::{Key, beside};
+use crate::machine::process::run_logged;
+
+/// The version that belongs to [`Release::NEWEST`]; what it needs is in the list of that release.
+const PROVIDER: &str = "ovn-octavia-provider==11.0.0";
+
+impl Artifacts {
+    /// The folder for `PYTHONPATH` with the driver.
+    ///
+    /// # Errors
+    /// It cannot be installed.
+    pub(crate) fn ovn_provider(&self) -> Result<PathBuf> {
+        let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
+        self.cache.entry("ovn-provider", &Key::of(&[PROVIDER]), |folder| {
+            let mut install = Command::new(&pip);
+            install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(PROVIDER);
+            run_logged(&beside(folder, "log"), &mut install)
+        })
+    }
+}
