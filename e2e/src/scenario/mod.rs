@@ -147,7 +147,7 @@ pub(crate) const GROUPS: &[Group] = &[
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
-    Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
+    Group { with_ovn: true, on_request: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),

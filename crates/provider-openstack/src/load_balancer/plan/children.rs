@@ -26,8 +26,10 @@ pub(super) fn first_foreign(children: &Children) -> Option<String> {
 /// The first child of this Service that Octavia is at work on.
 ///
 /// Load balancer and children are read one after the other, so a change by somebody else may begin in between.
-pub(super) fn pending(children: &Children) -> Option<Wait> {
-    let listeners = children.listeners.iter().filter(|listener| listener.ours);
+///
+/// With ovn nobody waits for listeners: its driver leaves them PENDING after changes of pools and monitors, and takes all further changes.
+pub(super) fn pending(children: &Children, is_ovn: bool) -> Option<Wait> {
+    let listeners = children.listeners.iter().filter(|listener| listener.ours && !is_ovn);
     let listeners = listeners.map(|listener| ("listener", &listener.id, &listener.status));
     let pools = children.pools.iter().filter(|pool| pool.ours);
     let mut all = listeners.chain(pools.flat_map(statuses));

@@ -51,7 +51,7 @@ pub(super) fn converge(
         draft.plan.identity_tags.clear();
         return draft.finish();
     }
-    if let Some(wait) = children::pending(below) {
+    if let Some(wait) = children::pending(below, draft.pools_say_their_state) {
         return draft.wait(wait);
     }
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
