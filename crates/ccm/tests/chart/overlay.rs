@@ -111,7 +111,10 @@ fn the_canary_is_the_one_that_the_image_knows() {
     assert_eq!((canary.namespace.as_str(), canary.class), (CANARY_NAMESPACE, CANARY_CLASS));
     assert_eq!(
         objects.all("Role").find(|role| role["metadata"]["namespace"] == CANARY_NAMESPACE).unwrap()["rules"],
-        json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}])
+        json!([
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
+            {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list", "watch"]},
+        ])
     );
 }
 
