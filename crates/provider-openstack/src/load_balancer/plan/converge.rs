@@ -42,7 +42,7 @@ pub(super) fn converge(
         return draft.finish();
     };
     draft.untagged = is_untagged(desired, load_balancer);
-    draft.pools_say_their_state = load_balancer.made_with.provider.as_deref() == Some(OVN);
+    draft.is_ovn = load_balancer.made_with.provider.as_deref() == Some(OVN);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
@@ -51,7 +51,7 @@ pub(super) fn converge(
         draft.plan.identity_tags.clear();
         return draft.finish();
     }
-    if let Some(wait) = children::pending(below, draft.pools_say_their_state) {
+    if let Some(wait) = children::pending(below, draft.is_ovn) {
         return draft.wait(wait);
     }
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);

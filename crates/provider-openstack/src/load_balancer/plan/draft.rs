@@ -28,9 +28,8 @@ pub(super) struct Draft {
     pub(super) serial: bool,
     /// Whether members can be added without naming the others.
     pub(super) additive: bool,
-    /// Whether a change of a pool says again whether the pool is used: without that, ovn-octavia-provider (11.0) leaves the listener
-    /// PENDING for ever, and fails at session persistence.
-    pub(super) pools_say_their_state: bool,
+    /// Whether the provider is ovn.
+    pub(super) is_ovn: bool,
     /// The rename of the cluster that objects still need.
     pub(super) rename: Option<Rename>,
     /// What gives pools to listeners: for all ports together, after everything for them is built.

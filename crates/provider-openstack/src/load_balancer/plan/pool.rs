@@ -46,7 +46,8 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
     for mut changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
         // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
         let labels = changes.only_tags().is_some();
-        changes.admin_state_up = draft.pools_say_their_state.then_some(observed.admin_state_up);
+        // Without it ovn-octavia-provider (11.0) leaves the listener PENDING for ever, and fails at session persistence.
+        changes.admin_state_up = draft.is_ovn.then_some(observed.admin_state_up);
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         draft.label_or_change(labels, whole, step);
     }

@@ -103,6 +103,19 @@ fn a_child_at_work_is_waited_for() {
     assert_snapshot!(plan, @"wait: member member-4 is PENDING_UPDATE");
 }
 
+/// The driver of ovn leaves it so, and takes further changes.
+#[test]
+fn a_listener_at_work_is_waited_for_but_not_with_ovn() {
+    let pending = |provider: &str| {
+        drift(&Shape::web(), |cloud| {
+            cloud.load_balancer().made_with.provider = Some(provider.to_owned());
+            cloud.children().listeners[0].status = ProvisioningStatus::PendingUpdate;
+        })
+    };
+    assert_snapshot!(pending("amphora"), @"wait: listener listener-2 is PENDING_UPDATE");
+    assert_snapshot!(pending("ovn"), @"done");
+}
+
 #[test]
 fn a_broken_load_balancer_is_recreated_on_its_address() {
     let plan = drift(&Shape::web(), |cloud| {
