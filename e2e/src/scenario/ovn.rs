@@ -18,7 +18,7 @@ use crate::openstack::writes::Writes;
 use crate::stage::Stage;
 use crate::truth;
 
-const SCENARIO: &str = "32 ovn";
+const SCENARIO: &str = "34 ovn";
 const SERVICE: &str = "forwarded";
 const UNNAMED: &str = "unnamed";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
