@@ -112,8 +112,8 @@ fn a_listener_at_work_is_waited_for_but_not_with_ovn() {
             cloud.children().listeners[0].status = ProvisioningStatus::PendingUpdate;
         })
     };
-    assert_snapshot!(pending("amphora"), @"wait: listener listener-2 is PENDING_UPDATE");
-    assert_snapshot!(pending("ovn"), @"done");
+    assert_snapshot!(pending("amphora"), @"wait: listener listener-5 is PENDING_UPDATE");
+    assert_snapshot!(pending("ovn"), @"nothing to do");
 }
 
 #[test]
