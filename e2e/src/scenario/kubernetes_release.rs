@@ -21,9 +21,10 @@ pub(super) fn run(stage: &mut Stage, minor: Minor) -> Result<()> {
         stage.start_cluster(&format!("canary-{}-{}", minor.text(), mode.text()), kind, mode)?;
         canary::on_one_version(stage, kind, mode)?;
     }
-    stage.start_cluster(&format!("overlay-{}", minor.text()), kind, Mode::Iptables)?;
     if minor.has_mutating_policy() {
+        stage.start_cluster(&format!("policy-{}", minor.text()), kind, Mode::Iptables)?;
         overlay::by_policy(stage)?;
     }
+    stage.start_cluster(&format!("overlay-{}", minor.text()), kind, Mode::Iptables)?;
     overlay::by_controller(stage)
 }
