@@ -160,9 +160,7 @@ fn check_fails(stage: &mut Stage) -> Result<String> {
 }
 
 fn annotate(stage: &Stage, annotation: &str, value: Option<&str>) -> Result<()> {
-    let change =
-        json!({"metadata": {"annotations": {format!("loadbalancer.openstack.org/{annotation}"): value}}});
-    stage.api()?.patch(&Kubernetes::service_path(SERVICE), &change).map(drop)
+    steps::annotate(&stage.api()?, SERVICE, &[(annotation, json!(value))])
 }
 
 /// The Event says what to do, ovn is not asked for it, and the load balancer serves on.

@@ -5,8 +5,9 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::CURRENT;
-use super::steps::{self, Reach, at_rest, client_outside, clients_inside, green, published_through};
-use crate::kubernetes::api::Kubernetes;
+use super::steps::{
+    self, Reach, annotate, at_rest, client_outside, clients_inside, green, published_through,
+};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::wait::soon;
@@ -44,13 +45,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-fn annotate(stage: &Stage, annotations: &Value) -> Result<()> {
-    let all = annotations.as_object().context("no annotations")?;
-    let full = all.iter().map(|(key, value)| (format!("loadbalancer.openstack.org/{key}"), value.clone()));
-    let change = json!({"metadata": {"annotations": full.collect::<serde_json::Map<_, _>>()}});
-    stage.api()?.patch(&Kubernetes::service_path(SERVICE), &change).map(drop)
-}
-
 /// Load balancer, listeners and pools have the tag.
 fn tagged(stage: &Stage, tag: &str) -> Result<usize> {
     let cloud = &stage.cloud.user;
@@ -82,7 +76,7 @@ fn foreign_tags(stage: &mut Stage) -> Result<String> {
     tags.push(json!(FOREIGN));
     let path = format!("/v2/lbaas/loadbalancers/{}", balancer["id"].as_str().unwrap_or_default());
     cloud.put("load-balancer", &path, &json!({"loadbalancer": {"tags": tags}}))?.success()?;
-    annotate(stage, &json!({"tags": "tier=front"}))?;
+    annotate(&stage.api()?, SERVICE, &[("tags", json!("tier=front"))])?;
     soon("everything has the new tag", || tagged(stage, "tier=front"))?;
     at_rest(cloud, SERVICE)?;
     let tags = cloud.load_balancer(SERVICE)?["tags"].clone();
@@ -97,11 +91,12 @@ fn scrape(stage: &Stage, namespace: &str) -> Result<Outcome> {
 
 fn metrics(stage: &mut Stage) -> Result<String> {
     let outside = client_outside(Reach::Internal);
-    let wish = json!({
-        "metrics-enable": "true", "metrics-port": METRICS.to_string(),
-        "metrics-allow-cidrs": format!("{}/32", outside.address),
-    });
-    annotate(stage, &wish)?;
+    let wish = [
+        ("metrics-enable", json!("true")),
+        ("metrics-port", json!(METRICS.to_string())),
+        ("metrics-allow-cidrs", json!(format!("{}/32", outside.address))),
+    ];
+    annotate(&stage.api()?, SERVICE, &wish)?;
     let lines = soon("the metrics are shown", || match scrape(stage, &outside.namespace)? {
         Outcome::Answered { status: 200, body } => {
             ensure!(body.contains("octavia_"), "{body}");
@@ -117,7 +112,8 @@ fn metrics(stage: &mut Stage) -> Result<String> {
 }
 
 fn no_metrics(stage: &mut Stage) -> Result<String> {
-    annotate(stage, &json!({"metrics-enable": null, "metrics-port": null, "metrics-allow-cidrs": null}))?;
+    let keys = ["metrics-enable", "metrics-port", "metrics-allow-cidrs"];
+    annotate(&stage.api()?, SERVICE, &keys.map(|key| (key, Value::Null)))?;
     soon("the listener is gone", || {
         let ports = Tree::of(&stage.cloud.user, SERVICE)?.ports();
         ensure!(ports == [80], "{ports:?}");

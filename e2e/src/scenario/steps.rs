@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
@@ -224,6 +224,16 @@ fn get_nothing(host: &str, port: u16, clients: &[Client]) -> Result<()> {
 /// The server refuses.
 pub(crate) fn set_source_ranges(api: &Kubernetes, service: &str, ranges: &[&str]) -> Result<()> {
     let change = json!({"spec": {"loadBalancerSourceRanges": ranges}});
+    api.patch(&Kubernetes::service_path(service), &change).map(drop)
+}
+
+/// Writes annotations of the product, by the part of their keys that differs; null removes.
+///
+/// # Errors
+/// The server refuses.
+pub(crate) fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]) -> Result<()> {
+    let full = values.iter().map(|(key, value)| (format!("loadbalancer.openstack.org/{key}"), value.clone()));
+    let change = json!({"metadata": {"annotations": full.collect::<Map<_, _>>()}});
     api.patch(&Kubernetes::service_path(service), &change).map(drop)
 }
 

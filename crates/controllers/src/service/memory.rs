@@ -95,7 +95,7 @@ impl Restorations {
 
     /// Whether the user has to be told now that there is another writer.
     pub(crate) fn announce(&mut self) -> bool {
-        self.count >= Self::QUARREL && !std::mem::replace(&mut self.announced, self.count >= Self::QUARREL)
+        self.count >= Self::QUARREL && !std::mem::replace(&mut self.announced, true)
     }
 }
 

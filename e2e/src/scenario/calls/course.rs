@@ -14,7 +14,7 @@ use crate::programs::occm;
 use crate::report::cost::Sender;
 use crate::report::cost::{Cost, Served};
 use crate::scenario::CURRENT;
-use crate::scenario::serving::annotate;
+use crate::scenario::steps::annotate;
 use crate::scenario::steps::{self, published_through, remove};
 use crate::stage::Stage;
 

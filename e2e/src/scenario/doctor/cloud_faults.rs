@@ -9,7 +9,7 @@ use super::patient::{Ends, PLACES, SERVICE};
 use crate::openstack::api::OpenStack;
 use crate::openstack::database;
 use crate::openstack::tree::Tree;
-use crate::scenario::steps::at_rest;
+use crate::scenario::steps::{annotate, at_rest};
 use crate::stage::Stage;
 
 pub(super) const ALL: &[Fault] = &[
@@ -159,9 +159,7 @@ fn status_of_listener(stage: &Stage, status: &str) -> Result<()> {
 }
 
 fn remove_the_monitor(stage: &mut Stage) -> Result<()> {
-    let annotation =
-        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
-    stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &annotation)?;
+    annotate(&stage.api()?, SERVICE, &[("enable-health-monitor", json!("true"))])?;
     reconcile(stage)?;
     let monitor = pool(stage)?["healthmonitor_id"].as_str().context("no monitor")?.to_owned();
     write(stage, Method::DELETE, &format!("healthmonitors/{monitor}"), &Value::Null).map(drop)
@@ -175,7 +173,6 @@ fn since_long_ago(stage: &Stage, status: &str) -> Result<()> {
 }
 
 fn ask_for_header(stage: &mut Stage, value: &str) -> Result<()> {
-    let wish = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/proxy-protocol": value}}});
-    stage.api()?.patch(&crate::kubernetes::api::Kubernetes::service_path(SERVICE), &wish)?;
+    annotate(&stage.api()?, SERVICE, &[("proxy-protocol", json!(value))])?;
     reconcile(stage)
 }

@@ -13,7 +13,7 @@ use crate::machine::process::run;
 use crate::machine::wait::soon;
 use crate::machine::world::in_namespace;
 use crate::network::NODES;
-use crate::scenario::steps::{at_rest, published_through};
+use crate::scenario::steps::{self, at_rest, published_through};
 use crate::stage::Stage;
 
 /// Another Service.
@@ -33,23 +33,28 @@ pub(super) const ALL: &[Fault] = &[
         codes: &["D504"],
         ends: Ends::Arrive,
         provoke: |stage, _| {
-            annotate(stage, &json!({"metrics-enable": "true", "metrics-allow-cidrs": "2001:db8::/32"}))
+            annotate(
+                stage,
+                &[("metrics-enable", json!("true")), ("metrics-allow-cidrs", json!("2001:db8::/32"))],
+            )
         },
-        mend: |stage, _| annotate(stage, &json!({"metrics-enable": null, "metrics-allow-cidrs": null})),
+        mend: |stage, _| {
+            annotate(stage, &[("metrics-enable", Value::Null), ("metrics-allow-cidrs", Value::Null)])
+        },
     },
     Fault {
         name: "an annotation that the controller refuses",
         codes: &["D505"],
         ends: Ends::MayEnd,
-        provoke: |stage, _| annotate(stage, &json!({"proxy-protocol": "V2"})),
-        mend: |stage, _| annotate(stage, &json!({"proxy-protocol": "v2"})),
+        provoke: |stage, _| annotate(stage, &[("proxy-protocol", json!("V2"))]),
+        mend: |stage, _| annotate(stage, &[("proxy-protocol", json!("v2"))]),
     },
     Fault {
         name: "no pod listens, and the monitor finds all members down",
         codes: &["D703"],
         ends: Ends::End,
         provoke: |stage, patient| {
-            annotate(stage, &json!({MONITOR: "true"}))?;
+            annotate(stage, &[(MONITOR, json!("true"))])?;
             reconcile(stage)?;
             listen_at(stage, patient, 82)?;
             members_are(stage, &["ERROR", "ERROR"])
@@ -70,7 +75,7 @@ pub(super) const ALL: &[Fault] = &[
         mend: |stage, _| {
             firewall(stage, "-D")?;
             members_are(stage, &["ONLINE", "ONLINE"])?;
-            annotate(stage, &json!({MONITOR: null}))?;
+            annotate(stage, &[(MONITOR, Value::Null)])?;
             reconcile(stage)
         },
     },
@@ -103,12 +108,8 @@ pub(super) const ALL: &[Fault] = &[
     },
 ];
 
-fn annotate(stage: &Stage, annotations: &Value) -> Result<()> {
-    let annotations = annotations.as_object().context("no annotations")?;
-    let full =
-        annotations.iter().map(|(key, value)| (format!("loadbalancer.openstack.org/{key}"), value.clone()));
-    let change = json!({"metadata": {"annotations": full.collect::<serde_json::Map<_, _>>()}});
-    stage.api()?.patch(&Kubernetes::service_path(SERVICE), &change).map(drop)
+fn annotate(stage: &Stage, values: &[(&str, Value)]) -> Result<()> {
+    steps::annotate(&stage.api()?, SERVICE, values)
 }
 
 fn ports(stage: &Stage, patient: &mut Patient, ports: &[u16]) -> Result<()> {

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{PLACES, all_reach, annotate, has_looked, id_of, restart, without_a_break};
+use super::{PLACES, all_reach, has_looked, id_of, restart, without_a_break};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
 use crate::kubernetes::objects::{ServiceSketch, delete_service};
 use crate::machine::wait::soon;
@@ -99,7 +99,7 @@ fn of_its_own(stage: &mut Stage, second: &ClusterBeside, sketch: &ServiceSketch)
     let before = Picture::of(&stage.cloud.user, &id)?;
     make_copy(stage, second, sketch)?;
     warned(&second.api(), SERVICE, REASON, &[&id])?;
-    annotate(&second.api(), SERVICE, &OUTPUT.map(|key| (key, Value::Null)))?;
+    steps::annotate(&second.api(), SERVICE, &OUTPUT.map(|key| (key, Value::Null)))?;
     let own = published_through(&second.api(), SERVICE)?;
     let name = format!("kube_service_{}_{NAMESPACE}_{SERVICE}", beside::NAME);
     let balancer = stage.cloud.user.load_balancer(&name)?;

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::{PLACES, all_reach, annotate, id_of, members, restart, without_a_break};
+use super::{PLACES, all_reach, id_of, members, restart, without_a_break};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::wait::soon;
@@ -94,7 +94,7 @@ fn failed_over(stage: &mut Stage) -> Result<String> {
         Ok(())
     })?;
     // By itself the controller looks again within some minutes; a change of the Service makes it look now.
-    annotate(&api, SERVICE, &[("connection-limit", json!("900"))])?;
+    steps::annotate(&api, SERVICE, &[("connection-limit", json!("900"))])?;
     members(stage, SERVICE, &NODES)?;
     ensure!(published_through(&api, SERVICE)? == address, "another address is published");
     let tree = Tree::of(&stage.cloud.user, SERVICE)?;

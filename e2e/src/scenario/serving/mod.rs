@@ -6,7 +6,6 @@ mod takeover;
 mod wrong_value;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
 
 use super::steps::{Client, Reach, client_outside, clients_inside, green};
 use crate::backends::stream::{Stream, Tally};
@@ -63,14 +62,6 @@ fn id_of(api: &Kubernetes, service: &str) -> Result<String> {
     let service = api.service(service)?;
     let id = service["metadata"]["annotations"][format!("{PREFIX}load-balancer-id")].as_str();
     Ok(id.context("the Service does not name its load balancer")?.to_owned())
-}
-
-/// Writes annotations of the product, by the part of their keys that differs; null removes.
-pub(super) fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]) -> Result<()> {
-    let annotations: serde_json::Map<String, Value> =
-        values.iter().map(|(key, value)| (format!("{PREFIX}{key}"), value.clone())).collect();
-    let change = json!({"metadata": {"annotations": annotations}});
-    api.patch(&Kubernetes::service_path(service), &change).map(drop)
 }
 
 /// Octavia has these nodes as members, and everything is in order.

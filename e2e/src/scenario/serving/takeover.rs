@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{PLACES, all_reach, annotate, id_of};
+use super::{PLACES, all_reach, id_of};
 use crate::machine::wait::until;
 use crate::network::NEIGHBOUR;
 use crate::network::ask::from_namespace;
@@ -106,7 +106,7 @@ fn as_occm_leaves_it(stage: &Stage, service: &str) -> Result<()> {
         let path = format!("/v2.0/floatingips/{}/tags", one["id"].as_str().context("no id")?);
         cloud.put("network", &path, &json!({"tags": []}))?.success()?;
     }
-    annotate(&api, service, &["owned-load-balancer-id", "settled"].map(|key| (key, Value::Null)))
+    steps::annotate(&api, service, &["owned-load-balancer-id", "settled"].map(|key| (key, Value::Null)))
 }
 
 fn generated(object: &Value) -> Vec<Value> {

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{PLACES, annotate, id_of, members, restart};
+use super::{PLACES, id_of, members, restart};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
@@ -51,7 +51,7 @@ pub(super) fn run(stage: &mut Stage) -> Result<()> {
     stage.check(SCENARIO, "two annotations become wrong, and everybody is still answered", become_wrong);
     stage.check(SCENARIO, "proxy-protocol: \"True\" is no value either, and changes nothing", |stage| {
         let writes = Writes::from_now(&stage.cloud.folders)?;
-        annotate(&api, SERVICE, &[("proxy-protocol", json!("True"))])?;
+        steps::annotate(&api, SERVICE, &[("proxy-protocol", json!("True"))])?;
         let note = warned(&api, SERVICE, REASON, &["proxy-protocol", "\"True\"", "\"50s\""])?;
         writes.none()?;
         Ok(format!("event {REASON}: {note}"))
@@ -100,7 +100,7 @@ fn become_wrong(stage: &mut Stage) -> Result<String> {
     let (id, address) = (id_of(&api, SERVICE)?, published_through(&api, SERVICE)?);
     let before = Picture::of(&stage.cloud.user, &id)?;
     let writes = Writes::from_now(&stage.cloud.folders)?;
-    annotate(&api, SERVICE, &WRONG.map(|(key, value)| (key, json!(value))))?;
+    steps::annotate(&api, SERVICE, &WRONG.map(|(key, value)| (key, json!(value))))?;
     let note = warned(&api, SERVICE, REASON, &NAMED)?;
     restart(stage, 1)?;
     ensure!(published_through(&api, SERVICE)? == address, "another address is published");
@@ -131,7 +131,7 @@ fn corrected(stage: &mut Stage, sketch: &ServiceSketch) -> Result<String> {
     let api = stage.api()?;
     sketch.update(&api, &NODES)?;
     let values = [("timeout-client-data", json!("61000")), ("proxy-protocol", json!("v1"))];
-    annotate(&api, SERVICE, &values)?;
+    steps::annotate(&api, SERVICE, &values)?;
     members(stage, SERVICE, &NODES)?;
     soon("Octavia has what the Service asks for", || {
         let tree = Tree::of(&stage.cloud.user, SERVICE)?;
