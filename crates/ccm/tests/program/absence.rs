@@ -5,7 +5,7 @@ use std::time::Duration;
 use openstack_ccm::health::Probe;
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, member_names};
 use crate::support::{ANNOTATION, PROXY, World, service};
@@ -166,6 +166,33 @@ async fn members_follow_the_nodes_again_when_there_is_one() {
     world.kube.patch("nodes", "", "node-1", &back).unwrap();
     world.quiet().await;
     assert_eq!((member_names(&world), without_nodes(&world)), (vec!["node-1".to_owned()], "0".to_owned()));
+}
+
+/// A Node that was restored from before it was initialised has no address: its member stays until it has one, also through a
+/// change of protocol.
+#[tokio::test(start_paused = true)]
+async fn a_node_without_an_address_keeps_its_member_until_it_has_another() {
+    let world = World::serving(&annotated(&[])).await;
+    let addresses = |entries: Value| json!({"status": {"addresses": entries}});
+    world.kube.patch_status("nodes", "", "node-1", &addresses(json!([]))).unwrap();
+    world.until_warned("web", "node node-1 is not added as a member").await;
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    world.annotate("web", PROXY, Some("v2"));
+    world
+        .until("the pool has the other protocol", |world| {
+            let pools = world.cloud.pools();
+            pools.len() == 1 && pools[0]["protocol"] == "PROXYV2"
+        })
+        .await;
+    assert_eq!(member_names(&world), ["node-1", "node-2"]);
+    let other = json!([{"type": "InternalIP", "address": "10.0.0.99"}]);
+    world.kube.patch_status("nodes", "", "node-1", &addresses(other)).unwrap();
+    world.quiet().await;
+    let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
+    let members = world.cloud.members(&pool);
+    let of_node = members.iter().filter(|member| member["name"] == "node-1");
+    assert_eq!(of_node.map(|member| &member["address"]).collect::<Vec<_>>(), ["10.0.0.99"]);
 }
 
 #[rstest]

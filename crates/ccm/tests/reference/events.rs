@@ -69,7 +69,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerListenerReplaced", "A listener has to be replaced, so connections to it fail for some seconds."),
     row("Service", "Warning", "LoadBalancerProxyProtocolSwitched", "The PROXY protocol is switched on, off, or to another version. The load balancer does so without a gap, but the pods must accept, or no longer expect, the header from this moment on; otherwise every connection fails."),
     row("Service", "Warning", "LoadBalancerNeedsRecreation", "What the Service asks for now needs a new load balancer; the message says what."),
-    row("Service", "Warning", "LoadBalancerNodeSkipped", "A node gets no traffic; the message says why."),
+    row("Service", "Warning", "LoadBalancerNodeSkipped", "A node does not become a member; the message says why. One without an address keeps the member that it has."),
     row("Service", "Warning", "LoadBalancerNodesSkipped", "Nodes have no server with a port in this project: they do not count when the subnet is chosen, or get no security group. Set their providerID, or subnet-id, or leave them out with node-selector."),
     row("Service", "Warning", "LoadBalancerSingleStack", "spec.ipFamilies asks for two families and the load balancer has one."),
     row("Service", "Warning", "LoadBalancerPortsSingleStack", "Some ports answer on addresses of one family only."),

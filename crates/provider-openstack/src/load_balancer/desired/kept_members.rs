@@ -1,9 +1,11 @@
 //! An empty set of nodes never empties a pool, and one that cannot be read changes none. Pure.
 //!
 //! No node at all is what an API server shows whose data are lost, what a label on all nodes leaves, or a `node-selector` with a typing error.
-//! Traffic goes on as long as members are there; without them it ends for certain.
+//! A node without an address is one whose state was restored from before it was initialised. Traffic goes on as long as members are
+//! there; without them it ends for certain.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::health_monitor;
 use super::members::{self, Backend};
@@ -12,10 +14,13 @@ use crate::load_balancer::model::{Desired, ListenerKey, ObservedLoadBalancer, Ob
 use crate::load_balancer::settings::Aspect;
 
 /// Replaces the members that nodes would give by those that are there, where there is no node to put in their place, or it
-/// cannot be read which ones. A pool that is empty stays so. That of a new port follows one that is there.
+/// cannot be read which ones; a node without an address keeps the member that it has. A pool that is empty stays so. That of
+/// a new port follows one that is there.
 pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
-    let unreadable = sources.settings.is_unreadable(Aspect::NodeSelector);
-    if !unreadable && !members::backends(sources, &mut Vec::new()).is_empty() {
+    let backends = members::backends(sources, &mut Vec::new());
+    let keeps_all = sources.settings.is_unreadable(Aspect::NodeSelector) || backends.is_empty();
+    let without_address = members::without_address(sources);
+    if !keeps_all && without_address.is_empty() {
         return;
     }
     desired.keeps_members = true;
@@ -27,9 +32,17 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     for port in &sources.intent.service.ports {
         let key = ListenerKey::new(port.protocol, port.port);
         let Some(wanted) = desired.listeners.get_mut(&key) else { continue };
-        let there = pools.get(&key).or(sibling);
-        let backends: Vec<Backend> = there.map(|pool| members::members_of(pool)).unwrap_or_default();
+        let there = pools.get(&key).or(sibling).into_iter().flat_map(|pool| &pool.members);
+        let kept = there
+            .map(|observed| observed.member.as_ref())
+            .filter(|member| keeps_all || without_address.iter().any(|node| members::is_of(member, node)));
+        let mut members: BTreeMap<IpAddr, Backend> =
+            kept.map(|member| (member.address, Backend::of_member(member))).collect();
+        if !keeps_all {
+            members.extend(backends.iter().map(|backend| (backend.address, backend.clone())));
+        }
+        let members: Vec<Backend> = members.into_values().collect();
         let monitor_port = health_monitor::http_check_port(sources, port.protocol);
-        wanted.pool.members = members::of_pool(sources, &backends, port.node_port, monitor_port);
+        wanted.pool.members = members::of_pool(sources, &members, port.node_port, monitor_port);
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
-use crate::load_balancer::model::{Member, ObservedPool};
+use crate::load_balancer::model::Member;
 use crate::load_balancer::names;
 use crate::load_balancer::settings::names_of;
 
@@ -17,27 +18,33 @@ const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
 const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 
 /// A node that becomes a member of every pool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Backend {
     name: String,
-    address: IpAddr,
+    pub(super) address: IpAddr,
     /// It is a member already, and has this name.
     is_member: bool,
 }
 
-/// The members of a pool, by their addresses.
-pub(super) fn members_of(pool: &ObservedPool) -> Vec<Backend> {
-    let members = pool.members.iter().map(|observed| &observed.member);
-    let backend = |member: &Arc<Member>| Backend {
-        name: member.name.clone(),
-        address: member.address,
-        is_member: true,
-    };
-    members
-        .map(|member| (member.address, backend(member)))
-        .collect::<BTreeMap<_, _>>()
-        .into_values()
-        .collect()
+impl Backend {
+    pub(super) fn of_member(member: &Member) -> Self {
+        Self { name: member.name.clone(), address: member.address, is_member: true }
+    }
+}
+
+/// Whether a member was made for a node.
+pub(super) fn is_of(member: &Member, node: &str) -> bool {
+    member.name == node || member.name == names::serial_member(node, member.address, member.port)
+}
+
+/// The nodes that are selected and cannot become members as no address of them is known.
+pub(super) fn without_address(sources: Sources<'_>) -> Vec<&str> {
+    let lacking = selected(sources).filter(|node| sources.facts.node_addresses.of(node).is_none());
+    lacking.map(|node| node.name.as_str()).collect()
+}
+
+fn selected(sources: Sources<'_>) -> impl Iterator<Item = &Arc<Node>> {
+    sources.intent.nodes.iter().filter(move |node| sources.settings.node_selector.matches(node))
 }
 
 /// What is said about ports that no node answers on.
@@ -54,10 +61,10 @@ pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
 /// with one address are one member, since Octavia takes an address once.
 pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<Backend> {
     let mut skip = |node: &str, why: String| {
-        notices.push(Notice::warning(NODE_SKIPPED, format!("node {node} gets no traffic: {why}")));
+        notices.push(Notice::warning(NODE_SKIPPED, format!("node {node} is not added as a member: {why}")));
     };
     let mut backends = BTreeMap::<IpAddr, Backend>::new();
-    for node in sources.intent.nodes.iter().filter(|node| sources.settings.node_selector.matches(node)) {
+    for node in selected(sources) {
         let name = &node.name;
         let Some(address) = sources.facts.node_addresses.of(node) else {
             skip(name, "it has no InternalIP and no ExternalIP of the Service's IP family".to_owned());

@@ -100,8 +100,8 @@ fn nodes_that_cannot_be_members_are_named() {
     });
     assert_eq!(world.listener(Protocol::Tcp, 80).pool.members.len(), 1);
     assert_snapshot!(world.notices(), @"
-    LoadBalancerNodeSkipped: node n1 gets no traffic: it has no InternalIP and no ExternalIP of the Service's IP family
-    LoadBalancerNodeSkipped: node n3 gets no traffic: node n2 has the same address 10.0.0.12
+    LoadBalancerNodeSkipped: node n1 is not added as a member: it has no InternalIP and no ExternalIP of the Service's IP family
+    LoadBalancerNodeSkipped: node n3 is not added as a member: node n2 has the same address 10.0.0.12
     ");
 }
 
