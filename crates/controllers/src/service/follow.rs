@@ -97,13 +97,16 @@ impl Follower {
         for (key, gone) in self.sync.cache.lacking(&self.listing) {
             self.ended(&key, &gone);
         }
-        self.sync.memory.listed_anew();
+        let answered = self.sync.memory.listed_anew();
         let mut old = self.sync.cache.replace(std::mem::take(&mut self.listing));
         let first = !*self.listed.borrow();
         for (key, new) in &new {
             // At the start those that somebody waits for go first.
             let cause = if first && self.sync.cache.is_in_use(new) { Cause::Startup } else { Cause::Changed };
-            self.changed(key, old.remove(key).as_deref(), new, cause);
+            // Where we have written more than the watch showed, a list that is as the watch showed it is of a state before that: of a
+            // restored backup. What was released is not remembered.
+            let old = old.remove(key).filter(|_| self.sync.memory.serves(key) && !answered.contains(key));
+            self.changed(key, old.as_deref(), new, cause);
         }
         old.keys().for_each(|gone| self.vanished(gone));
         self.listed.send_replace(true);

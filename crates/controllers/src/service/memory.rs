@@ -4,7 +4,7 @@
 //! the cloud. It tells own writes from foreign ones, allows to publish again without asking the cloud, and releases a
 //! Service whose object vanished although it had our finalizer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -127,9 +127,12 @@ impl Memory {
         });
     }
 
-    /// All Services were listed anew, which shows more than the answers to writes before.
-    pub(crate) fn listed_anew(&self) {
-        lock(&self.0).values_mut().for_each(|known| known.latest = None);
+    /// All Services were listed anew, which shows more than the answers to writes before. Names those that such an answer was of.
+    pub(crate) fn listed_anew(&self) -> HashSet<ServiceKey> {
+        let mut services = lock(&self.0);
+        let answered =
+            services.iter_mut().filter_map(|(key, known)| known.latest.take().map(|_| key.clone()));
+        answered.collect()
     }
 
     /// Reads or changes what is known of a Service; nothing happens when nothing is known.

@@ -1,6 +1,8 @@
 //! What Kubernetes does not show any more, and nobody had deleted.
 
-use openstack_ccm_kube_sim::ApiVersion;
+use std::time::Duration;
+
+use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord};
 use serde_json::json;
 
 use crate::base::{pass, until};
@@ -98,6 +100,27 @@ async fn an_answer_from_before_a_restoration_does_not_hide_what_the_service_is_n
     assert_eq!(finalizers(&service).len(), 1, "the finalizer is put back");
     until("the address is published again", async || !world.ingress("app").await.is_empty()).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
+}
+
+/// The watch shows the Service before and after the restoration as it was before its release.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_comes_back_as_it_was_before_its_release_is_released_again() {
+    let world = World::started(LATEST).await;
+    world.serve("app").await;
+    let is_released = async || finalizers(&world.get("app").await.unwrap()).is_empty();
+    // The first write is the user's, the second one the release.
+    world.kube.inject(Fault::on("PATCH", "services/app").after(1).times(1).delay(Duration::from_secs(20)));
+    world.patch("app", json!({"spec": {"type": "ClusterIP"}})).await;
+    pass(10).await;
+    let before = world.kube.backup();
+    let is_watch = |request: &RequestRecord| request.query.iter().any(|(key, _)| key == "watch");
+    let silent = world.kube.inject(Fault::when(is_watch).refuse());
+    world.kube.break_watches();
+    until("it is released", is_released).await;
+    world.kube.restore(&before);
+    assert!(!is_released().await);
+    world.kube.remove_fault(silent);
+    until("it is released again", is_released).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,12 +73,14 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     let of_another = |line: &String| !story.inherited.is_empty() && is_tag(line);
     let tells = |line: &String| !of_another(line) && !taken_back.contains(line);
     let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && tells(line));
+    // A value of earlier versions, which the next write takes away, if one is needed.
+    let lines = lines.map(|line| without_key(line, "settled"));
     if !forges_outputs(story) {
-        return lines.cloned().collect();
+        return lines.collect();
     }
-    let without = |line: &String| match line.contains("\"ClusterIP\"") {
-        true => OUTPUTS.iter().fold(line.clone(), |line, key| without_key(&line, key)),
-        false => without_key(line, OUTPUTS[0]),
+    let without = |line: String| match line.contains("\"ClusterIP\"") {
+        true => OUTPUTS.iter().fold(line, |line, key| without_key(&line, key)),
+        false => without_key(&line, OUTPUTS[0]),
     };
     lines.map(without).collect()
 }
