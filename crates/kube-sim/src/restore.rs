@@ -32,6 +32,23 @@ impl Sim {
         Ok(())
     }
 
+    /// Puts one object back as it was, as [`Self::restore`] does with all of them.
+    ///
+    /// # Errors
+    /// The resource is not simulated.
+    pub fn bring_back(
+        &self,
+        backup: &ClusterBackup,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let resource = find(resource)?;
+        self.shared.state().store.bring_back(&backup.0, resource.storage, &Key::new(namespace, name));
+        self.break_watches();
+        Ok(())
+    }
+
     /// Gives the namespace `kube-system` another uid, as it has where the address of the API server leads to another cluster.
     ///
     /// # Errors

@@ -218,6 +218,15 @@ impl Store {
         self.forget_past();
     }
 
+    /// Puts one object back as it was stored then.
+    pub(crate) fn bring_back(&mut self, backup: &Backup, kind: &'static str, key: &Key) {
+        let stored = backup.objects.get(kind).and_then(|objects| objects.get(key));
+        if let Some((shelf, stored)) = self.shelves.get_mut(kind).zip(stored) {
+            shelf.objects.insert(key.clone(), stored.clone());
+        }
+        self.forget_past();
+    }
+
     /// Gives an object another uid, as the same object of another cluster has.
     pub(crate) fn set_uid(&mut self, kind: &str, key: &Key, uid: &str) {
         let stored = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.get_mut(key));

@@ -28,7 +28,8 @@ use trouble::Trouble;
 const SHORT: u64 = 3;
 /// So many seeds in a row tell the same story, each with troubles of its own.
 const RUNS_OF_A_STORY: u64 = 4;
-/// Seeds that found a defect once.
+/// Seeds that found a defect once, when `Gaps` and `Hangs` were no kinds yet: with these their troubles are others. The cases have
+/// tests of their own in `crate::absence` and `crate::missing`.
 const FOUND: [u64; 2] = [9355, 1088];
 /// After so many failures the rest of the runs would tell nothing new.
 const ENOUGH: usize = 5;
@@ -64,7 +65,7 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
         }
     }
     let tenant = match trouble {
-        Some(trouble) => Some(trouble.end(&mut stage.world).await),
+        Some(trouble) => Some(trouble.end(&mut stage).await),
         None => None,
     };
     tokio::time::sleep(LONG_ENOUGH).await;

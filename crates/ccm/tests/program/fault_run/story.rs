@@ -33,6 +33,10 @@ pub(super) enum Kind {
     AbsurdWaits,
     /// Services and Nodes that the API server shows no more for a while.
     Absences,
+    /// Some of them that it does not show, or that its lists lack.
+    Gaps,
+    /// Load balancers of the cluster itself that stay PENDING as long as the trouble lasts.
+    Hangs,
     /// Another tenant of the cluster who means no good.
     Tenant,
     /// Lists of the project that are slow or fail.

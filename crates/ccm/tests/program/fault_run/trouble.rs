@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use http::Method;
-use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId};
+use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId, RequestRecord};
 use openstack_ccm_openstack_sim::{Fault as CloudFault, FaultId as CloudFaultId, OperationKind, WorkerFault};
 use serde_json::json;
 
-use super::stage::Stage;
+use super::stage::{Stage, name};
 use super::story::{Edit, Kind, Step};
 use super::tenant::Tenant;
-use crate::support::{Stop, World};
+use crate::support::{Stop, World, lb_name};
+use crate::watch::Watch;
 
 pub(super) struct Trouble {
     random: Rng,
@@ -34,6 +35,13 @@ impl Trouble {
     pub(super) async fn brew(&mut self, stage: &mut Stage, step: &Step) {
         if self.random.u8(0..6) == 0 && Kind::Absences.is_told() {
             self.lose_sight(stage).await;
+        }
+        // A kind that is left out draws nothing: the others are what they are without it.
+        if Kind::Gaps.is_told() && self.random.u8(0..4) == 0 {
+            self.leave_gaps(stage).await;
+        }
+        if Kind::Hangs.is_told() && self.random.u8(0..3) == 0 {
+            self.hang(&stage.world, step);
         }
         let world = &mut stage.world;
         if self.random.bool() && Kind::Tenant.is_told() {
@@ -67,13 +75,16 @@ impl Trouble {
     }
 
     /// Nothing goes wrong from now on, but for what the tenant does.
-    pub(super) async fn end(mut self, world: &mut World) -> Tenant {
+    pub(super) async fn end(mut self, stage: &mut Stage) -> Tenant {
+        let Stage { world, watch, .. } = stage;
         self.leave_wrong_project(world).await;
         world.cloud.faults().clear();
         self.tenant.go_on(world);
         for fault in self.kubernetes {
             world.kube.remove_fault(fault);
         }
+        // What a list lacked is seen in the next one.
+        list_anew(world, watch);
         if world.is_killed_within(Duration::ZERO).await {
             world.kill().await;
             world.start().await;
@@ -87,21 +98,62 @@ impl Trouble {
     async fn lose_sight(&mut self, stage: &Stage) {
         let kube = &stage.world.kube;
         let before = kube.backup();
-        stage.watch.unasked(|| {
-            let lose = |resource: &str, namespace: &str| {
-                for object in kube.list(resource, namespace).unwrap() {
-                    let name = object["metadata"]["name"].as_str().unwrap();
-                    kube.lose(resource, namespace, name).unwrap();
-                }
-            };
-            lose("services", "default");
-            if self.random.bool() {
-                lose("nodes", "");
-            }
-        });
+        let and_nodes = self.random.bool();
+        lose(stage, |resource| resource == "services" || and_nodes);
         let while_lost = Duration::from_millis(self.random.u64(0..30_000));
         tokio::time::sleep(while_lost).await;
         stage.watch.unasked(|| kube.restore(&before));
+    }
+
+    /// Some Services and Nodes are not there for a while, or some Services are missing in the next lists of all.
+    async fn leave_gaps(&mut self, stage: &Stage) {
+        if self.random.bool() {
+            self.hide(stage);
+            return;
+        }
+        let kube = &stage.world.kube;
+        let before = kube.backup();
+        let lost = lose(stage, |_| self.random.bool());
+        let while_lost = Duration::from_millis(self.random.u64(0..30_000));
+        tokio::time::sleep(while_lost).await;
+        // What was done for the others meanwhile stays.
+        stage.watch.unasked(|| {
+            for (resource, namespace, name) in &lost {
+                kube.bring_back(&before, resource, namespace, name).unwrap();
+            }
+        });
+    }
+
+    /// The next lists lack some Services, which are there for who asks for one of them.
+    fn hide(&mut self, stage: &Stage) {
+        let kube = &stage.world.kube;
+        list_anew(&stage.world, &stage.watch);
+        let mut services = kube.list("services", "").unwrap();
+        services.retain(|_| self.random.bool());
+        let version = kube.resource_version().to_string();
+        let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": version},
+            "items": services});
+        let is_list = |request: &RequestRecord| {
+            request.method == Method::GET
+                && request.path == "/api/v1/services"
+                && !request.query.iter().any(|(key, _)| key == "watch")
+        };
+        let fault = KubernetesFault::when(is_list).answer(200, list).times(self.random.usize(1..3));
+        self.kubernetes.push(kube.inject(fault));
+    }
+
+    /// Whatever is done next to a load balancer of ours does not end: its creation, or a change.
+    fn hang(&mut self, world: &World, step: &Step) {
+        let services = world.kube.list("services", "default").unwrap();
+        let names = services.iter().filter_map(|service| service["metadata"]["name"].as_str());
+        let mut load_balancers: Vec<String> = names.map(lb_name).collect();
+        load_balancers.extend(step.edits.iter().filter_map(|edit| match edit {
+            Edit::Create { service, .. } => Some(lb_name(&name(*service))),
+            _ => None,
+        }));
+        if let Some(load_balancer) = self.random.choice(load_balancers) {
+            world.cloud.faults().add_worker(WorkerFault::hold(None).of(&load_balancer));
+        }
     }
 
     /// A list of the project that is slow or fails.
@@ -183,6 +235,26 @@ impl Trouble {
             _ => fault.refuse(),
         }
     }
+}
+
+/// The API server loses some Services and Nodes; tells which: kind, namespace and name.
+fn lose(stage: &Stage, mut loses: impl FnMut(&str) -> bool) -> Vec<(&'static str, &'static str, String)> {
+    let kube = &stage.world.kube;
+    let mut lost = Vec::new();
+    for (resource, namespace) in [("services", "default"), ("nodes", "")] {
+        let objects = kube.list(resource, namespace).unwrap();
+        let names = objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap().to_owned());
+        lost.extend(names.filter(|_| loses(resource)).map(|name| (resource, namespace, name)));
+    }
+    stage.watch.unasked(|| {
+        lost.iter().for_each(|(resource, namespace, name)| kube.lose(resource, namespace, name).unwrap());
+    });
+    lost
+}
+
+/// All who watch have to list again.
+fn list_anew(world: &World, watch: &Watch) {
+    watch.unasked(|| world.kube.restore(&world.kube.backup()));
 }
 
 /// Whether enough Services name a load balancer for the absence of all of them to tell something, and none is let go

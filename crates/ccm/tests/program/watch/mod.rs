@@ -46,15 +46,20 @@ impl Watch {
         lock(&self.record).clusters.insert(name.to_owned(), cluster);
     }
 
-    /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for.
+    /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for, except that
+    /// a node that is not there any more is gone.
     pub(crate) fn unasked(&self, happens: impl FnOnce()) {
         let mut record = lock(&self.record);
         record.follow();
         happens();
+        record.now += 1;
+        let now = record.now;
         for cluster in record.clusters.values_mut() {
             if let Some(kube) = &cluster.kube {
-                let now = kube.resource_version();
-                (cluster.services_seen, cluster.nodes_seen) = (now, now);
+                let seen = kube.resource_version();
+                (cluster.services_seen, cluster.nodes_seen) = (seen, seen);
+                let nodes = kube.list("nodes", "").unwrap();
+                cluster.note_nodes(now, &nodes);
             }
         }
     }
@@ -168,6 +173,19 @@ fn since<T>(history: &[(Moment, T)], moment: Moment) -> &[(Moment, T)] {
 }
 
 impl Cluster {
+    /// Notes which nodes there are. That there is none at all is not believed.
+    fn note_nodes(&mut self, now: Moment, nodes: &[Value]) {
+        if nodes.is_empty() {
+            return;
+        }
+        for (name, history) in &mut self.nodes {
+            let state = nodes.iter().find(|node| node["metadata"]["name"] == **name).map(NodeState::of);
+            if history.last().map(|(_, last)| last) != Some(&state) {
+                history.push((now, state));
+            }
+        }
+    }
+
     fn note_node(&mut self, now: Moment, change: &ObjectChange) {
         let object = change.after.as_deref().or(change.before.as_deref()).unwrap();
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
