@@ -122,7 +122,7 @@ impl Provider for OpenStackProvider {
     }
 }
 
-/// Tells the binary of calls.
+/// Reports calls to the binary.
 struct Calls(Arc<dyn CallObserver>);
 
 impl std::fmt::Debug for Calls {

@@ -5,13 +5,13 @@ pub(crate) const LONGEST_IN_NEUTRON: usize = 60;
 /// Longest tag that Octavia takes, in characters.
 pub(crate) const LONGEST_IN_OCTAVIA: usize = 255;
 
-/// What tags begin with that tell this program or OCCM whose an object is.
+/// What tags begin with that show this program or OCCM whose an object is.
 const RESERVED: [&str; 3] = ["openstack-ccm-", "kube_service_", "kube_cluster_id_"];
 
 /// Why a user cannot give a tag, and what to do.
 pub(crate) fn problem(tag: &str, longest: usize) -> Option<(String, String)> {
     if let Some(reserved) = RESERVED.iter().find(|reserved| tag.starts_with(**reserved)) {
-        let problem = format!("begins with {reserved}, like the tags that tell whose an object is");
+        let problem = format!("begins with {reserved}, like the tags that say whose an object is");
         return Some((problem, "choose another tag".to_owned()));
     }
     if tag.chars().any(char::is_control) {

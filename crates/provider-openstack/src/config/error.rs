@@ -1,4 +1,4 @@
-//! What is told about a configuration: errors that stop the program, and warnings.
+//! What is reported about a configuration: errors that stop the program, and warnings.
 //!
 //! Texts are made for the person who wrote the file: they name file, line, section, key, the value where it is not
 //! secret, what is wrong and what to do.
@@ -53,7 +53,7 @@ impl fmt::Display for ConfigOrigin {
     }
 }
 
-/// Something that is told about a configuration: an error, or a warning of what works and is most likely not what was meant.
+/// Something that is reported about a configuration: an error, or a warning of what works and is most likely not what was meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Where it is.

@@ -55,7 +55,7 @@ pub(super) enum FoundServer<'a> {
     Nothing,
     /// It is of another provider or region.
     Foreign(String),
-    /// It cannot be told which server it is.
+    /// It is not known which server it is.
     Unknown(Failure),
 }
 
@@ -120,7 +120,7 @@ pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> Fou
 }
 
 /// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed. Kubernetes has only lower
-/// case, so that case counts only where it tells servers apart.
+/// case, so that case counts only where it distinguishes servers.
 fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
     let name = &node.name;
     let mut found: Vec<&Server> = servers.iter().filter(|server| &server.name == name).collect();

@@ -1,5 +1,5 @@
 //! Errors of OpenStack calls as failures of a reconciliation: the class that chooses what happens next, and a message that
-//! tells the user what to do.
+//! says what the user can do.
 
 use std::borrow::Borrow;
 use std::error::Error;

@@ -13,7 +13,7 @@
 //! | | [`ids`] | ids of load balancers: one that somebody wrote, and one that a controller has published |
 //! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
 //! | | `ownership` | whose a load balancer is |
-//! | | `report` | what a reconciliation tells besides its result |
+//! | | `report` | what a reconciliation reports besides its result |
 //! | | `locks` | one reconciliation at a time for each load balancer |
 //! | | `lists` | one list of the project for all that look at the same time |
 //! | wait | [`poller`] | watches load balancers that Octavia works on |

@@ -40,7 +40,7 @@ impl OrphanCandidates {
     }
 }
 
-/// What a load balancer tells. `None` where it goes already, stays on purpose, or names no Service.
+/// The orphan that a load balancer may be. `None` where it goes already, stays on purpose, or names no Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
@@ -66,7 +66,7 @@ mod tests {
     #[case::stays_on_purpose("Retained: Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], None)]
     #[case::goes("", "PENDING_DELETE", &["openstack-ccm-service=s1"], None)]
     #[case::made_by_occm("", "ACTIVE", &["kube_service_c1_default_web"], None)]
-    fn tags_tell_for_which_services(
+    fn tags_say_for_which_services(
         #[case] description: &str,
         #[case] status: &str,
         #[case] tags: &[&str],

@@ -1,4 +1,4 @@
-//! What earlier reconciliations wrote into the Service, and what it tells. Pure.
+//! What earlier reconciliations wrote into the Service, and what follows from it. Pure.
 
 use openstack_ccm_core::service::Service;
 

@@ -57,7 +57,7 @@ pub(crate) struct Beginning {
     pub(crate) load_balancer: Option<(String, Ownership)>,
     /// Whether changes that somebody made in the cloud are to be looked for.
     pub(crate) drift_due: bool,
-    /// When what leads to this reconciliation happened: older answers tell nothing.
+    /// When what leads to this reconciliation happened: older answers prove nothing.
     pub(crate) since: Moment,
 }
 

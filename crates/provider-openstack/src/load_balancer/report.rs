@@ -1,4 +1,4 @@
-//! What a reconciliation tells besides its result.
+//! What a reconciliation reports besides its result.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Tells the user something, once.
+    /// Reports something to the user, once.
     pub(crate) fn notice(&mut self, notice: Notice) {
         if !self.notices.contains(&notice) {
             self.notices.push(notice);

@@ -143,7 +143,7 @@ mod tests {
     ///
     /// Defect: 20, better: a port that does not say whether it filters does.
     #[rstest]
-    #[case::filtering_not_told(("name", json!("x")), true)]
+    #[case::filtering_not_known(("name", json!("x")), true)]
     #[case::filtering(("port_security_enabled", json!(true)), true)]
     #[case::not_filtering(("port_security_enabled", json!(false)), false)]
     #[case::there(("allowed_address_pairs", pair("10.244.1.0/24", "fa:16:3e:00:00:01")), false)]

@@ -44,7 +44,7 @@ pub fn annotations(input: &[u8]) {
             assert!(!settings.source_ranges.networks.is_empty(), "nobody could connect");
             assert!(
                 settings.proxy_protocol.is_none() || settings.headers.iter().all(|one| one.goes_with_proxy()),
-                "two ways to tell the client"
+                "two ways to name the client"
             );
         }
         Err(faults) => assert!(faults.messages().iter().all(|message| !message.is_empty())),

@@ -9,7 +9,7 @@ use crate::environment::{DIRECTORY, LOGIN, Memory};
 
 const USE_CLOUDS: &str = "[Global]\nuse-clouds=true\n";
 
-/// An entry whose region tells where it comes from.
+/// An entry whose region shows where it comes from.
 fn entry(name: &str, region: &str) -> String {
     format!(
         "clouds:\n  {name}:\n    region_name: {region}\n    auth:\n      auth_url: https://k.example.org:5000\n      \
@@ -212,7 +212,7 @@ fn empty_values_of_the_entry_fill_nothing() {
 }
 
 #[test]
-fn former_names_of_projects_are_read_and_what_leads_elsewhere_is_told() {
+fn former_names_of_projects_are_read_and_what_leads_elsewhere_is_reported() {
     let yaml = "clouds:\n  c:\n    load_balancer_endpoint_override: https://o.example.org\n    auth:\n      auth_url: https://k\n      \
                 username: u\n      user_domain_name: d\n      password: p\n      tenant_name: t\n      project_domain_name: d\n";
     let loaded = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load();

@@ -7,7 +7,7 @@ use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings
 
 pub(crate) const PREFIX: &str = "loadbalancer.openstack.org/";
 
-/// A UUID that is easy to tell from others.
+/// A UUID that is easy to distinguish from others.
 pub(crate) fn id(digit: u8) -> String {
     format!("{digit:08}-0000-4000-8000-000000000000")
 }

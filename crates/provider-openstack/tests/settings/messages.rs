@@ -76,7 +76,7 @@ fn an_unknown_annotation_is_a_warning_with_the_key_that_may_be_meant(
 }
 
 #[test]
-fn an_unknown_annotation_is_told_beside_errors_too() {
+fn an_unknown_annotation_is_reported_beside_errors_too() {
     let case = Case::new().annotate("ip-modes", "x").annotate("ip-mode", "x");
     assert_eq!((case.errors().len(), case.notices().len()), (1, 1));
 }

@@ -79,7 +79,7 @@ fn the_path_goes_through_the_load_balancer_where_a_tcp_port_needs_it(
 #[case::tcp_only(&[Protocol::Tcp], None)]
 #[case::mixed(&[Protocol::Tcp, Protocol::Udp], Some((Severity::Normal, "LoadBalancerTcpPortsOnly")))]
 #[case::udp_only(&[Protocol::Udp], Some((Severity::Warning, "LoadBalancerSettingWithoutEffect")))]
-fn the_user_is_told_which_ports_do_not_follow(
+fn a_warning_names_the_ports_that_do_not_follow(
     #[case] protocols: &[Protocol],
     #[case] expected: Option<(Severity, &str)>,
     #[values(V1, XFF, PORT, PROTO)] annotation: (&str, &str),

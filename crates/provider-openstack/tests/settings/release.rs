@@ -15,11 +15,11 @@ use super::fixture::{Case, id};
 fn an_unclear_wish_keeps_the_floating_ip_and_does_not_hold_the_deletion_up(
     #[case] value: Option<&str>,
     #[case] keeps: bool,
-    #[case] told: usize,
+    #[case] warnings: usize,
 ) {
     let case = Case::new().maybe("keep-floatingip", value).annotate("lb-method", "nonsense");
     let (release, notices) = ReleaseSettings::read(&case.service, &case.config);
-    assert_eq!((release.keep_floating_ip, notices.len()), (keeps, told));
+    assert_eq!((release.keep_floating_ip, notices.len()), (keeps, warnings));
 }
 
 #[test]

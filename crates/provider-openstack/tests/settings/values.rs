@@ -226,7 +226,7 @@ fn words_that_occm_takes_for_off_do_not_turn_proxy_protocol_on(#[case] value: &s
 
 /// OCCM knows `true` and `false` alone, and takes the default for everything else.
 #[rstest]
-fn a_bool_that_is_neither_counts_as_absent_and_the_user_is_told(
+fn a_bool_that_is_neither_counts_as_absent_and_the_user_is_warned(
     #[values("True", "FALSE", "1", "yes", "on", " true", "truee")] value: &str,
 ) {
     for annotation in ALL.iter().filter(|annotation| annotation.form == Form::Bool) {
@@ -240,8 +240,8 @@ fn a_bool_that_is_neither_counts_as_absent_and_the_user_is_told(
             odd.keep_floating_ip = false;
         }
         assert_eq!(odd, absent, "{}", annotation.key);
-        let told: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
-        let [message] = told.as_slice() else { panic!("{told:?}") };
+        let messages: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
+        let [message] = messages.as_slice() else { panic!("{messages:?}") };
         let beginning = format!("annotation {}: {value:?} is neither", annotation.key);
         assert!(message.starts_with(&beginning), "{message}");
         assert!(message.ends_with("write \"true\" or \"false\""), "{message}");
@@ -251,7 +251,7 @@ fn a_bool_that_is_neither_counts_as_absent_and_the_user_is_told(
 #[rstest]
 #[case::address("x-forwarded-for")]
 #[case::port("x-forwarded-port")]
-fn proxy_protocol_and_what_it_tells_itself_exclude_each_other(#[case] header: &str) {
+fn proxy_protocol_and_what_it_says_itself_exclude_each_other(#[case] header: &str) {
     let case = Case::new().annotate("proxy-protocol", "v1").annotate(header, "true");
     let message = format!(
         "annotation loadbalancer.openstack.org/{header}: \"true\" cannot be combined with annotation \
@@ -271,12 +271,12 @@ fn internal_is_asked_for_or_forced(
     #[case] value: Option<&str>,
     #[case] forced: bool,
     #[case] internal: bool,
-    #[case] told: bool,
+    #[case] warned: bool,
 ) {
     let case = Case::new().maybe(INTERNAL, value).config(|config| config.load_balancer.internal_lb = forced);
     assert_eq!(case.settings().exposure == Exposure::Internal, internal);
     let reasons: Vec<_> = case.notices().iter().map(|notice| notice.reason).collect();
-    assert_eq!(reasons == ["LoadBalancerForcedInternal"], told, "{reasons:?}");
+    assert_eq!(reasons == ["LoadBalancerForcedInternal"], warned, "{reasons:?}");
 }
 
 #[rstest]
@@ -328,12 +328,12 @@ fn a_health_monitor_is_made_of_annotations_and_config(
 ///
 /// Defect: 36, better: checks that overlap are named.
 #[test]
-fn a_check_that_takes_longer_than_the_time_between_two_is_told() {
+fn a_check_that_takes_longer_than_the_time_between_two_is_reported() {
     let case = Case::new().annotate("enable-health-monitor", "true").annotate("health-monitor-delay", "2");
     assert_eq!(case.settings().health_monitor, Some(monitor(2, 3, 1, 3)));
-    let told: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
+    let messages: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "monitor-timeout in [LoadBalancer] of cloud.conf: 3 is longer than the time between two checks, 2 seconds, \
           so that checks overlap; set annotation loadbalancer.openstack.org/health-monitor-timeout to 2 or less, or \

@@ -21,7 +21,7 @@ use super::step::{
 };
 use attributes::{update_listener, update_load_balancer, update_monitor, update_pool};
 
-/// Applies a step that was accepted with this answer. `None` where that does not tell what is there now: it has to be read.
+/// Applies a step that was accepted with this answer. `None` where that does not say what is there now: it has to be read.
 pub(crate) fn advance(observed: &mut Observed, step: &Step, answer: &Answer) -> Option<()> {
     let made = match answer {
         Answer::Child(id) => Some(id.as_str()),

@@ -20,7 +20,7 @@ pub struct Annotation {
 }
 
 /// Form of a value. A value of another form is an error that the user sees, or for a bool counts as absent, which the user
-/// is told.
+/// gets a Warning about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Exactly `true` or `false`.
@@ -81,7 +81,7 @@ pub enum AnnotationSource {
 pub(super) const HEADER_CHANGE: &str = "Listeners that speak no HTTP yet are replaced, with a short interruption; others are changed. Likewise where the last header goes.";
 
 /// What a change of tags does.
-pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer that OCCM made gets them together with the tags that `identity-tags-per-minute` is about. A tag that is taken out of the annotation stays on what has it, because nothing tells whether somebody else set it too; take it off with `openstack loadbalancer unset --tag`.";
+pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer that OCCM made gets them together with the tags that `identity-tags-per-minute` is about. A tag that is taken out of the annotation stays on what has it, because nothing shows whether somebody else set it too; take it off with `openstack loadbalancer unset --tag`.";
 
 /// A bool that has an effect at once. What an annotation has of its own is added.
 pub(super) const fn annotation(key: &'static str, since: AnnotationSource) -> Annotation {

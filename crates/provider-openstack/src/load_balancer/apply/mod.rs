@@ -32,7 +32,7 @@ pub(super) struct Applied {
     pub(super) address: Option<IpAddr>,
     /// What the user should know about steps that the cloud refused and the Service can do without.
     pub(super) notices: Vec<Notice>,
-    /// The steps that were accepted, by their places, with what only the answers tell.
+    /// The steps that were accepted, by their places, with what only the answers contain.
     pub(super) accepted: Vec<(usize, Answer)>,
     /// Floating IPs that were made.
     pub(super) floating_ips: Vec<ObservedFloatingIp>,
@@ -131,7 +131,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Whether the Service can live without this step: tells the user, and goes on.
+    /// Whether the Service can live without this step: warns the user, and goes on.
     fn is_dispensable(&mut self, step: &Step, error: &ApiError) -> bool {
         let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
         let refused = error.kind() == ErrorKind::BadRequest;
@@ -226,7 +226,7 @@ fn doing(step: &Step) -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
-/// What is there from now on, as far as only the answer tells.
+/// What is there from now on, as far as only the answer says.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// The load balancer that was made, with the ids of all its children.

@@ -109,7 +109,7 @@ impl CreationQueue {
         }
     }
 
-    /// Octavia has ended its work on the load balancer of a Service. One that failed tells nothing about how long others take.
+    /// Octavia has ended its work on the load balancer of a Service. One that failed says nothing about how long others take.
     pub(super) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
         if creation.sent && is_active {

@@ -1,7 +1,7 @@
 //! Attributes that cannot be read, as they are on a load balancer that exists. Pure.
 //!
 //! A listener that is there keeps its own. One that is not there yet takes what the Service's other listeners of its
-//! transport have, where they agree; where nothing tells, and where a guess could open it (source ranges, certificates),
+//! transport have, where they agree; where nothing shows what was meant, and where a guess could open it (source ranges, certificates),
 //! it waits until the value is corrected.
 
 use std::collections::BTreeSet;
@@ -104,7 +104,7 @@ fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
     }
 }
 
-/// A listener that is not there follows its siblings in what cannot be read; answers whether they tell all of it.
+/// A listener that is not there follows its siblings in what cannot be read; answers whether they determine all of it.
 fn follow(wanted: &mut DesiredListener, sources: Sources<'_>, siblings: &[Seen<'_>]) -> bool {
     let settings = sources.settings;
     let tcp = wanted.listener.key().transport == Protocol::Tcp;
@@ -143,7 +143,7 @@ fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen:
     });
 }
 
-/// The plain attributes of listener and pool; answers whether what is seen tells all that cannot be read.
+/// The plain attributes of listener and pool; answers whether what is seen determines all that cannot be read.
 fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[Seen<'_>]) -> bool {
     let mut complete = true;
     let attributes = &mut wanted.listener.attributes;
@@ -204,14 +204,14 @@ fn keep_numbers(wanted: &mut MonitorSpec, settings: &Settings, there: &MonitorAt
     }
 }
 
-/// Who asked for the headers that a listener keeps is told by the tags that it has.
+/// The tags of a listener say who asked for the headers that it keeps.
 fn keep_header_tags(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
     let mut kept = BTreeSet::from(InsertedHeader::ALL);
     kept.retain(|header| settings.keeps(Aspect::Header(*header)));
     wanted.tags = header::with_kept(&wanted.tags, &kept, &there.tags);
 }
 
-/// What a listener on which TLS ends keeps of it. What an administrator set, and not the Service, stays theirs: tags tell.
+/// What a listener on which TLS ends keeps of it. What an administrator set, and not the Service, stays theirs: tags show which that is.
 fn keep_tls(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
     if wanted.protocol != ListenerProtocol::TerminatedHttps {
         return;

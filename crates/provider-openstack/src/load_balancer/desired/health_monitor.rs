@@ -70,7 +70,7 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     })
 }
 
-/// The port of the service proxy's health check, where members are checked by it: it tells which nodes have
+/// The port of the service proxy's health check, where members are checked by it: it reports which nodes have
 /// endpoints, which matters with `externalTrafficPolicy: Local` only.
 pub(super) fn http_check_port(sources: Sources<'_>, transport: Protocol) -> Option<u16> {
     let service = &sources.intent.service;

@@ -97,7 +97,7 @@ pub(crate) fn with_kept(wanted: &Tags, kept: &BTreeSet<InsertedHeader>, there: &
 }
 
 /// What a listener is to insert from now on, if that is something else than before. Headers that a Service never asked for
-/// are somebody else's and stay; `stale` tells which it did.
+/// are somebody else's and stay; `stale` names those that it did.
 pub(crate) fn changed(
     before: &BTreeMap<String, String>,
     wanted: &BTreeMap<String, String>,

@@ -79,7 +79,7 @@ pub(crate) struct ListenerAttributes {
     pub(crate) tls: TlsAttributes,
 }
 
-/// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag tells that it
+/// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag shows that it
 /// was set here before ([`super::tls`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TlsAttributes {

@@ -42,7 +42,7 @@ pub(crate) struct ObservedLoadBalancer {
     pub(crate) made_with: MadeWith,
     pub(crate) tags: Tags,
     pub(crate) ownership: Ownership,
-    /// The Service's generated name before the cluster was renamed, where the load balancer still tells it: in its
+    /// The Service's generated name before the cluster was renamed, where the load balancer still shows it: in its
     /// name, or in a tag where it is somebody else's.
     pub(crate) previous_name: Option<String>,
     /// Its children. Absent where it was not read, which is right only while the load balancer is PENDING.

@@ -45,11 +45,11 @@ pub(crate) struct Persistence {
 const PERSISTENCE_SET_HERE: &str = "openstack-ccm-sets=session-persistence";
 
 /// Tag of a pool that has a health monitor although only new load balancers get one: a monitor has to go before one of another type comes,
-/// and nothing else tells meanwhile that there was one.
+/// and nothing else shows meanwhile that there was one.
 pub(crate) const MONITORED: &str = "openstack-ccm-sets=health-monitor";
 
 impl PoolAttributes {
-    /// The tags that tell which of these attributes were set here, and so may be taken back here.
+    /// The tags that record which of these attributes were set here, and so may be taken back here.
     pub(crate) fn set_here(&self) -> Tags {
         self.session_persistence.iter().map(|_| PERSISTENCE_SET_HERE.to_owned()).collect()
     }

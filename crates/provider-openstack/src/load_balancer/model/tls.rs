@@ -39,7 +39,7 @@ pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     observed.iter().filter(|tag| about_tls(tag) && !wanted.contains(*tag)).cloned().collect()
 }
 
-/// The wanted tags of a listener whose attributes were replaced by those that it has: they tell of these. With `kept`, the
+/// The wanted tags of a listener whose attributes were replaced by those that it has: they describe these. With `kept`, the
 /// tags that the listener has, the revision is as it is there.
 pub(crate) fn with_kept(wanted: &Tags, attributes: &TlsAttributes, kept: Option<&Tags>) -> Tags {
     let is_revision = |tag: &&String| tag.starts_with(REVISION);

@@ -18,7 +18,7 @@ pub(super) const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 /// What the description of a load balancer begins with that outlives its Service.
 const RETAINED: &str = "Retained: ";
 
-/// A text that fits as it is; of one that does not, the beginning and a mark that tells it from every other. The `~`
+/// A text that fits as it is; of one that does not, the beginning and a mark that no other text gets. The `~`
 /// occurs in no name of Kubernetes.
 pub(super) fn fit(text: &str) -> String {
     if text.len() <= LONGEST {

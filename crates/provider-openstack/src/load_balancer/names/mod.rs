@@ -1,7 +1,7 @@
 //! Names, descriptions and tags of what is made for a Service, and how to read them.
 //!
 //! Names and descriptions are those of OCCM, so that either program finds what the other made. The two tags of our own
-//! tell what a name cannot: which of several clusters of one name, and which of several Services of one name in the
+//! say what a name cannot: which of several clusters of one name, and which of several Services of one name in the
 //! course of time.
 //!
 //! | tag | on | value |
@@ -34,7 +34,7 @@ use generated::{LONGEST, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_descriptio
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,
-    service_uids, tells_owner, user_names,
+    says_owner, service_uids, user_names,
 };
 
 /// The tag of everything that is made for a cluster.

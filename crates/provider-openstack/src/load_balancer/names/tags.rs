@@ -1,4 +1,4 @@
-//! What tags tell, and the tags of our own.
+//! What tags say, and the tags of our own.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ pub fn service_uids(tags: &Tags) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a tag does nothing but say who owns an object.
-pub fn tells_owner(tag: &str) -> bool {
+pub fn says_owner(tag: &str) -> bool {
     is_generated(tag) || [CLUSTER_TAG, SERVICE_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }
 
@@ -44,7 +44,7 @@ pub fn is_own_tag(tag: &str) -> bool {
     [CLUSTER_TAG, SERVICE_TAG, PREVIOUS_VIP_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }
 
-/// The tag of a floating IP whose load balancer is deleted to be recreated: the VIP that it led to. Nothing else tells
+/// The tag of a floating IP whose load balancer is deleted to be recreated: the VIP that it led to. Nothing else shows
 /// it by then to a program that was started in between.
 pub fn previous_vip_tag(vip: IpAddr) -> String {
     format!("{PREVIOUS_VIP_TAG}{vip}")

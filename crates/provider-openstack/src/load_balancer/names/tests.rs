@@ -85,7 +85,7 @@ fn tags_name_the_cluster_and_the_service_and_fit_into_neutron() {
 #[case::too_few_parts("kube_service_default_web", None)]
 #[case::no_service("kube_service_k_default_", None)]
 #[case::shortened("kube_service_k_default_we~0123456789abcdef", None)]
-fn a_generated_name_tells_cluster_namespace_and_service(
+fn a_generated_name_contains_cluster_namespace_and_service(
     #[case] name: &str,
     #[case] parts: Option<(&str, &str, &str)>,
 ) {
@@ -151,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn nobody_can_give_a_tag_that_tells_whose_an_object_is() {
+fn nobody_can_give_a_tag_that_says_whose_an_object_is() {
     let tags = names("c", "default", "web").tags();
     assert_eq!(tags.len(), 3);
     for tag in tags.iter().chain([&previous_vip_tag(IpAddr::from([192, 0, 2, 1]))]) {

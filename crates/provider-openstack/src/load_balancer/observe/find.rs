@@ -105,7 +105,7 @@ pub(crate) async fn by_name(
     only_one(claim, older?.into_iter().flatten().collect())
 }
 
-/// The load balancers that carry the tag that only this Service gives, or OCCM's of its name, besides `current`: those
+/// The load balancers that carry the tag that only this Service gives, or OCCM's of its name, without `current`: those
 /// that it used before the user named another one.
 ///
 /// # Errors
@@ -120,14 +120,14 @@ pub(crate) async fn previous(
     let by_uid = tagged(claim.names.service_tag());
     let by_name = in_project(claim, tagged(claim.names.load_balancer().to_owned()));
     let (mut previous, untagged) = tokio::try_join!(
-        besides(reader, claim, current, &by_uid, |one| claim.is_tagged(one)),
-        besides(reader, claim, current, &by_name, |one| claim.is_untagged_user(one)),
+        others(reader, claim, current, &by_uid, |one| claim.is_tagged(one)),
+        others(reader, claim, current, &by_name, |one| claim.is_untagged_user(one)),
     )?;
     previous.extend(untagged);
     Ok(previous)
 }
 
-/// The load balancers besides `current` of a creation that was begun more than once, and those that earlier Services of
+/// The load balancers without `current` of a creation that was begun more than once, and those that earlier Services of
 /// the same name left in this way.
 ///
 /// # Errors
@@ -142,25 +142,25 @@ pub(crate) async fn duplicates(
     judged(claim, current, named, |one| claim.is_left_by_namesake(one) && !serves_in_error(one))
 }
 
-async fn besides(
+async fn others(
     reader: Reader<'_>,
     claim: &Claim<'_>,
     current: &str,
     filter: &LoadBalancerFilter,
-    is_meant: impl Fn(&LoadBalancer) -> bool,
+    is_wanted: impl Fn(&LoadBalancer) -> bool,
 ) -> Result<Vec<Found>, Failure> {
     let octavia = &reader.openstack().octavia;
     let listed = octavia.list_load_balancers(filter).await.map_err(|error| looking(&error))?;
-    judged(claim, current, listed, is_meant)
+    judged(claim, current, listed, is_wanted)
 }
 
 fn judged(
     claim: &Claim<'_>,
     current: &str,
     listed: Vec<LoadBalancer>,
-    is_meant: impl Fn(&LoadBalancer) -> bool,
+    is_wanted: impl Fn(&LoadBalancer) -> bool,
 ) -> Result<Vec<Found>, Failure> {
-    let others = listed.into_iter().filter(|one| one.id != current && is_meant(one));
+    let others = listed.into_iter().filter(|one| one.id != current && is_wanted(one));
     // What was left as a whole before is left alone.
     let purpose = Purpose::Release(Reclaim::Delete);
     let others = others.filter(|one| counts(one, purpose));
@@ -227,7 +227,7 @@ fn judge(
     }))
 }
 
-/// Names are not unique. Among several only our tags tell which one is meant; a release takes them one after the
+/// Names are not unique. Among several only our tags say which one is meant; a release takes them one after the
 /// other. Several with our tags are those of one Service that was created more than once: a request can outlive the
 /// process that sent it, and its load balancer shows after the next process has looked, or even after the Service was
 /// replaced by one of the same name. One of them serves, the others are given up as soon as it does.

@@ -67,7 +67,7 @@ async fn list(
     };
     match question {
         FloatingIpQuestion::Nothing => Ok(Vec::new()),
-        // There is hardly ever one, and no list of the project tells that there is none: one of another project may be on it.
+        // There is hardly ever one, and no list of the project proves that there is none: one of another project may be on it.
         FloatingIpQuestion::OnVip => match vip_port_id {
             Some(port) => by_filter(reader, FloatingIpFilter::port(port)).await,
             None => Ok(Vec::new()),

@@ -22,7 +22,7 @@ use crate::load_balancer::settings::{Aspect, Exposure, Fault, Settings};
 
 impl Observing<'_> {
     /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
-    /// was made for the Service goes on serving, and the observation tells what is wrong.
+    /// was made for the Service goes on serving, and the observation says what is wrong.
     ///
     /// # Errors
     /// Any failed call; a load balancer that the Service must not use.
@@ -158,7 +158,7 @@ impl Observing<'_> {
         }
     }
 
-    /// Whether all VIPs are, or as far as one can tell will be, IPv6 addresses, which need no translation.
+    /// Whether all VIPs are, or as far as is known will be, IPv6 addresses, which need no translation.
     fn needs_no_floating_ip(&self, vips: &[IpAddr]) -> bool {
         if vips.is_empty() {
             let asked = self.settings.vip.address.map(family_of).or(self.settings.family);

@@ -33,8 +33,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could tell the two
-    /// apart.
+    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could know which of the two
+    /// it is for.
     fn is_mistakable(&self, found: &LoadBalancer) -> bool {
         let present = self.names.load_balancer();
         !self.is_tagged(found) && (found.name == present || found.tags.contains(present))
@@ -53,7 +53,7 @@ impl Claim<'_> {
     }
 
     /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
-    /// somebody else the Service may still have listeners, which their tags tell.
+    /// somebody else the Service may still have listeners, as their tags show.
     ///
     /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
     /// Service that has taken it over, and with no other.

@@ -68,7 +68,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) was_served: bool,
     /// Whether anything was ever published for the Service, or written into it by a controller.
     pub(crate) is_known: bool,
-    /// The Service's generated name before the cluster was renamed, where the load balancer still tells it.
+    /// The Service's generated name before the cluster was renamed, where the load balancer still shows it.
     pub(crate) previous_name: Option<String>,
     /// Whether the load balancer is another cluster's.
     pub(crate) elsewhere: bool,
@@ -101,7 +101,7 @@ pub(crate) enum Verdict {
 /// When a Service may join a load balancer that was made for somebody else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharingRules {
-    /// Whether Octavia has tags: without them nobody could tell whose the listeners are.
+    /// Whether Octavia has tags: without them nobody could know whose the listeners are.
     pub(crate) tags: bool,
     pub(crate) most_users: u32,
 }
@@ -143,10 +143,10 @@ impl<'a> Claim<'a> {
         let present = self.names.load_balancer();
         let mut shown: BTreeSet<&str> = names::user_names(tags).collect();
         shown.insert(&found.name);
-        let told =
+        let former =
             self.scope.former_cluster_names.iter().map(|cluster| self.names.load_balancer_under(cluster));
-        let told = told.filter(|name| name != present).find(|name| shown.contains(name.as_str()));
-        told.or_else(|| {
+        let former = former.filter(|name| name != present).find(|name| shown.contains(name.as_str()));
+        former.or_else(|| {
             let ours = self.has_service_uid(tags) && self.foreign_cluster(tags).is_none();
             let mut of_this_service = shown.iter().filter(|name| self.names_this_service(name));
             match (of_this_service.next(), of_this_service.next()) {
@@ -172,8 +172,8 @@ impl<'a> Claim<'a> {
     pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
         let tags = &found.tags;
         let of_name = found.name == self.names.load_balancer();
-        let told = names::user_names(tags).any(|name| name == self.names.load_balancer());
-        of_name && !told && !self.has_service_uid(tags) && !self.is_described(found)
+        let is_tagged = names::user_names(tags).any(|name| name == self.names.load_balancer());
+        of_name && !is_tagged && !self.has_service_uid(tags) && !self.is_described(found)
     }
 
     /// Whether the load balancer carries the tag that only this Service gives.

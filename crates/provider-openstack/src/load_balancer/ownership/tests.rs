@@ -212,7 +212,7 @@ fn who_goes_never_owns_another_clusters_load_balancer() {
 
 /// Who was to adopt a load balancer and never did leaves it behind.
 #[rstest]
-#[case::nothing_tells(vec![], Some(Ownership::Guest))]
+#[case::nothing_says_whose_it_is(vec![], Some(Ownership::Guest))]
 #[case::occm_tagged_it(vec![NAME.into()], Some(Ownership::Sole))]
 #[case::adopted_and_tagged(own_tags(), Some(Ownership::Sole))]
 fn only_what_was_adopted_goes_with_its_service(

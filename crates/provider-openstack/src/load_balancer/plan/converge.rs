@@ -57,7 +57,7 @@ pub(super) fn converge(
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
     draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
     let identity = identify(&draft, desired, load_balancer);
-    // While it is not renamed, the previous name tells which children are to be renamed.
+    // While it is not renamed, the previous name shows which children are to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
         let message = format!(
@@ -92,7 +92,7 @@ fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> 
     internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.previous_name.is_none()
 }
 
-/// What tells that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
+/// What says that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
 /// description where it has outlived another Service.
 fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
     let wanted = &desired.load_balancer.tags;
@@ -136,7 +136,7 @@ fn conflicts(
     taken.iter().map(|listener| listener.key()).collect()
 }
 
-/// Whether the Service's load balancer is as OCCM leaves it: it tells by its name or by the tag of OCCM that the Service
+/// Whether the Service's load balancer is as OCCM leaves it: its name or the tag of OCCM says that the Service
 /// uses it, and the uids are missing; tags of the user may be, too. One that carries a wrong uid is corrected at once.
 fn is_untagged(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let wanted = &desired.load_balancer.tags;

@@ -22,7 +22,7 @@ pub(super) struct Draft {
     pub(super) plan: Plan,
     /// The first thing that nothing can be done about here.
     pub(super) blocked: Option<Failure>,
-    /// Whether the load balancer is as OCCM leaves it: what only tells whose it is can wait.
+    /// Whether the load balancer is as OCCM leaves it: what only says whose it is can wait.
     pub(super) untagged: bool,
     /// Whether everything is made one by one.
     pub(super) serial: bool,
@@ -77,7 +77,7 @@ impl Draft {
     }
 
     /// Whether a change of nothing but tags waits for the next one that is needed anyway: Octavia reloads the load
-    /// balancer for each. It adds what names and descriptions tell meanwhile, and takes nothing away.
+    /// balancer for each. It adds what names and descriptions say meanwhile, and takes nothing away.
     pub(super) fn can_wait(&self, tags: Option<&Tags>, observed: &Tags, wanted: &Tags) -> bool {
         let adds = tags.is_some_and(|tags| observed.is_subset(tags));
         adds && self.rename.is_none() && lacks_owner_only(observed, wanted)
@@ -145,5 +145,5 @@ pub(super) fn says_nothing_wrong(observed: &Tags, wanted: &Tags) -> bool {
 
 /// Whether the tags say nothing wrong, and what they lack does nothing but say who owns the object.
 pub(super) fn lacks_owner_only(observed: &Tags, wanted: &Tags) -> bool {
-    says_nothing_wrong(observed, wanted) && wanted.difference(observed).all(|tag| names::tells_owner(tag))
+    says_nothing_wrong(observed, wanted) && wanted.difference(observed).all(|tag| names::says_owner(tag))
 }

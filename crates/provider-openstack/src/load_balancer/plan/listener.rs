@@ -13,7 +13,7 @@ use crate::load_balancer::model::{
     InsertedHeader, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
 };
 
-/// Headers that a listener is told to insert do not reach the members.
+/// Headers that a listener is to insert do not reach the members.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
 
 /// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
@@ -84,7 +84,7 @@ pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> 
     (!headers.is_empty()).then(|| {
         let message = format!(
             "somebody has listener {} ({}) insert {}, and Octavia does not do that where the pool speaks the PROXY \
-             protocol, which tells the nodes the same; take it off the listener, or remove {}",
+             protocol, which says the same to the nodes; take it off the listener, or remove {}",
             observed.name,
             observed.id,
             headers.join(", "),

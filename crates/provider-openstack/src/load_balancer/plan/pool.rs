@@ -99,7 +99,7 @@ fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> UpdateP
 }
 
 /// The change of session persistence. What the Service asks for is set; what it asked for and does not any more is
-/// cleared, as a tag tells. Anything else was set by somebody else, and stays.
+/// cleared, as a tag shows. Anything else was set by somebody else, and stays.
 fn persistence(
     before: Option<&Persistence>,
     wanted: Option<&Persistence>,

@@ -152,7 +152,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
     draft.warn(REPLACED, format!("{}: it is deleted and recreated", statuses(broken)));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
-        // tells the VIP.
+        // records the VIP.
         let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::previous_vip_tag);
         let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
         floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());

@@ -108,7 +108,7 @@ fn leave(
 fn serves_own_cluster(tags: &Tags, terms: &ReleaseTerms) -> bool {
     let cluster_of = |name: &str| GeneratedName::parse(name).map(|parsed| parsed.cluster);
     let own = names::user_names(&terms.tags).find_map(cluster_of);
-    // A name that does not tell its cluster, because it was cut, may be of this one.
+    // A name that does not show its cluster, because it was cut, may be of this one.
     names::user_names(tags).any(|name| cluster_of(name).is_none_or(|cluster| Some(cluster) == own))
 }
 

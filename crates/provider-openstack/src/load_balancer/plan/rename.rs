@@ -27,7 +27,7 @@ impl Rename {
         Some(Self { previous, present: present.to_owned() })
     }
 
-    /// What the user is told.
+    /// What the user reads about it.
     pub(super) fn notice(&self) -> Notice {
         let Self { previous, present } = self;
         let message = format!("the cluster has been renamed: objects of {previous} are renamed to {present}");

@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     pub(crate) repairs: BTreeSet<usize>,
     /// Places of steps that must not come before one of these repairs.
     pub(crate) after_repairs: BTreeSet<usize>,
-    /// The places in `steps` of those that do nothing but say who owns an object, which its name and description tell as
+    /// The places in `steps` of those that do nothing but say who owns an object, which its name and description say as
     /// well: they can wait, for days if need be.
     pub(crate) identity_tags: BTreeSet<usize>,
     /// The address that clients use when the plan is done, as far as it is known already.

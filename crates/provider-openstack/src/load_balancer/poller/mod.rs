@@ -125,9 +125,9 @@ impl Poller {
                 Ok(Some(listed)) => {
                     let listed: HashMap<&str, &LoadBalancer> =
                         listed.iter().map(|one| (one.id.as_str(), one)).collect();
-                    let tells_of = |_: &str, project: Option<&str>| project == Some(&*project_id);
+                    let is_asked = |_: &str, project: Option<&str>| project == Some(&*project_id);
                     let shown = |id: &str| listed.get(id).map(|one| (*one).clone());
-                    self.wake(&self.watchlist.note(begun, tells_of, shown));
+                    self.wake(&self.watchlist.note(begun, is_asked, shown));
                     Polled::Had
                 }
                 Err(error) if is_overload(&error) => Polled::Failed { error, due },
@@ -167,7 +167,7 @@ enum Polled {
     },
 }
 
-/// Whether it tells of Octavia as a whole, not of this request.
+/// Whether it is about Octavia as a whole, not about this request.
 fn is_overload(error: &ApiError) -> bool {
     matches!(error.kind(), ErrorKind::RateLimited | ErrorKind::Unavailable)
 }

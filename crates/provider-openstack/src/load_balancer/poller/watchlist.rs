@@ -39,7 +39,7 @@ struct Register {
 struct Watched {
     services: BTreeSet<ServiceKey>,
     project_id: Option<String>,
-    /// When it was last registered: an answer that was begun before tells nothing.
+    /// When it was last registered: an answer that was begun before says nothing.
     since: Moment,
     /// Who began the work that is waited for, and when; absent where somebody else did.
     own_work: Option<(ServiceKey, Instant)>,
@@ -193,17 +193,17 @@ impl Watchlist {
     }
 
     /// Takes over an answer that was begun at `begun`, and returns who waited for what has ended. `shown` finds a load balancer in the
-    /// answer; `tells_of` says of which it tells, so that one that it lacks is gone.
+    /// answer; `is_asked` says which it is about, so that one that it lacks is gone.
     pub(super) fn note(
         &self,
         begun: Moment,
-        tells_of: impl Fn(&str, Option<&str>) -> bool,
+        is_asked: impl Fn(&str, Option<&str>) -> bool,
         shown: impl Fn(&str) -> Option<LoadBalancer>,
     ) -> Vec<Finished> {
         let now = Instant::now();
         let mut finished = Vec::new();
         for (id, entry) in self.watched().iter_mut() {
-            if entry.end.is_some() || entry.since > begun || !tells_of(id, entry.project_id.as_deref()) {
+            if entry.end.is_some() || entry.since > begun || !is_asked(id, entry.project_id.as_deref()) {
                 continue;
             }
             let load_balancer = shown(id);

@@ -2,7 +2,7 @@
 //!
 //! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would be the
 //! first thing to happen to all of them at once, so each waits for its place in a queue, and only one gets them at a
-//! time. The queue is in memory: after a restart the tags themselves tell what is left.
+//! time. The queue is in memory: after a restart the tags themselves show what is left.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -16,7 +16,7 @@
 //!    poller sees the end and wakes the Service.
 //! 4. In between, what was read is kept, with each accepted step applied to it ([`super::advance`]); the rest of the plan follows from
 //!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
-//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not tell what is
+//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
 //!    there. 429, and 503 to anything but a creation, only delay.
 //! 5. Before some steps somebody looks: [`super::observe::looks`] has the table.
 //! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
@@ -127,7 +127,7 @@ impl Reconciler {
         self.records.drift_due(service);
     }
 
-    /// The Services whose load balancer and floating IP will get the tags that tell whose they are.
+    /// The Services whose load balancer and floating IP will get the tags that say whose they are.
     pub(super) fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
         self.identity_tags.waiting()
     }

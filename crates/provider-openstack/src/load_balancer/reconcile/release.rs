@@ -116,12 +116,12 @@ impl Releasing<'_> {
         self.reconciler.observer.reader(self.since)
     }
 
-    /// Gives up the load balancer that has the Service's name, unless it is `besides`. Which one it is shows before its lock
+    /// Gives up the load balancer that has the Service's name, unless it is `except`. Which one it is shows before its lock
     /// can be taken, under which its other users change it; it is read again then.
     async fn give_up_named(
         &mut self,
         purpose: Purpose,
-        besides: Option<&str>,
+        except: Option<&str>,
         report: &mut Report,
     ) -> Result<Option<Waiting>, Failure> {
         let mut expected: Option<String> = None;
@@ -132,7 +132,7 @@ impl Releasing<'_> {
             };
             let reader = self.reconciler.observer.reader(Moment::now());
             let found = find::by_name(reader, &self.claim, purpose).await?;
-            let Some(found) = found.filter(|found| besides != Some(found.load_balancer.id.as_str())) else {
+            let Some(found) = found.filter(|found| except != Some(found.load_balancer.id.as_str())) else {
                 return Ok(None);
             };
             if expected.as_ref() == Some(&found.load_balancer.id) {

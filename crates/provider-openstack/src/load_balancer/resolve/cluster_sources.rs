@@ -1,4 +1,4 @@
-//! From which addresses the cluster itself comes: for `allow-cluster-sources`, and to tell whether source ranges without
+//! From which addresses the cluster itself comes: for `allow-cluster-sources`, and to find out whether source ranges without
 //! it turn the cluster's own pods away.
 //!
 //! Nodes and pods that reach the load balancer directly come from the subnets of the nodes. Those that reach its floating
@@ -59,7 +59,7 @@ impl Resolver {
         }
         match self.shut_out_sources(lookup, places).await {
             Ok(networks) if networks.is_empty() => ClusterAccess::Open,
-            Ok(networks) => ClusterAccess::Lacks(networks.iter().map(IpNet::to_string).collect()),
+            Ok(networks) => ClusterAccess::Without(networks.iter().map(IpNet::to_string).collect()),
             Err(failure) => ClusterAccess::Unknown(failure.message),
         }
     }

@@ -23,7 +23,7 @@ const SINGLE_STACK: &str = "LoadBalancerSingleStack";
 
 impl Resolver {
     /// Chooses a subnet for each family that the Service wants an address of. Where that cannot be, the load balancer
-    /// gets the address that it can get, and the user is told.
+    /// gets the address that it can get, with a notice.
     pub(super) async fn second_family(
         &self,
         lookup: &Lookup<'_>,

@@ -29,7 +29,7 @@ pub(super) struct FloatingIpSource {
 }
 
 impl FloatingIpSource {
-    /// Nobody can tell.
+    /// It is not known.
     pub(super) fn none() -> Self {
         Self::of(None, SubnetChoice::Any)
     }

@@ -60,7 +60,7 @@ pub(super) struct Resolver {
     routers: Cache<String, Router>,
     providers: Cache<String, Vec<Provider>>,
     flavors_of_provider: Cache<String, bool>,
-    /// The provider that Octavia takes where none is named, as far as a refusal told.
+    /// The provider that Octavia takes where none is named, as far as a refusal said.
     default_provider: Mutex<Option<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! The Neutron ports that carry the addresses of the nodes, and what they tell: where security groups apply, and which subnet
+//! The Neutron ports that carry the addresses of the nodes, and what they show: where security groups apply, and which subnet
 //! the nodes share.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,7 @@ impl Resolver {
     }
 
     /// The subnet that most nodes share, where nobody names a subnet; of two that tie, the one with the smaller id. Nodes
-    /// that tell nothing are left out, with a notice.
+    /// without a port here are left out, with a notice.
     pub(super) async fn node_subnet(
         &self,
         intent: &Intent,
@@ -185,7 +185,7 @@ fn most_shared(subnets: impl Iterator<Item = String>) -> Option<String> {
     counts.into_iter().find(|(_, count)| Some(*count) == most).map(|(subnet, _)| subnet)
 }
 
-/// Tells of nodes that have no server here. `what` says what follows.
+/// The notice about nodes that have no server here. `what` says what follows.
 fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Option<Notice> {
     let nodes: Vec<&str> = nodes.map(|candidate| candidate.node).collect();
     let names = nodes.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What Octavia itself tells about its providers. It tells little: which there are to everybody, and what their flavors can
+//! What Octavia itself says about its providers. It says little: which there are to everybody, and what their flavors can
 //! set to administrators. Everything else follows from the name of a provider ([`Features::of`]), and where that is wrong
 //! from its refusal, which the user sees.
 
@@ -46,7 +46,7 @@ impl Resolver {
         names.pop_first().filter(|_| names.is_empty())
     }
 
-    /// Notes which provider Octavia takes where none is named, as its refusal tells. Answers whether that is news.
+    /// Notes which provider Octavia takes where none is named, as its refusal says. Answers whether that is news.
     pub(crate) fn learn_default_provider(&self, refusal: &str) -> bool {
         let Some(name) = refusing_provider(refusal) else { return false };
         let mut default = lock(&self.default_provider);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_tells_which_provider_made_it() {
+    fn a_refusal_names_the_provider_that_made_it() {
         let text = "creating load balancer x: 501: Provider 'ovn' does not support a requested option: OVN provider does not \
                     support ROUND_ROBIN algorithm";
         assert_eq!(refusing_provider(text), Some("ovn"));

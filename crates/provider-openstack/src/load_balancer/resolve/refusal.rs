@@ -1,5 +1,5 @@
 //! Why the cloud refused to make a load balancer: Octavia names its own attribute and not what there is, and older ones do
-//! not tell a used-up quota from an address in use.
+//! not distinguish a used-up quota from an address in use.
 
 use std::net::IpAddr;
 

@@ -81,7 +81,7 @@ impl Resolver {
         match &settings.member_subnet_id {
             _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
-            // The VIP is on the user's port, which tells nothing about the nodes.
+            // The VIP is on the user's port, which says nothing about the nodes.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
                 Ok(Some(self.node_subnet(lookup.intent, settings, notices).await?))
             }

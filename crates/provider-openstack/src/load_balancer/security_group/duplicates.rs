@@ -21,7 +21,7 @@ impl GroupChoice {
     /// Sorts them: the tagged ones are this program's, and one of them is used.
     ///
     /// # Errors
-    /// Several groups of which none is tagged: nothing tells which one to use.
+    /// Several groups of which none is tagged: nothing shows which one to use.
     pub(super) fn of(mut groups: Vec<ObservedGroup>) -> Result<Self, Failure> {
         groups.sort_by_cached_key(|group| {
             (group.tags.is_empty(), Reverse(group.ports.len()), group.id.clone())

@@ -82,7 +82,7 @@ impl SecurityGroups {
     /// Services together, where there is none.
     ///
     /// # Errors
-    /// As [`Self::release`]. That the cloud does not tell which groups there are is no failure: nobody asked for any.
+    /// As [`Self::release`]. That the cloud does not list its groups is no failure: nobody asked for any.
     pub(super) async fn release_legacy(&self, claim: &Claim<'_>) -> Result<(), Failure> {
         match self.legacy.may_be_there(&self.neutron, &claim.names.security_group()).await {
             Ok(true) => self.release(claim).await,

@@ -26,7 +26,7 @@ pub(super) fn metrics(reader: &mut SettingsReader<'_>) -> Option<MetricsSettings
     let enabled = reader.bool(&METRICS_ENABLE, false);
     let settings = reader.used_if(enabled, "metrics-enable is not true", settings);
     if !enabled {
-        reader.tell_idle([&METRICS_PORT, &METRICS_ALLOW_CIDRS], "metrics-enable is not true");
+        reader.warn_without_effect([&METRICS_PORT, &METRICS_ALLOW_CIDRS], "metrics-enable is not true");
         return None;
     }
     if reader.annotation(&METRICS_ALLOW_CIDRS).is_none() {

@@ -167,7 +167,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads everything that a Service and cloud.conf say, with what the user should be told besides.
+    /// Reads everything that a Service and cloud.conf say, with what the user should know besides.
     ///
     /// # Errors
     /// Everything that is wrong, at once.
@@ -182,7 +182,7 @@ impl Settings {
         let proxy_protocol = proxy_protocol::proxy_protocol(reader);
         let tls = listener::tls(reader);
         let monitor = pool::health_monitor(reader);
-        // Read when the Service goes; a mistake is told while it can be mended.
+        // Read when the Service goes; a mistake is reported while it can be mended.
         reader.word(&RECLAIM_POLICY);
         let flavor = reader.annotation_or_config(&FLAVOR_ID, "flavor-id", config.flavor_id.as_deref());
         let zone = config.availability_zone.as_deref();

@@ -33,18 +33,21 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<Mo
         codes: codes(reader).unwrap_or_else(|| "200".to_owned()),
     };
     let asks = matches!(kind, Some(HealthMonitorType::Http | HealthMonitorType::Https));
-    tell(reader, enabled, asks);
+    warn(reader, enabled, asks);
     kind.map(|kind| MonitorCheck { kind, http: asks.then_some(request) })
 }
 
-/// Tells which of the annotations do nothing.
-fn tell(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
+/// Warns about the annotations that do nothing.
+fn warn(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
     let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
     if !enabled {
         let why = "there is no health monitor; set loadbalancer.openstack.org/enable-health-monitor";
-        reader.tell_idle(std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests), why);
+        reader.warn_without_effect(std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests), why);
     } else if !asks {
-        reader.tell_idle(&of_requests, "set loadbalancer.openstack.org/health-monitor-type to HTTP or HTTPS");
+        reader.warn_without_effect(
+            &of_requests,
+            "set loadbalancer.openstack.org/health-monitor-type to HTTP or HTTPS",
+        );
     }
 }
 

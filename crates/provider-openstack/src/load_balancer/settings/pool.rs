@@ -97,7 +97,7 @@ fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> HealthMon
         check,
     };
     if enabled && delay.is_some() && timeout.is_some() {
-        tell_long_timeout(reader, &settings);
+        warn_of_long_timeout(reader, &settings);
     }
     settings
 }
@@ -124,7 +124,7 @@ fn monitor_value(
 }
 
 /// Octavia takes a check that is still running when the next one begins, though it says that it should not be so.
-fn tell_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSettings) {
+fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSettings) {
     let HealthMonitorSettings { delay, timeout, .. } = *monitor;
     if timeout <= delay {
         return;

@@ -91,7 +91,7 @@ impl<'a> SettingsReader<'a> {
         self.faults.add(Fault::new(aspects, message));
     }
 
-    /// Reads what matters only where it is used: elsewhere what is wrong with it is told, and refuses nothing.
+    /// Reads what matters only where it is used: elsewhere what is wrong with it is reported, and refuses nothing.
     pub(super) fn used_if<T>(&mut self, used: bool, why_not: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let others = std::mem::take(&mut self.faults);
         let result = read(self);
@@ -106,13 +106,17 @@ impl<'a> SettingsReader<'a> {
         result
     }
 
-    /// Tells the user about something that is not an error.
+    /// Warns the user about something that is not an error.
     pub(super) fn warn(&mut self, reason: &'static str, message: String) {
         self.notices.push(Notice::warning(reason, message));
     }
 
-    /// Tells which of these annotations are there although they do nothing.
-    pub(super) fn tell_idle<'n>(&mut self, annotations: impl IntoIterator<Item = &'n Annotation>, why: &str) {
+    /// Warns about those of these annotations that are there and do nothing.
+    pub(super) fn warn_without_effect<'n>(
+        &mut self,
+        annotations: impl IntoIterator<Item = &'n Annotation>,
+        why: &str,
+    ) {
         let there = annotations.into_iter().filter(|annotation| self.annotation(annotation).is_some());
         let keys: Vec<&str> = there.map(|annotation| annotation.key).collect();
         if !keys.is_empty() {
@@ -141,7 +145,7 @@ impl<'a> SettingsReader<'a> {
         if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
     }
 
-    /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, and the user is told.
+    /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, with a Warning.
     pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
         let Some(value) = self.annotation(annotation) else { return default };
         parse_bool(value.text).unwrap_or_else(|| {

@@ -18,7 +18,7 @@ pub struct Reading {
     pub settings: Settings,
     /// Everything that is wrong.
     pub faults: Faults,
-    /// What the user should be told besides.
+    /// What the user should know besides.
     pub notices: Vec<Notice>,
 }
 

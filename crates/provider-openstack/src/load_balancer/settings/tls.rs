@@ -31,7 +31,7 @@ const LONGEST_REVISION: usize = 64;
 /// Longest list of ciphers that Octavia takes, in characters.
 const LONGEST_CIPHERS: usize = 2048;
 
-/// Reads the options. Without TLS they have no effect, and the user is told.
+/// Reads the options. Without TLS they have no effect, which is a Warning.
 pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
     let why_not = "the load balancer does not terminate TLS";
     let used = tls.is_some() || reader.faults.unreadable().contains(&Aspect::Certificate);
@@ -45,7 +45,7 @@ pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer
     if tls.is_none() {
         let all = [SNI_CONTAINER_REFS, TLS_VERSIONS, TLS_CIPHERS, ALPN_PROTOCOLS, TLS_REVISION];
         let why = "the load balancer does not terminate TLS; set loadbalancer.openstack.org/default-tls-container-ref";
-        reader.tell_idle(&all, why);
+        reader.warn_without_effect(&all, why);
         return TlsOptions::default();
     }
     options

@@ -5,7 +5,7 @@ use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER
 use crate::load_balancer::names::Tags;
 use crate::user_tag::{self, LONGEST_IN_NEUTRON, LONGEST_IN_OCTAVIA};
 
-/// Tags of the user, by what gets them. They are added and never taken away: nothing tells who else gave them.
+/// Tags of the user, by what gets them. They are added and never taken away: nothing shows who else gave them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserTags {
     /// Of everything.

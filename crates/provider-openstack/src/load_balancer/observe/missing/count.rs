@@ -27,7 +27,7 @@ pub(crate) enum Absence {
     Gone,
     /// Most are missing: this may be another project or region.
     Most,
-    /// It is the only one that could tell.
+    /// It is the only one that could show it.
     Unproven,
 }
 

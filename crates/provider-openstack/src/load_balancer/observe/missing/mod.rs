@@ -44,7 +44,7 @@ pub(crate) struct MissingLoadBalancers {
     found_one: AtomicBool,
     /// Whether the last count did not allow to create any.
     in_doubt: AtomicBool,
-    /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message tells them to. It shows
+    /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message asks them to. It shows
     /// nothing about those of others, as long as these are in doubt.
     on_someones_word: StdMutex<HashSet<String>>,
 }

@@ -52,7 +52,7 @@ impl Serving<'_> {
     }
 
     /// The VIPs of the load balancer that the Service had, where there is none now. What this process knows is best; after a
-    /// restart the annotation and the status still have them, and the floating IP of one that broke tells which it led
+    /// restart the annotation and the status still have them, and the floating IP of one that broke records which it led
     /// to.
     fn previous_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
         match self.reconciler.records.attempts(&self.service.key).previous_vips {

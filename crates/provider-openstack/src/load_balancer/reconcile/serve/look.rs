@@ -49,14 +49,14 @@ impl Serving<'_> {
         let Self { reconciler, service, .. } = *self;
         let (id, ownership) = self.beginning.load_balancer.as_ref()?;
         let since =
-            reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_meant(id, *ownership))?;
+            reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_used(id, *ownership))?;
         let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
         self.name_again(id, *ownership, report);
         Some(Outcome::Waiting(Waiting { on: format!("the change of load balancer {id}"), at_most }))
     }
 
     /// Whether the Service still uses this load balancer.
-    fn is_meant(&self, id: &str, ownership: Ownership) -> bool {
+    fn is_used(&self, id: &str, ownership: Ownership) -> bool {
         match self.settings.load_balancer_id.as_deref() {
             Some(named) => named == id,
             None => ownership != Ownership::Guest,
@@ -161,7 +161,7 @@ impl Serving<'_> {
     }
 
     fn may_go_on(&self, there: &ObservedLoadBalancer) -> bool {
-        self.is_meant(&there.id, there.ownership) && there.children.is_some()
+        self.is_used(&there.id, there.ownership) && there.children.is_some()
     }
 
     /// A look that the plan needs before it goes on. Where it shows anything else than is expected, everything is read.

@@ -25,7 +25,7 @@ impl Serving<'_> {
         };
         let named = self.settings.load_balancer_id.as_deref();
         if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| named != current) {
-            // Nobody can tell whether the Service has moved.
+            // Nobody can know whether the Service has moved.
             return ready;
         }
         if !outputs::may_have_moved(self.service) && !self.is_new() {
@@ -49,7 +49,7 @@ impl Serving<'_> {
         ready
     }
 
-    /// Whether this process has not looked yet whether there is another load balancer. Without tags nobody could tell.
+    /// Whether this process has not looked yet whether there is another load balancer. Without tags nobody could know.
     fn is_new(&self) -> bool {
         self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
     }

@@ -45,7 +45,7 @@ pub(super) struct Planned {
 }
 
 impl Serving<'_> {
-    /// Plans from what was observed; `None` where that does not tell enough.
+    /// Plans from what was observed; `None` where that is not enough.
     ///
     /// # Errors
     /// Everything that is wrong, where a load balancer would have to be made; any failed call.

@@ -163,7 +163,7 @@ fn an_own_one_that_was_taken_off_is_not_lost(#[case] port: Option<&str>, #[case]
 }
 
 #[test]
-fn without_external_network_the_vip_is_published_and_the_user_told() {
+fn without_external_network_the_vip_is_published_with_a_notice() {
     let plan = plan(&Shape::web().with(|shape| spec(shape).network_id = None), Vec::new());
     assert_snapshot!(plan, @"nothing to do");
     assert_eq!(plan.notices[0].reason, "LoadBalancerForcedInternal");

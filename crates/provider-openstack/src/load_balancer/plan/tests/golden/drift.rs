@@ -101,7 +101,7 @@ fn a_listener_that_lost_its_pool_gets_a_complete_one() {
 }
 
 #[test]
-fn two_own_listeners_on_one_pool_are_told_apart() {
+fn of_two_own_listeners_on_one_pool_each_gets_its_own() {
     let shape = Shape::web().with(|shape| shape.ports.push(tcp(443, 30443)));
     let plan = drift(&shape, |cloud| {
         let children = cloud.children();

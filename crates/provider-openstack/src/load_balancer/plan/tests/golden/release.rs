@@ -162,7 +162,7 @@ fn a_shared_load_balancer_keeps_everything_of_the_others() {
 }
 
 #[test]
-fn an_own_load_balancer_with_a_foreign_listener_is_left_and_the_user_told() {
+fn an_own_load_balancer_with_a_foreign_listener_is_left_with_a_notice() {
     let mut cloud = served();
     foreign_listener(&mut cloud);
     let plan = release(&terms(), &cloud.observed);

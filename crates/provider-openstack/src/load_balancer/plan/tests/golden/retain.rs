@@ -22,7 +22,7 @@ fn mark(cloud: &mut Cloud) {
 }
 
 #[test]
-fn what_stays_is_marked_once_and_the_user_told() {
+fn what_stays_is_marked_once_with_a_notice() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
     let plan = retain(cloud.load_balancer());
     assert_snapshot!(plan, @r#"

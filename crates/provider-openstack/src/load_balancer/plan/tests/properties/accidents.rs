@@ -103,7 +103,7 @@ pub(super) fn happen(cloud: &mut Cloud, accident: Accident, which: usize) {
 fn untag(cloud: &mut Cloud) {
     cloud.load_balancer().tags.clear();
     for pool in cloud.children().pools.iter_mut().filter(|pool| pool.ours) {
-        // Without what tells that something was set here it stays for good.
+        // Without the tag which records that something was set here it stays for good.
         pool.tags.retain(|tag| tag.starts_with("openstack-ccm-sets="));
         pool.monitor.iter_mut().for_each(|monitor| monitor.tags.clear());
     }
