@@ -7,7 +7,7 @@ use crate::advertisement::{Advertisement, Mode};
 /// Mode and reason of a publication, as metric labels.
 pub type Labels = (&'static str, &'static str);
 
-/// What was told last about the publication of one Service.
+/// What was reported last about the publication of one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
     published: Option<Labels>,
@@ -15,7 +15,7 @@ pub struct Announced {
     bypassed: Option<String>,
 }
 
-/// What there is to tell.
+/// What there is to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
     /// The mode and reason before and now, where they differ.
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_mode_is_told_once_and_a_first_publication_is_none() {
+    fn a_changed_mode_is_announced_once_and_a_first_publication_is_none() {
         let mut announced = Announced::default();
         let first = announced.take_in(&decided(Mode::Vip, None), None);
         assert_eq!((first.changed, reasons(&first)), (Some((None, ("vip", "direct_path"))), vec![]));
@@ -113,9 +113,15 @@ mod tests {
     #[test]
     fn a_warning_is_repeated_when_its_text_changes_or_after_it_was_over() {
         let mut announced = Announced::default();
-        let mut told = |text| reasons(&announced.take_in(&decided(Mode::Vip, text), None)).len();
+        let mut announce = |text| reasons(&announced.take_in(&decided(Mode::Vip, text), None)).len();
         assert_eq!(
-            [told(Some("a")), told(Some("a")), told(Some("b")), told(None), told(Some("b"))],
+            [
+                announce(Some("a")),
+                announce(Some("a")),
+                announce(Some("b")),
+                announce(None),
+                announce(Some("b"))
+            ],
             [1, 0, 1, 0, 1]
         );
     }

@@ -198,7 +198,7 @@ pub fn compare(
     let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
     if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
         // The API server could not be asked. What stands there is left alone if it is what a server that keeps the
-        // mode should be told: a moment's trouble must not turn every Service over and back.
+        // mode should be sent: a moment's trouble must not turn every Service over and back.
         let hoped = decide(publication, &Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
         if same_entries(current, &hoped.entries, true) {
             return (hoped, true);
@@ -207,7 +207,7 @@ pub fn compare(
     (wanted, same)
 }
 
-/// Whether what is published can stay where nobody can tell what to publish: a hostname, or the addresses.
+/// Whether what is published can stay where it is not known what to publish: a hostname, or the addresses.
 fn stays(current: &[LoadBalancerIngress], addresses: &[IpAddr]) -> bool {
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let published: Vec<&String> = current.iter().filter_map(|entry| entry.ip.as_ref()).collect();

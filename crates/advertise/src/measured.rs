@@ -82,12 +82,12 @@ impl Measured {
         Arc::clone(&self.now.borrow())
     }
 
-    /// Tells changes.
+    /// Changes, as they come.
     pub fn changes(&self) -> watch::Receiver<Arc<Measurements>> {
         self.now.subscribe()
     }
 
-    /// Becomes true when verdicts from before the start are known, or nobody can tell them.
+    /// Becomes true when verdicts from before the start are known, or cannot be had.
     pub fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }

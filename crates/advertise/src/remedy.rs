@@ -30,7 +30,7 @@ pub(crate) fn stays_short_circuited(access: &ClusterAccess, settings: &SettingNa
 fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let missing = match access {
         ClusterAccess::Open => return None,
-        ClusterAccess::Lacks(networks) => format!(
+        ClusterAccess::Without(networks) => format!(
             "the source ranges lack addresses from which the cluster itself connects ({})",
             networks.join(", ")
         ),

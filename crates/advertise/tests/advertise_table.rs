@@ -235,14 +235,14 @@ fn each_address_of_a_dual_stack_service_has_an_entry_of_the_same_kind() {
     assert_eq!(names, ["203.0.113.10.nip.example", "2001-db8--5.nip.example"]);
 }
 
-/// Who asks for `vip` against what the traffic needs is told what pods get, and how to undo what was asked.
+/// Who asks for `vip` against what the traffic needs reads what pods get, and how to undo what was asked.
 #[rstest]
 #[case::plain(Path::Direct, None)]
 #[case::proxy(Path::ThroughLoadBalancer(Needs::ProxyProtocol), Some("`broken header`"))]
 #[case::tls(Path::ThroughLoadBalancer(Needs::TlsTermination), Some("requests over TLS fail"))]
 #[case::header(Path::ThroughLoadBalancer(Needs::HeaderInsertion), Some("without the HTTP headers"))]
 #[case::shared(Path::ThroughLoadBalancer(Needs::SharedAddress), None)]
-fn who_asks_for_vip_is_told_what_pods_get(#[case] path: Path, #[case] effect: Option<&str>) {
+fn who_asks_for_vip_reads_what_pods_get(#[case] path: Path, #[case] effect: Option<&str>) {
     let address: IpAddr = ADDRESS.parse().unwrap();
     let service = preference(Hostname::None, Some(IpModeChoice::Vip));
     let operator = Preference { cluster_mode: IpModeChoice::Vip, ..preference(Hostname::None, None) };
@@ -252,10 +252,13 @@ fn who_asks_for_vip_is_told_what_pods_get(#[case] path: Path, #[case] effect: Op
         for keeps in [true, false] {
             let decision = decide(&[address], path, &preference, &cluster(keeps, &["v1.36.3"]));
             assert_eq!(decision.mode, Mode::Vip);
-            let told = decision.bypassed.as_deref();
-            assert_eq!(told.is_some(), effect.is_some(), "{told:?}");
-            let told = told.unwrap_or_default();
-            assert!(effect.is_none_or(|effect| told.contains(effect) && told.contains(remedy)), "{told}");
+            let warning = decision.bypassed.as_deref();
+            assert_eq!(warning.is_some(), effect.is_some(), "{warning:?}");
+            let warning = warning.unwrap_or_default();
+            assert!(
+                effect.is_none_or(|effect| warning.contains(effect) && warning.contains(remedy)),
+                "{warning}"
+            );
         }
     }
     let auto = decide(&[address], path, &preference(Hostname::None, None), &cluster(true, &["v1.36.3"]));
@@ -311,7 +314,7 @@ fn pods_that_reach_the_application_are_not_led_to_a_load_balancer_that_turns_the
     let before = if mode.is_empty() { vec![] } else { vec![before] };
     for ((name, lacks), expected) in RANGES.into_iter().zip(expected) {
         let access =
-            if lacks { ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]) } else { ClusterAccess::Open };
+            if lacks { ClusterAccess::Without(vec!["10.0.0.0/24".into()]) } else { ClusterAccess::Open };
         let preference = preference(Hostname::None, None);
         let publication = Publication {
             addresses: &[address],
@@ -323,17 +326,17 @@ fn pods_that_reach_the_application_are_not_led_to_a_load_balancer_that_turns_the
         };
         let decision = decide_publication(&publication, &cluster(true, &["v1.36.3"]));
         assert_eq!(published(&decision), expected, "{name}");
-        let told = decision.shut_out.unwrap_or_default();
-        let tells = told.contains("10.0.0.0/24") && told.contains("allow-cluster-sources");
-        assert_eq!(tells, lacks && path != Path::Direct, "{name}: {told}");
+        let warning = decision.shut_out.unwrap_or_default();
+        let warns = warning.contains("10.0.0.0/24") && warning.contains("allow-cluster-sources");
+        assert_eq!(warns, lacks && path != Path::Direct, "{name}: {warning}");
     }
 }
 
 #[rstest]
 #[case::unknown_sources(ClusterAccess::Unknown("the cloud answered 500".into()), Hostname::None, None, Mode::Vip)]
-#[case::no_hostname_either(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]), Hostname::Suffix, None, Mode::Vip)]
+#[case::no_hostname_either(ClusterAccess::Without(vec!["10.0.0.0/24".into()]), Hostname::Suffix, None, Mode::Vip)]
 #[case::the_service_asks(
-    ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]),
+    ClusterAccess::Without(vec!["10.0.0.0/24".into()]),
     Hostname::None,
     Some(IpModeChoice::Proxy),
     Mode::Proxy

@@ -50,7 +50,7 @@ pub enum Verdict {
     Fit,
     /// It does not.
     Unfit,
-    /// It cannot be told.
+    /// It is not known.
     Unknown,
 }
 
@@ -76,7 +76,7 @@ impl Finding {
     }
 
     /// Whether it may end a verdict that stands. What only says that nothing was seen does not.
-    pub fn tells(self) -> bool {
+    pub fn is_known(self) -> bool {
         !matches!(self, Self::Silence | Self::OtherCanary)
     }
 

@@ -49,7 +49,7 @@ impl Steady {
     /// Takes a look in.
     pub(crate) fn look(&mut self, finding: Finding, now: Instant) {
         self.lapse(now);
-        if !finding.tells() {
+        if !finding.is_known() {
             return;
         }
         if let Some(held) = self.held.as_mut().filter(|held| held.finding == finding) {

@@ -79,7 +79,7 @@ pub trait Cloud: Send + Sync {
     fn lacks(&self, part: Part) -> Option<String>;
 
     /// Why the cloud cannot be used at present, as far as that is known without asking it: for the readiness of a program that has
-    /// been logged in. A provider that cannot tell has nothing to do here.
+    /// been logged in. A provider that does not know has nothing to do here.
     fn problem(&self) -> Option<String> {
         None
     }

@@ -13,7 +13,7 @@
 //! | [`provider`] | load balancers as a provider implements them, and the reconciliation that it reports |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`backoff`] | delays that grow |
-//! | [`notice`] | what a user is told |
+//! | [`notice`] | notices to users |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
 //! | [`text`] | values from outside, made fit to print |

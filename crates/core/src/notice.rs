@@ -1,4 +1,4 @@
-//! What a user is told about a Service. Notices become Kubernetes Events.
+//! Notices to the user of a Service. They become Kubernetes Events.
 
 /// Type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -35,7 +35,7 @@ pub trait LoadBalancers: Send + Sync {
     fn expect_drift(&self, service: &ServiceKey);
 
     /// Whether an annotation of a Service with this key means something to the provider, or would have to: a change of any
-    /// other leads to no reconciliation. A provider that cannot tell says yes.
+    /// other leads to no reconciliation. A provider that does not know says yes.
     fn reads_annotation(&self, _key: &str) -> bool {
         true
     }
@@ -48,7 +48,7 @@ pub trait LoadBalancers: Send + Sync {
     /// does nothing different at first has nothing to do here.
     fn begin_dry_run(&self) {}
 
-    /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that tell whose they are, and will get
+    /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that say whose they are, and will get
     /// them later, one Service after the other.
     fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
         Vec::new()
@@ -60,7 +60,7 @@ pub trait LoadBalancers: Send + Sync {
     }
 
     /// The load balancers that carry the identity of this cluster and of Services in it, whether those are there or not.
-    /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud cannot tell
+    /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud has no such marks
     /// answers with none.
     ///
     /// # Errors
@@ -101,11 +101,11 @@ pub struct OrphanCandidate {
     pub name: String,
     /// Uids of the Services that it names. Never empty.
     pub service_uids: BTreeSet<String>,
-    /// The Service after which it is called, where its name tells.
+    /// The Service after which it is called, where its name says.
     pub service: Option<ServiceKey>,
 }
 
-/// The Services that a controller serves: what one of them alone cannot tell.
+/// The Services that a controller serves: what one of them alone does not show.
 pub trait Neighbours: Send + Sync {
     /// All of them, as they were seen last. One whose object cannot be read is left out.
     fn served(&self) -> Vec<Service>;
@@ -122,7 +122,7 @@ pub trait Wake: Send + Sync {
 pub struct Reconciliation {
     /// How far it got.
     pub result: Result<Outcome, Failure>,
-    /// What the user should be told, in order. Repeats of earlier reconciliations are fine, the recorder folds them.
+    /// What the user should read, in order. Repeats of earlier reconciliations are fine, the recorder folds them.
     pub notices: Vec<Notice>,
     /// Annotations of the Service to set, or to remove where the value is absent. They are written even when the
     /// reconciliation failed, so that the next one finds what this one made.

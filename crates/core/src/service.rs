@@ -98,7 +98,7 @@ pub enum SessionAffinity {
 pub enum ExternalTrafficPolicy {
     /// Every node takes traffic.
     Cluster,
-    /// Only nodes with a ready endpoint take traffic; the health check node port tells which.
+    /// Only nodes with a ready endpoint take traffic; the health check node port shows which.
     Local,
 }
 

@@ -24,7 +24,7 @@ pub struct ClusterFacts {
     pub services: Looked<Vec<Service>>,
     /// All NetworkPolicies.
     pub policies: Looked<Vec<NetworkPolicy>>,
-    /// What CoreDNS and node-local-dns are told.
+    /// What CoreDNS and node-local-dns are configured to answer.
     pub dns: Looked<Vec<DnsText>>,
     /// Names that Ingresses serve, with the addresses in their status.
     pub names: Looked<Vec<ServedName>>,
@@ -219,7 +219,7 @@ pub struct Change {
     pub mark: String,
     /// `listener`, `members`, `pool`
     pub kind: String,
-    /// What tells it from others.
+    /// What distinguishes it from others.
     pub name: String,
     /// What would be other.
     pub fields: Vec<ChangedField>,

@@ -1,7 +1,7 @@
 //! What nodes do, by dumps of their rules.
 //!
 //! `iptables.txt`, `iptables.nft.json` and `nftables.nft.json` were dumped beside a real kube-proxy 1.36.3, with iptables 1.8.9 and
-//! nft 1.0.6; `iptables-flushed.txt` after `iptables -F` in both tables. All of them are of the same Services, which are told
+//! nft 1.0.6; `iptables-flushed.txt` after `iptables -F` in both tables. All of them are of the same Services, which are distinguished
 //! here by their addresses.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -74,7 +74,7 @@ fn rules_of_iptables_are_read_from_nft_too(#[case] target: &str, #[case] to_pod:
 }
 
 #[test]
-fn the_chains_are_told_one_after_the_other() {
+fn the_chains_are_listed_one_after_the_other() {
     let steps = walked(IPTABLES, VIP).steps;
     let expected = [
         "nat PREROUTING -> KUBE-SERVICES",

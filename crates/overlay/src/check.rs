@@ -47,7 +47,7 @@ pub struct Row {
     /// What is wanted.
     pub wanted: Published,
     pub why: String,
-    /// Whether nodes still short-circuit it although it was chosen, or nobody can tell what is wanted.
+    /// Whether nodes still short-circuit it although it was chosen, or it is not known what is wanted.
     pub is_short_circuited: bool,
 }
 

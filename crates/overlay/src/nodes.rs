@@ -105,7 +105,7 @@ pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Se
         }
         if is_listed {
             let now = Arc::new(Nodes::of_facts(&known, &measured.now(), Timestamp::now()));
-            sender.send_if_modified(|told| told.replace(Arc::clone(&now)).as_ref() != Some(&now));
+            sender.send_if_modified(|known| known.replace(Arc::clone(&now)).as_ref() != Some(&now));
         }
     }
 }

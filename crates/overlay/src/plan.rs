@@ -93,9 +93,9 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
     let addressed = with_addresses(published, view.hostname_suffix.filter(|_| names_are_ours));
     let refused = refusal(&with_list(service, &addressed), view.node_addresses);
     if let Some(refusal) = refused {
-        let told = !matches!(refusal, Refusal::HostnamesOnly | Refusal::Canary);
+        let is_reported = !matches!(refusal, Refusal::HostnamesOnly | Refusal::Canary);
         let notice = Notice::warning("IPModeRefused", format!("the status stays as it is: {refusal}"));
-        let notices = told.then_some(notice).into_iter().collect();
+        let notices = is_reported.then_some(notice).into_iter().collect();
         return Plan { notices, ..give_back_of(service, view, State::Refused(chosen, refusal)) };
     }
     if view.cluster.gate.is_none() && view.cluster.server == ServerSupport::Unknown {

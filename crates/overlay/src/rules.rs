@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_cloud_is_told_with_those_there_are() {
+    fn an_unknown_cloud_is_refused_with_a_list_of_those_there_are() {
         let error = clouds(&["digitalocean".into(), "azure".into()]).unwrap_err().to_string();
         assert!(
             error.contains("\"azure\"") && error.contains("linode") && error.contains("--annotation"),

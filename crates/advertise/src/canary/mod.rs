@@ -57,7 +57,7 @@ pub struct Canary {
     /// Who says its Events.
     component: &'static str,
     state: CanaryState,
-    /// Services whose status somebody else was told to write.
+    /// Services whose status is somebody else's, which was announced.
     left_alone: BTreeSet<String>,
     /// Services whose status was written by us and read back as something else: once is enough.
     rewritten: BTreeSet<String>,
@@ -232,7 +232,7 @@ impl Canary {
         self.write(service, &name, &entries).await;
     }
 
-    /// Whether the status that is there is one that we wrote, for other addresses. If not, its writer is told once.
+    /// Whether the status that is there is one that we wrote, for other addresses. If not, an Event names its writer, once.
     async fn is_ours(&mut self, service: &Service, name: &str) -> bool {
         let writer = match self.writer.last_status_writer(&self.key(name), |_| true).await {
             Ok(writer) => writer,

@@ -49,7 +49,7 @@ pub fn guess_by_kubelet(version: &str) -> NodeVerdict {
     by_version(version, "linux")
 }
 
-/// What the kubelet's version and the operating system tell.
+/// What the kubelet's version and the operating system show.
 fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
     let unfit = |cause| NodeVerdict::unfit(Source::Version, cause);
     if operating_system.eq_ignore_ascii_case("windows") {
@@ -63,7 +63,7 @@ fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
     }
 }
 
-/// What annotations and images tell: a replacement of kube-proxy that ignores the mode, if there is one.
+/// What annotations and images show: a replacement of kube-proxy that ignores the mode, if there is one.
 fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     let reported = node.status.as_ref().and_then(|status| status.images.as_deref()).unwrap_or_default();
     let names = reported.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str);

@@ -1,4 +1,4 @@
-//! What the images that a node reports tell about its service proxy.
+//! What the images that a node reports show about its service proxy.
 //!
 //! A kubelet reports the 50 largest images only (`nodeStatusMaxImages`), and distributions have names of their own for the
 //! same programs, or none at all: k3s has kube-proxy in its binary. So an image that is there says something, one that is
@@ -60,7 +60,7 @@ impl Images {
         images
     }
 
-    /// Whether kube-proxy runs on the node, as far as its images tell. `reported` is how many it reports.
+    /// Whether kube-proxy runs on the node, as far as its images show. `reported` is how many it reports.
     pub(super) fn kube_proxy(
         &self,
         kubelet_version: &str,
@@ -98,7 +98,7 @@ impl Images {
     }
 }
 
-/// Splits `registry/path/image:v1.2.3@sha256:...` into path and version; images without a version tell nothing.
+/// Splits `registry/path/image:v1.2.3@sha256:...` into path and version; images without a version show nothing.
 fn repository_and_version(name: &str) -> Option<(&str, Version)> {
     let tagged = name.split('@').next().unwrap_or(name);
     let (repository, tag) = tagged.rsplit_once(':')?;

@@ -8,7 +8,7 @@ const KEYS: [&str; 2] = ["virtual-kubelet.io/provider", "kwok.x-k8s.io/node"];
 
 /// Whether a node stands for no machine.
 ///
-/// A kubelet's version tells as well: Virtual Kubelet reports `v1.15.2-vk-azure-aci-1.5.1`, KWOK `kwok-v0.6.0`, and nodes
+/// A kubelet's version shows it as well: Virtual Kubelet reports `v1.15.2-vk-azure-aci-1.5.1`, KWOK `kwok-v0.6.0`, and nodes
 /// made from KWOK's examples `fake`.
 pub(super) fn is_virtual<'a>(
     kubelet_version: &str,

@@ -129,8 +129,8 @@ impl ServerDetection {
 
     /// Learns from the answer to a real status write; answers whether the verdict is another one now.
     pub fn answered(&self, sent: &[LoadBalancerIngress], answered: &[LoadBalancerIngress]) -> bool {
-        let learned =
-            evidence(sent, answered).is_some_and(|told| self.learn(told, "the answer to a status write"));
+        let learned = evidence(sent, answered)
+            .is_some_and(|support| self.learn(support, "the answer to a status write"));
         if learned {
             self.suspicion.notify_one();
         }
@@ -138,15 +138,15 @@ impl ServerDetection {
     }
 
     /// Takes an answer in; answers whether the verdict is another one now.
-    fn learn(&self, told: ServerSupport, source: &'static str) -> bool {
+    fn learn(&self, support: ServerSupport, source: &'static str) -> bool {
         // Held until it is concluded: of two answers at once, the one that is to be doubted must not be the last.
         let mut state = lock(&self.state);
-        match told {
+        match support {
             ServerSupport::Keeps if state.held() => return false,
             ServerSupport::Drops => state.hold(self.known() == ServerSupport::Keeps),
             ServerSupport::Keeps | ServerSupport::Unknown => {}
         }
-        self.conclude(told, source)
+        self.conclude(support, source)
     }
 
     /// A connection to the API server broke: it may be another one, or of another version, when it is back.
@@ -197,8 +197,8 @@ impl ServerDetection {
     async fn ask_with(&self, candidates: &[ServiceKey]) {
         for candidate in candidates.iter().take(CANDIDATES) {
             match ask(&self.writer, candidate).await {
-                Answer::Told(told) => {
-                    self.told(told);
+                Answer::Shows(support) => {
+                    self.concluded(support);
                     return;
                 }
                 Answer::OtherService => {}
@@ -221,23 +221,23 @@ impl ServerDetection {
         }
     }
 
-    fn told(&self, told: ServerSupport) {
+    fn concluded(&self, support: ServerSupport) {
         let mut state = lock(&self.state);
         state.failures = 0;
         state.silent_until = None;
         drop(state);
-        self.learn(told, "a dry-run status write");
+        self.learn(support, "a dry-run status write");
     }
 
-    fn conclude(&self, told: ServerSupport, source: &'static str) -> bool {
+    fn conclude(&self, support: ServerSupport, source: &'static str) -> bool {
         let changed = self.verdict.send_if_modified(|known| {
-            let changed = *known != told;
-            *known = told;
+            let changed = *known != support;
+            *known = support;
             changed
         });
         if changed {
-            self.metrics.server(told);
-            tracing::info!(server = ?told, source, "determined whether the API server keeps ipMode");
+            self.metrics.server(support);
+            tracing::info!(server = ?support, source, "determined whether the API server keeps ipMode");
         }
         changed
     }

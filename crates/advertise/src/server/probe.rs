@@ -1,4 +1,4 @@
-//! How the API server is asked whether it keeps `ipMode`, and what its answers to real writes tell. Pure but for the
+//! How the API server is asked whether it keeps `ipMode`, and what its answers to real writes show. Pure but for the
 //! one call.
 //!
 //! The question is a dry-run status patch of a Service of type LoadBalancer with an entry that has an `ip` and **no**
@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// What one question led to.
 #[derive(Debug)]
 pub(super) enum Answer {
-    Told(ServerSupport),
+    Shows(ServerSupport),
     /// This Service cannot be used to ask: it is gone or of another type by now.
     OtherService,
     /// The server refused or did not answer.
@@ -38,8 +38,8 @@ pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
     let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
     match writer.dry_run_status(service, &patch, LIMIT).await {
         Ok(answer) => match entries(&answer).as_slice() {
-            [entry] if entry.ip_mode.is_some() => Answer::Told(ServerSupport::Keeps),
-            [_] => Answer::Told(ServerSupport::Drops),
+            [entry] if entry.ip_mode.is_some() => Answer::Shows(ServerSupport::Keeps),
+            [_] => Answer::Shows(ServerSupport::Drops),
             // Something between us and the store rewrote the status.
             _ => Answer::OtherService,
         },
@@ -48,10 +48,10 @@ pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
     }
 }
 
-/// What the answer to a real status write tells.
+/// What the answer to a real status write shows.
 ///
 /// A mode that was sent and did not come back was dropped. A mode that was not sent and came back was filled in. A
-/// mode that was sent and came back tells nothing: an old value in the store lets it through.
+/// mode that was sent and came back shows nothing: an old value in the store lets it through.
 pub(super) fn evidence(
     sent: &[LoadBalancerIngress],
     answered: &[LoadBalancerIngress],
@@ -85,7 +85,7 @@ mod tests {
     #[case::not_filled_in(entry(None), entry(None), Some(ServerSupport::Drops))]
     #[case::echoed(entry(Some(PROXY)), entry(Some(PROXY)), None)]
     #[case::hostname(of_hostname("a.example"), of_hostname("a.example"), None)]
-    fn a_real_write_tells_as_much_as_it_can(
+    fn a_real_write_shows_as_much_as_it_can(
         #[case] sent: LoadBalancerIngress,
         #[case] answered: LoadBalancerIngress,
         #[case] expected: Option<ServerSupport>,

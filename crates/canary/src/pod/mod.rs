@@ -24,7 +24,7 @@ const HURRY: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP: Duration = Duration::from_secs(5);
 
-/// What a pod is told.
+/// The options of a pod.
 #[derive(Clone, Debug)]
 pub struct PodOptions {
     /// What all canary pods of a rollout know, and no others.
@@ -51,11 +51,11 @@ pub struct Findings {
     pub last: Option<Finding>,
 }
 
-/// Runs until `stop`. `tell` is called with each change.
+/// Runs until `stop`. `report` is called with each change.
 ///
 /// # Errors
 /// A port is taken.
-pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Findings)) -> io::Result<()> {
+pub async fn run(options: PodOptions, stop: CancellationToken, report: impl Fn(Findings)) -> io::Result<()> {
     let (door, readiness) = (listen(PORT).await?, listen(READINESS_PORT).await?);
     let token = Token::new(&options.token);
     let findings = watch::Sender::new(Findings::default());
@@ -65,7 +65,7 @@ pub async fn run(options: PodOptions, stop: CancellationToken, tell: impl Fn(Fin
             looker.look().await;
             let now = looker.findings();
             if findings.send_if_modified(|before| std::mem::replace(before, now) != now) {
-                tell(now);
+                report(now);
             }
             sleep(looker.pause()).await;
         }

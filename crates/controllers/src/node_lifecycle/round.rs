@@ -89,7 +89,7 @@ impl Lifecycle {
         if self.not_before.is_some_and(|time| Instant::now() < time) {
             return;
         }
-        // Before a node is deleted all the others count: one list tells about all of them.
+        // Before a node is deleted all the others count: one list shows all of them.
         let asked = if self.absences.any() { nodes.clone() } else { not_ready };
         let span = tracing::debug_span!("nodes that are not ready", asked = asked.len());
         match self.look(&asked, &nodes).instrument(span).await {

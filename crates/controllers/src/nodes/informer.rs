@@ -98,9 +98,9 @@ impl NodeChange {
     }
 }
 
-/// A controller that works on nodes. It is told while the watch waits, so it only notes what it is told.
+/// A controller that works on nodes. It is called while the watch waits, so it only notes what has changed.
 pub(crate) trait NodeListener: Send + Sync {
-    /// The known nodes may be others now. The first list is told as well, also when it is empty.
+    /// The known nodes may be others now. The first list is passed on as well, also when it is empty.
     fn changed(&self, changes: &[NodeChange]);
 
     /// The watch was interrupted: the API server may be another one now.
@@ -130,7 +130,7 @@ impl NodeInformer {
         self.store.clone()
     }
 
-    /// Tells a controller about changes.
+    /// Passes changes on to a controller.
     pub(crate) fn listen(&mut self, listener: Arc<dyn NodeListener>) {
         self.listeners.push(listener);
     }
@@ -206,7 +206,7 @@ mod tests {
         store.apply(Event::InitDone, &mut arriving).unwrap()
     }
 
-    fn told(changes: &[NodeChange]) -> Vec<(Option<&str>, Option<&str>)> {
+    fn names(changes: &[NodeChange]) -> Vec<(Option<&str>, Option<&str>)> {
         fn name(node: Option<&Arc<NodeObject>>) -> Option<&str> {
             node.map(|node| node.name.as_str())
         }
@@ -214,11 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_list_tells_what_came_what_stayed_and_what_is_gone() {
+    fn a_new_list_shows_what_came_what_stayed_and_what_is_gone() {
         let store = NodeStore::default();
-        assert_eq!(told(&list(&store, &["n1", "n2"])), [(None, Some("n1")), (None, Some("n2"))]);
+        assert_eq!(names(&list(&store, &["n1", "n2"])), [(None, Some("n1")), (None, Some("n2"))]);
         let changes = list(&store, &["n2", "n3"]);
-        assert_eq!(told(&changes), [(Some("n2"), Some("n2")), (None, Some("n3")), (Some("n1"), None)]);
+        assert_eq!(names(&changes), [(Some("n2"), Some("n2")), (None, Some("n3")), (Some("n1"), None)]);
         assert!(store.get("n1").is_none());
     }
 

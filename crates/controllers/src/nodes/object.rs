@@ -18,7 +18,7 @@ pub(crate) struct NodeObject {
     pub(crate) created: Option<jiff::Timestamp>,
     /// The annotation in which the kubelet passes on its `--node-ip`.
     pub(crate) provided_ip: Option<String>,
-    /// What the kubelet says is the id of its machine; kept while nothing else tells the machine.
+    /// What the kubelet says is the id of its machine; kept while nothing else identifies the machine.
     pub(crate) system_uuid: Option<String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) addresses: Vec<NodeAddress>,

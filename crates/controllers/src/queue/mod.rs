@@ -80,7 +80,7 @@ pub(crate) struct WorkQueue<K: Key, R: Reason>(Arc<Shared<K, R>>);
 
 struct Shared<K, R> {
     state: Mutex<State<K, R>>,
-    /// Tells one waiting worker that the state changed.
+    /// Wakes one waiting worker: the state changed.
     changed: Notify,
     /// The reason of what is tried again.
     retry: R,

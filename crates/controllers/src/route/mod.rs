@@ -1,4 +1,4 @@
-//! The route controller: keeps the cloud's routes to the pods of nodes, and tells the scheduler which nodes can be reached.
+//! The route controller: keeps the cloud's routes to the pods of nodes, and shows the scheduler which nodes can be reached.
 //!
 //! | module | step |
 //! | --- | --- |

@@ -79,7 +79,7 @@ impl Round {
         }
     }
 
-    /// Tells about each range of a node's pods that has no route.
+    /// Reports each range of a node's pods that has no route.
     fn report(&self, node: &NodePlan, known: &NodeObject, missing: &BTreeMap<NodeRoute, Failure>) {
         let problems = node.problems.iter().map(|problem| (problem.cidr(), problem.to_string()));
         let failures = node

@@ -127,7 +127,7 @@ fn same_machine(one: &Node, other: &Node) -> bool {
 }
 
 /// Whether a change of the backends deserves a look at every Service. A label may be one that a Service selects by;
-/// each Service then tells for itself whether it is.
+/// each Service then finds out for itself whether it is.
 pub(super) fn matters(old: &[Arc<Node>], new: &[Arc<Node>]) -> bool {
     old.len() != new.len()
         || old.iter().zip(new).any(|(old, new)| !same_machine(old, new) || old.labels != new.labels)

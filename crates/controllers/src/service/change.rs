@@ -67,7 +67,7 @@ fn spec_changed(old: &k8s::Service, new: &k8s::Service) -> bool {
 impl Annotations<'_> {
     /// Whether annotations that count differ in another way than by our own last write.
     ///
-    /// It is the value that tells, not only the key: `load-balancer-id` is written by us, and is also how a user points
+    /// It is the value that counts, not only the key: `load-balancer-id` is written by us, and is also how a user points
     /// a Service at another load balancer.
     fn changed(&self, old: &k8s::Service, new: &k8s::Service) -> bool {
         let empty = BTreeMap::new();

@@ -93,7 +93,7 @@ impl ServiceSync {
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {
-            // Nothing changes until somebody acts, who was told.
+            // Nothing changes until somebody acts on the Event.
             self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }

@@ -120,7 +120,7 @@ impl ServiceController {
     }
 
     /// Waits until Services and Nodes have been listed, and until verdicts of the canary from before the start are known, or
-    /// nobody can tell them: before that nothing is decided. For readiness, too.
+    /// cannot be had: before that nothing is decided. For readiness, too.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (services, nodes) = (self.listed.subscribe(), self.node_changes.settled());
         async move {

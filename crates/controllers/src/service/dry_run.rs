@@ -47,7 +47,7 @@ impl ServiceController {
         self.sync.cache.get(key)
     }
 
-    /// Reconciles one Service until nothing more would be done. `writes` tells how many calls were recorded so far.
+    /// Reconciles one Service until nothing more would be done. `writes` says how many calls were recorded so far.
     pub async fn converge(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;
         let (mut before, mut idle) = (writes(), 0);

@@ -68,7 +68,7 @@ pub(crate) fn concluded(activity: Option<Operation>, backends: usize) -> Option<
         Operation::Ensure | Operation::Release => {
             Notice::normal("EnsuredLoadBalancer", "Ensured load balancer")
         }
-        // That there are none was told at the beginning.
+        // That there are none was reported at the beginning.
         Operation::UpdateNodes if backends == 0 => return None,
         Operation::UpdateNodes => {
             Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts")

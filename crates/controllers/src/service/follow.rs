@@ -117,7 +117,7 @@ impl Follower {
 
     fn changed(&self, key: &ServiceKey, old: Option<&k8s::Service>, new: &Arc<k8s::Service>, cause: Cause) {
         let known = self.sync.memory.with(key, |known| {
-            // An echo tells nothing about others: what we are about to write now may differ from it.
+            // An echo says nothing about others: what we are about to write now may differ from it.
             let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
             let newest = newer(Arc::clone(new), known.latest.take());
             known.latest = (!Arc::ptr_eq(&newest, new)).then_some(newest);

@@ -94,7 +94,7 @@ impl Ours {
         last.metadata.deletion_timestamp.is_some() || !has_finalizer(last) || !self.wants(last)
     }
 
-    /// Decides what is to be done; `served` tells whether this process has worked on the Service before, which is what
+    /// Decides what is to be done; `served` says whether this process has worked on the Service before, which is what
     /// is left to go by when somebody took our finalizer away.
     pub(crate) fn wanted(&self, service: &k8s::Service, served: bool) -> Wanted {
         let deleting = service.metadata.deletion_timestamp.is_some();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_protocol_is_told_when_serving_and_does_not_keep_a_service_from_going() {
+    fn an_unknown_protocol_is_reported_when_serving_and_does_not_keep_a_service_from_going() {
         let object = service(
             &json!({"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "QUIC"}]}),
             &[],

@@ -30,13 +30,13 @@ impl Judgement {
         Self { nodes, measured, published: watch::Sender::default(), judging: Mutex::default() }
     }
 
-    /// Tells each judgement, the first as soon as the nodes have been listed.
+    /// Publishes each judgement, the first as soon as the nodes have been listed.
     pub(super) fn published(&self) -> watch::Receiver<Arc<NodeSnapshot>> {
         self.published.subscribe()
     }
 
     /// Waits until the nodes have been judged with all that was measured of them, including what was known from before the start
-    /// or nobody can tell.
+    /// or cannot be had.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (published, measured) = (self.published(), self.measured.clone());
         async move {
@@ -53,8 +53,8 @@ impl Judgement {
     }
 
     /// Judges the nodes again for ever: after something was measured, and because one that is unreachable ceases to count
-    /// without any event. `tell` gets the judgement before, and the new one.
-    pub(super) async fn keep(&self, tell: impl Fn(&NodeSnapshot, &NodeSnapshot)) {
+    /// without any event. `changed` gets the judgement before, and the new one.
+    pub(super) async fn keep(&self, changed: impl Fn(&NodeSnapshot, &NodeSnapshot)) {
         let mut measured = self.measured.changes();
         // The nodes may have been listed before something was measured, and that before this began.
         measured.mark_changed();
@@ -68,7 +68,7 @@ impl Judgement {
                 }
             }
             if let Some((old, new)) = self.of_known_nodes() {
-                tell(&old, &new);
+                changed(&old, &new);
             }
         }
     }
@@ -77,7 +77,7 @@ impl Judgement {
     fn of_known_nodes(&self) -> Option<(Arc<NodeSnapshot>, Arc<NodeSnapshot>)> {
         let _judging = lock(&self.judging);
         let old = Arc::clone(&self.published.borrow());
-        // Whoever is told of changed nodes compares the backends with those that were published.
+        // Whoever hears of changed nodes compares the backends with those that were published.
         let new = NodeSnapshot { backends: Arc::clone(&old.backends), ..self.now() };
         if !old.listed || (old.verdicts == new.verdicts && old.measured == new.measured) {
             return None;

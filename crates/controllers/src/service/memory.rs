@@ -1,7 +1,7 @@
 //! What this process remembers of the Services that it serves.
 //!
 //! Only a help: everything in here can be lost at any moment, and the next reconciliation finds it again in the cluster and in
-//! the cloud. It tells own writes from foreign ones, allows to publish again without asking the cloud, and releases a
+//! the cloud. It distinguishes own writes from foreign ones, allows to publish again without asking the cloud, and releases a
 //! Service whose object vanished although it had our finalizer.
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ pub(crate) struct Remembered {
     pub(crate) published: Option<Vec<LoadBalancerIngress>>,
     /// Annotations that were written last. A list, because the smallest map has room for eleven.
     written: Box<[(String, Option<String>)]>,
-    /// What was told last about the publication.
+    /// What was reported last about the publication.
     pub(crate) announced: Announced,
     /// Whether the Service was seen to ask for the removal of its load balancer. Without that, it only vanished.
     pub(crate) asked_to_go: bool,
@@ -73,7 +73,7 @@ impl Remembered {
 pub(crate) struct Restorations {
     since: Option<Instant>,
     count: u32,
-    /// Whether the user was told of the other writer within the window.
+    /// Whether the other writer was reported within the window.
     announced: bool,
 }
 
@@ -93,7 +93,7 @@ impl Restorations {
         self.count <= Self::MOST
     }
 
-    /// Whether the user has to be told now that there is another writer.
+    /// Whether it is time to report that there is another writer.
     pub(crate) fn announce(&mut self) -> bool {
         self.count >= Self::QUARREL && !std::mem::replace(&mut self.announced, true)
     }

@@ -13,11 +13,11 @@
 //! | `cache` | what the watch brought |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `judgement` | what is held of all nodes, published |
-//! | `node_verdicts` | what is told of nodes that were measured (pure) |
+//! | `node_verdicts` | notices about nodes that were measured (pure) |
 //! | `node_rollout` | how long a change of nodes takes to reach all |
 //! | `kube_proxies` | what kube-proxies report |
 //! | `drift` | the report of a repair (pure) |
-//! | `event_texts` | what the user is told (pure) |
+//! | `event_texts` | the texts of Events (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |

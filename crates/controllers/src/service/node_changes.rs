@@ -16,7 +16,7 @@ use super::queue::ServiceQueue;
 use crate::names::SERVICE_CONTROLLER;
 use crate::nodes::{NodeChange, NodeListener, NodeStore};
 
-/// Collects what the watch of nodes tells.
+/// Collects what the watch of nodes reports.
 pub(super) struct NodeChanges {
     sync: Arc<ServiceSync>,
     store: NodeStore,
@@ -59,7 +59,7 @@ impl NodeChanges {
         self.judgement.settled()
     }
 
-    /// Judges the nodes again for ever, and tells what is new.
+    /// Judges the nodes again for ever, and reports what is new.
     pub(super) async fn judge_again(self: Arc<Self>) {
         self.judgement.keep(|old, new| self.notify(old, new)).await;
     }

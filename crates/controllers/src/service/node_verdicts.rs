@@ -1,4 +1,4 @@
-//! What there is to tell of a node whose service proxy was measured. Pure.
+//! What there is to report of a node whose service proxy was measured. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use openstack_ccm_core::notice::Notice;
 
 use super::backends::NodeSnapshot;
 
-/// Nodes that get an Event by one change: where more change at once the log and the metrics tell.
+/// Nodes that get an Event by one change: where more change at once there are the log and the metrics.
 const MOST: usize = 20;
 
 /// Events for nodes. A guess is no news: it was there all along.
@@ -58,22 +58,22 @@ mod tests {
         NodeSnapshot { verdicts: Arc::new(verdicts), ..NodeSnapshot::default() }
     }
 
-    fn told(old: &NodeVerdict, new: &NodeVerdict) -> Vec<&'static str> {
+    fn reported(old: &NodeVerdict, new: &NodeVerdict) -> Vec<&'static str> {
         let (old, new) = (snapshot(&[("a", old.clone())]), snapshot(&[("a", new.clone())]));
         news(&old, &new).into_iter().map(|(_, notice)| notice.reason).collect()
     }
 
     #[test]
-    fn a_measured_change_is_told_and_a_guess_is_not() {
+    fn a_measured_change_is_reported_and_a_guess_is_not() {
         let ignores = NodeVerdict::unfit(Source::Canary, Cause::SeenToIgnore);
         let honours = NodeVerdict::fit(Source::Canary, Cause::SeenToHonour);
         let (old, new) = (guess_by_kubelet("v1.28.0"), guess_by_kubelet("v1.36.0"));
-        assert_eq!(told(&new, &ignores), ["ServiceProxyIgnoresIPMode"]);
-        assert_eq!(told(&ignores, &honours), ["ServiceProxyHonoursIPMode"]);
-        assert!(told(&ignores, &ignores).is_empty());
-        assert!(told(&new, &honours).is_empty());
-        assert!(told(&new, &old).is_empty());
-        assert!(told(&ignores, &old).is_empty(), "nothing is known to be better");
+        assert_eq!(reported(&new, &ignores), ["ServiceProxyIgnoresIPMode"]);
+        assert_eq!(reported(&ignores, &honours), ["ServiceProxyHonoursIPMode"]);
+        assert!(reported(&ignores, &ignores).is_empty());
+        assert!(reported(&new, &honours).is_empty());
+        assert!(reported(&new, &old).is_empty());
+        assert!(reported(&ignores, &old).is_empty(), "nothing is known to be better");
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl ServiceSync {
         }
     }
 
-    /// Tells log, metrics and user in which mode the Service is published, when that is news. `found` is the mode that
+    /// Reports to log, metrics and user in which mode the Service is published, when that is news. `found` is the mode that
     /// the status had before, by whoever published it.
     fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, found: Option<Mode>) {
         let news = self.memory.with(key, |known| known.announced.take_in(advertisement, found));

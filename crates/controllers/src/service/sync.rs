@@ -24,7 +24,7 @@ use crate::metrics::Operation;
 use crate::names::FIELD_MANAGER;
 
 impl ServiceSync {
-    /// Does what is to be done for one Service now, and tells what is to happen next.
+    /// Does what is to be done for one Service now, and returns what is to happen next.
     pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Reschedule {
         if self.cluster.problem().is_some() {
             return Reschedule::Unchanged;
@@ -100,7 +100,7 @@ impl ServiceSync {
         self.conclude(&service, reconciliation, operation, &backends).await
     }
 
-    /// Whether the last successful reconciliation already had these backends, as far as this Service can tell.
+    /// Whether the last successful reconciliation already had these backends, as far as they matter to this Service.
     fn has_converged(&self, key: &ServiceKey, service: &k8s::Service, backends: &Backends) -> bool {
         let empty = std::collections::BTreeMap::new();
         let annotations = service.metadata.annotations.as_ref().unwrap_or(&empty);
@@ -157,7 +157,7 @@ impl ServiceSync {
         }
     }
 
-    /// Tells the user who else writes the status.
+    /// Reports who else writes the status.
     async fn announce_contest(&self, key: &ServiceKey, uid: &str) {
         let writer = self.writer.last_status_writer(key, |manager| manager != FIELD_MANAGER).await;
         let writer = writer.unwrap_or_else(|error| {

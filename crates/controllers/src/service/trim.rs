@@ -6,7 +6,7 @@ use kube::api::ObjectMeta;
 
 use super::intent::{Ours, short_enough};
 
-/// Takes out what is never read. Of a Service that is none of ours, and was none, only what tells that stays.
+/// Takes out what is never read. Of a Service that is none of ours, and was none, only what shows that stays.
 pub(super) fn trim(
     service: &mut k8s::Service,
     ours: &Ours,

@@ -124,9 +124,9 @@ async fn an_outage_changes_nothing_and_ends_by_itself() {
     world.until("the address is written", |world| world.addresses("n1").contains("10.0.0.12")).await;
 }
 
-/// A wrong node IP leaves the addresses as they are and is told.
+/// A wrong node IP leaves the addresses as they are and is reported.
 #[tokio::test(start_paused = true)]
-async fn a_wrong_node_ip_of_a_known_node_is_told() {
+async fn a_wrong_node_ip_of_a_known_node_is_reported() {
     let mut world = World::new();
     world.cloud.found("n1", Instance { addresses: addresses("InternalIP 10.0.0.12"), ..machine() });
     let annotations = json!({"alpha.kubernetes.io/provided-node-ip": "10.0.0.77"});

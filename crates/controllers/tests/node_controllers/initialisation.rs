@@ -252,7 +252,7 @@ async fn a_taint_that_appears_meanwhile_is_kept() {
     assert_eq!(world.taints("n1"), ["theirs"]);
 }
 
-/// A refusal of the API server is told and tried again.
+/// A refusal of the API server is reported and tried again.
 #[tokio::test(start_paused = true)]
 async fn a_refused_write_is_an_event_and_is_tried_again() {
     let mut world = started().await;

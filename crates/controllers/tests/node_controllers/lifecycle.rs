@@ -181,9 +181,9 @@ async fn framework_l16_a_node_registered_anew_stays() {
     assert_eq!(failed, 0);
 }
 
-/// A deletion that the API server refuses is told and tried again.
+/// A deletion that the API server refuses is reported and tried again.
 #[tokio::test(start_paused = true)]
-async fn a_refused_deletion_is_told() {
+async fn a_refused_deletion_is_reported() {
     let world = with(Some("Unknown"), Some(Presence::Gone)).await;
     let fault = openstack_ccm_kube_sim::Fault::on("DELETE", "/nodes/n1").once();
     world.kube.inject(fault.fail(403, "Forbidden", "no right to delete nodes"));

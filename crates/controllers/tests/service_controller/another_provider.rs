@@ -59,24 +59,24 @@ async fn a_user_reads_the_names_of_the_provider_that_serves_the_cluster() {
     world.cloud.publish_by(PROXY, Preference::default());
     world.start().await;
     world.serve("app").await;
-    let told = events(&world).await;
-    assert!(told.contains("set the annotation lb.example.org/hostname on the Service"), "{told}");
-    assert!(told.contains("or hostname-suffix in example.toml"), "{told}");
+    let texts = events(&world).await;
+    assert!(texts.contains("set the annotation lb.example.org/hostname on the Service"), "{texts}");
+    assert!(texts.contains("or hostname-suffix in example.toml"), "{texts}");
 
     world.kube.set_version(ApiVersion::V1_36);
     world.until_ingress("app", "203.0.113.10(Proxy)").await;
-    world.cloud.let_in(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]));
+    world.cloud.let_in(ClusterAccess::Without(vec!["10.0.0.0/24".into()]));
     world.wake("app");
     settle().await;
-    let told = events(&world).await;
-    assert!(told.contains("set the annotation lb.example.org/allow-cluster-sources: \"true\""), "{told}");
+    let texts = events(&world).await;
+    assert!(texts.contains("set the annotation lb.example.org/allow-cluster-sources: \"true\""), "{texts}");
 
     let operators_vip = Preference { cluster_mode: IpModeChoice::Vip, ..Preference::default() };
     world.cloud.publish_by(TLS, operators_vip);
     world.wake("app");
     settle().await;
-    let told = events(&world).await;
-    assert!(told.contains("or remove ip-mode in example.toml"), "{told}");
+    let texts = events(&world).await;
+    assert!(texts.contains("or remove ip-mode in example.toml"), "{texts}");
 
     world.cloud.has_made(OrphanCandidate {
         id: "lb-7".into(),
@@ -85,9 +85,9 @@ async fn a_user_reads_the_names_of_the_provider_that_serves_the_cluster() {
         service: Some(ServiceKey::new("default", "app")),
     });
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    let told = events(&world).await;
-    assert!(told.contains("delete it: examplectl lb rm lb-7"), "{told}");
-    assert_eq!(words_of_one_cloud(&told), [""; 0], "{told}");
+    let texts = events(&world).await;
+    assert!(texts.contains("delete it: examplectl lb rm lb-7"), "{texts}");
+    assert_eq!(words_of_one_cloud(&texts), [""; 0], "{texts}");
     assert_ne!(
         world.metric("cloudprovider_example_reconcile_total{operation=\"loadbalancer_ensure\"}"),
         "absent"

@@ -151,7 +151,7 @@ async fn a_daemon_set_that_is_made_again_is_asked_instead_of_the_old_one() {
     world.until_ingress("app", BY_HOSTNAME).await;
 }
 
-/// A kubelet of 1.36 beside an old kube-proxy: the version lies, and the node is told.
+/// A kubelet of 1.36 beside an old kube-proxy: the version lies, and an Event names the node.
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
     let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
@@ -199,7 +199,7 @@ async fn verdicts_outlive_their_pods_for_a_while_and_then_versions_count_again()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_writer_is_noticed_and_told_and_not_fought() {
+async fn a_foreign_writer_is_noticed_and_reported_and_not_fought() {
     let world = published_by_proxy(ApiVersion::V1_29_GATE_ON, "v1.29.3").await;
     let foreign = json!([{"ip": "203.0.113.99", "ipMode": "VIP"}]);
     let status = json!({"status": {"loadBalancer": {"ingress": foreign}}});
@@ -235,7 +235,7 @@ async fn a_namespace_that_is_deleted_under_way_leaves_the_versions_and_may_come_
     world.until_ingress("app", BY_PROXY).await;
 }
 
-/// A server that drops the mode makes every node look unfit: that is no news of the nodes, and nobody is told.
+/// A server that drops the mode makes every node look unfit: that is no news of the nodes, and there is no Event.
 #[tokio::test(start_paused = true)]
 async fn where_the_server_drops_the_mode_nodes_are_not_blamed() {
     let mut world = world(ApiVersion::V1_29, "v1.36.3").await;

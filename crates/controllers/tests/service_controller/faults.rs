@@ -14,7 +14,7 @@ const OTHER: &str = "example.org/other";
 ///
 /// Framework: S10, same.
 #[tokio::test(start_paused = true)]
-async fn framework_s10_a_refused_status_is_told_and_tried_again() {
+async fn framework_s10_a_refused_status_is_reported_and_tried_again() {
     let world = World::started(ApiVersion::V1_36).await;
     world.wire.break_next("ingress", Fault::Answer(409));
     world.create("app").await;
@@ -118,7 +118,7 @@ async fn a_lost_answer_leads_to_the_same_end(#[case] write: &'static str) {
     world.create("app").await;
     world.until_published("app").await;
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
-    // At most one repetition, before the watch has told that the first was carried out; it changes nothing there.
+    // At most one repetition, before the watch has shown that the first was carried out; it changes nothing there.
     let journal = world.wire.journal();
     let writes = journal.iter().filter(|line| line.starts_with("patch") && line.contains(write)).count();
     assert!(writes <= 2, "{journal:?}");

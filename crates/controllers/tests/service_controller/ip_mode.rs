@@ -270,24 +270,24 @@ async fn source_ranges_that_lack_the_cluster_keep_the_status_as_occm_left_it(
     world.until_ingress("app", "203.0.113.10(VIP)").await;
     world.stop().await;
     world.cloud.publish_by(Path::ThroughLoadBalancer(needs), Preference::default());
-    world.cloud.let_in(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]));
+    world.cloud.let_in(ClusterAccess::Without(vec!["10.0.0.0/24".into()]));
     world.wire.journal();
     world.start().await;
     settle().await;
     assert_eq!(world.ingress("app").await, [expected]);
     let events = world.events("app");
-    let told = events.iter().any(|event| {
+    let is_reported = events.iter().any(|event| {
         event.contains("LoadBalancerSourceRangesLackCluster")
             && event.contains("10.0.0.0/24")
             && event.contains("allow-cluster-sources")
     });
-    assert!(told, "{events:?}");
+    assert!(is_reported, "{events:?}");
     // Once the ranges hold the cluster nothing keeps it from going through the load balancer.
     world.cloud.let_in(ClusterAccess::Open);
     world.patch("app", json!({"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}})).await;
     world.until_ingress("app", BY_PROXY).await;
     // It does not turn back.
-    world.cloud.let_in(ClusterAccess::Lacks(vec!["10.0.0.0/24".into()]));
+    world.cloud.let_in(ClusterAccess::Without(vec!["10.0.0.0/24".into()]));
     world.patch("app", json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}})).await;
     settle().await;
     assert_eq!(world.ingress("app").await, [BY_PROXY]);

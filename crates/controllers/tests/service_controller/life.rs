@@ -252,11 +252,11 @@ async fn another_controller_that_keeps_writing_a_status_is_named_and_counted() {
         assert_eq!(world.events("app").iter().any(contested), edit >= 3, "after {edit} edits");
     }
     let events = world.events("app");
-    let told: Vec<_> = events.iter().filter(|event| contested(event)).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reports: Vec<_> = events.iter().filter(|event| contested(event)).collect();
+    assert_eq!(reports.len(), 1, "{reports:?}");
     assert!(
-        told[0].contains("another-controller keeps writing") && told[0].contains("loadBalancerClass"),
-        "{told:?}"
+        reports[0].contains("another-controller keeps writing") && reports[0].contains("loadBalancerClass"),
+        "{reports:?}"
     );
     assert_eq!(world.metric("openstack_ccm_status_edits_by_others_total"), "15");
 }

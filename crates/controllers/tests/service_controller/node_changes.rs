@@ -157,7 +157,7 @@ async fn a_label_is_followed_by_those_who_select_by_it() {
 ///
 /// Framework: P5, same.
 #[tokio::test(start_paused = true)]
-async fn framework_p5_a_failed_update_is_told_and_tried_again() {
+async fn framework_p5_a_failed_update_is_reported_and_tried_again() {
     let world = three_services().await;
     for _ in 0..3 {
         world

@@ -1,4 +1,4 @@
-//! What users and operators are told.
+//! What users and operators read.
 
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
 use openstack_ccm_core::failure::{Failure, FailureClass};

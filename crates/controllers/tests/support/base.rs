@@ -26,7 +26,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts what works until it is told to stop.
+    /// Starts what works until it is asked to stop.
     pub(crate) fn start<W>(work: impl FnOnce(CancellationToken) -> W) -> Self
     where
         W: Future<Output = Result<(), ControllerError>> + Send + 'static,

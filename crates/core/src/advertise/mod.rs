@@ -94,12 +94,12 @@ pub enum ClusterAccess {
     #[default]
     Open,
     /// The source ranges lack these networks (CIDRs), from which the cluster connects. Never empty.
-    Lacks(Vec<String>),
+    Without(Vec<String>),
     /// There are source ranges, and from where the cluster connects could not be found out; the text says why.
     Unknown(String),
 }
 
-/// The names of the settings, for texts that tell somebody what to do.
+/// The names of the settings, for texts that say what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingNames {
     /// Annotation of a Service that chooses the mode: `auto`, `proxy` or `vip`.

@@ -115,7 +115,7 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
     }
 }
 
-/// Attributes by which one tells whose an object is; clients do not meet them.
+/// Attributes that say whose an object is; clients do not meet them.
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
 /// What the controller would change, of what belongs to this hop.

@@ -34,7 +34,7 @@ pub struct Line {
     pub text: String,
     /// The names that it answers; empty where it has a pattern.
     pub names: Vec<String>,
-    /// What it answers with, where that can be told.
+    /// What it answers with, where that is known.
     pub target: Option<String>,
     /// Who wrote it.
     pub writer: Writer,

@@ -26,10 +26,10 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
             pods.push(server.to_owned());
         }
     }
-    Ok(told(target, services, is_there, pods))
+    Ok(walk_of(target, services, is_there, pods))
 }
 
-fn told(target: &Target, services: usize, is_there: bool, pods: Vec<String>) -> Walk {
+fn walk_of(target: &Target, services: usize, is_there: bool, pods: Vec<String>) -> Walk {
     let mut findings = Vec::new();
     let (step, fate) = if services == 0 {
         let text = "there is not a single virtual service";

@@ -40,7 +40,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Tells it by its look.
+    /// Recognises it by its look.
     pub fn of(text: &str) -> Option<Self> {
         let start = text.trim_start();
         if start.starts_with('{') {
@@ -146,7 +146,7 @@ pub enum RulesError {
     Json(String),
 }
 
-/// What a node with these rules does with packets to the target. The format is told by the look of the text where none is given.
+/// What a node with these rules does with packets to the target. The format is recognised by the look of the text where none is given.
 ///
 /// # Errors
 /// The text cannot be read.

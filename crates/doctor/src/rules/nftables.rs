@@ -1,4 +1,4 @@
-//! `nft -j list ruleset`. Rules that iptables wrote are in it too, as far as nft can tell what they are.
+//! `nft -j list ruleset`. Rules that iptables wrote are in it too, as far as nft understands them.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -33,7 +33,7 @@ pub(super) enum Action {
     Other,
 }
 
-/// One rule. What it matches beyond these is not told; such a rule may or may not match.
+/// One rule. What it matches beyond these is not known; such a rule may or may not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// Destinations.
@@ -42,7 +42,7 @@ pub(super) struct Rule {
     pub(super) from: Vec<IpNet>,
     pub(super) transport: Option<Transport>,
     pub(super) port: Option<u16>,
-    /// Whether a match is negated, or there is one that is not told.
+    /// Whether a match is negated, or there is one that is not known.
     pub(super) conditional: bool,
     /// The comment, if there is one.
     pub(super) comment: Option<String>,
@@ -209,7 +209,7 @@ fn in_nftables(own: &Table, target: &Target) -> Walk {
             steps.push(format!("map {map}: no element for {target}"));
             continue;
         };
-        steps.push(format!("map {map}: {target} -> {}", told(&element.action)));
+        steps.push(format!("map {map}: {target} -> {}", described(&element.action)));
         match (map, &element.action) {
             (NO_ENDPOINT, Action::Drop) => {
                 stopped = Some(Fate::Dropped { by: format!("map {map}: there is no endpoint on this node") });
@@ -228,7 +228,7 @@ fn in_nftables(own: &Table, target: &Target) -> Walk {
     Walk { format: Format::Nftables, steps, fate, findings: Vec::new() }
 }
 
-fn told(action: &Action) -> String {
+fn described(action: &Action) -> String {
     match action {
         Action::Jump(chain) | Action::Goto(chain) => chain.clone(),
         Action::Drop => "drop".to_owned(),

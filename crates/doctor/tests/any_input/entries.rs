@@ -15,7 +15,7 @@ pub fn rules(input: &[u8]) {
         let target: Target = target.parse().unwrap_or_else(|error| panic!("{error}"));
         for format in formats {
             let Ok(walk) = walk(&text, &target, format) else { continue };
-            assert!(!walk.steps.is_empty(), "every walk tells something");
+            assert!(!walk.steps.is_empty(), "every walk has steps");
             assert!(walk.fate != Fate::NoRules || !walk.findings.is_empty(), "missing rules are a finding");
             let style = Style { short: false, colours: false, width: Some(80) };
             let found: Vec<_> = walk.findings.into_iter().map(Into::into).collect();

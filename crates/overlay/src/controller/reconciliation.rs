@@ -54,10 +54,10 @@ pub(super) type Memory = Mutex<HashMap<ServiceKey, Remembered>>;
 pub(super) struct Remembered {
     /// `metadata.uid`: another object of the same name starts without memories.
     uid: Option<String>,
-    /// What was told last about the publication.
+    /// What was reported last about the publication.
     announced: Announced,
-    /// What else was told last.
-    told: Vec<Notice>,
+    /// What else was reported last.
+    reported: Vec<Notice>,
     /// Why it is left alone, as a metric label, if it is.
     refused: Option<&'static str>,
     /// When its status was written.
@@ -142,7 +142,7 @@ impl Reconciler {
         Ok(None)
     }
 
-    /// Tells log, metrics and user how it stands, where that is news.
+    /// Reports to log, metrics and user how it stands, where that is news.
     fn report(&self, key: &ServiceKey, service: &Service, plan: &Plan) {
         let (decided, refused) = match &plan.state {
             State::Decided(_, decided) => (Some(decided), None),
@@ -152,7 +152,7 @@ impl Reconciler {
         let found = Mode::of(&entries(service));
         let (news, before, mut notices) = self.with(key, service, |known| {
             let news = decided.map(|decided| known.announced.take_in(decided, found));
-            let earlier = std::mem::replace(&mut known.told, plan.notices.clone());
+            let earlier = std::mem::replace(&mut known.reported, plan.notices.clone());
             let fresh: Vec<Notice> =
                 plan.notices.iter().filter(|notice| !earlier.contains(notice)).cloned().collect();
             (news, std::mem::replace(&mut known.refused, refused), fresh)

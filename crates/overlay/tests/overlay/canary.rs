@@ -77,14 +77,14 @@ fn of_canary(world: &World, service: &str) -> Value {
 const UNFIT_NODES: &str = "ip_mode_overlay_ip_mode_unfit_nodes";
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_was_measured_unfit_is_told_of_whatever_its_version() {
+async fn a_node_that_was_measured_unfit_is_named_whatever_its_version() {
     let world = world("v1.36.0", UNFIT).await;
     assert_eq!(world.metric(UNFIT_NODES), "2");
     let events = world.events("app");
-    let told = events.iter().any(|event| {
+    let is_named = events.iter().any(|event| {
         event.contains("LoadBalancerIPModeNotHonoured") && event.contains("n1") && event.contains("canary")
     });
-    assert!(told, "{events:?}");
+    assert!(is_named, "{events:?}");
     let report = check(&world.user, &world.options).await.unwrap().to_string();
     assert!(report.contains("Obstacle: 2 nodes") && report.contains("canary"), "{report}");
     for node in ["n1", "n2"] {

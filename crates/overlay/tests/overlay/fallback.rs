@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{World, settle};
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_drops_the_mode_is_told_of_and_nothing_is_written() {
+async fn a_server_that_drops_the_mode_is_reported_and_nothing_is_written() {
     let world = World::started(ApiVersion::V1_28).await;
     world.serve("app").await;
     assert_eq!(world.ingress("app"), json!([{"ip": "203.0.113.10"}]));
@@ -61,7 +61,7 @@ async fn a_hostname_is_given_back_as_the_address_that_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_old_node_is_told_of_and_takes_the_mode_from_nobody() {
+async fn one_old_node_is_named_and_takes_the_mode_from_nobody() {
     let world = World::started(ApiVersion::V1_36).await;
     world.serve("app").await;
     world.create_node("old", "10.0.0.13", "v1.29.4");

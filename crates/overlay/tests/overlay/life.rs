@@ -112,7 +112,7 @@ async fn a_service_decides_for_itself() {
 async fn some_services_are_never_touched(
     #[case] service: Value,
     #[case] address: &str,
-    #[case] told: Option<&str>,
+    #[case] refusal: Option<&str>,
 ) {
     let world = World::started(ApiVersion::V1_36).await;
     world.create_with("app", &service);
@@ -121,15 +121,15 @@ async fn some_services_are_never_touched(
     assert_eq!(world.ingress("app")[0]["ipMode"], "VIP");
     assert_eq!(world.writes().len(), 0);
     let events = world.events("app");
-    assert_eq!(events.len(), usize::from(told.is_some()), "{events:?}");
+    assert_eq!(events.len(), usize::from(refusal.is_some()), "{events:?}");
     assert!(
-        told.is_none_or(|told| events[0].contains("IPModeRefused") && events[0].contains(told)),
+        refusal.is_none_or(|text| events[0].contains("IPModeRefused") && events[0].contains(text)),
         "{events:?}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_restricts_the_sources_is_told_who_enforces_that_now() {
+async fn who_restricts_the_sources_reads_who_enforces_that_now() {
     let world = World::started(ApiVersion::V1_36).await;
     world.create_with(
         "app",

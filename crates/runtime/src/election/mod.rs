@@ -149,7 +149,7 @@ impl Elector {
         self.report.leads();
         let ended = self.lead_while_held(stop, grace, work).await;
         self.report.ended();
-        // Nobody waits for this: the lease is free already. One who has lost it has more to do than to tell.
+        // Nobody waits for this: the lease is free already. One who has lost it has more to do than to write it down.
         if ended != Ended::Lost {
             self.report.say_ended(LAST_EVENT).await;
         }
@@ -286,7 +286,7 @@ impl Elector {
         }
     }
 
-    /// Remembers when the record changed last, and tells whom it names.
+    /// Remembers when the record changed last, and logs whom it names.
     fn observe(&mut self, lease: &Lease) -> Attempt {
         let record = record::of(lease);
         let ours = record.holder.as_deref() == Some(self.options.identity.as_str());

@@ -33,7 +33,7 @@ pub(super) enum Standing {
     Ours,
     /// Nobody, or someone who stopped renewing.
     Free,
-    /// Someone who is alive as far as can be told.
+    /// Someone who is alive as far as is known.
     HeldByOther,
 }
 

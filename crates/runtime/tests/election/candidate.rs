@@ -73,14 +73,14 @@ impl Journal {
     }
 }
 
-/// What the work does when it is told to stop.
+/// What the work does when it is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Ends after this time.
     Ends(Duration),
     /// Goes on until it is dropped.
     Ignores,
-    /// Ends by itself after this time, whatever it is told.
+    /// Ends by itself after this time, whatever it is asked.
     Finishes(Duration),
 }
 
@@ -107,17 +107,17 @@ impl Candidate {
         let task = tokio::spawn(elector.lead(stop.clone(), GRACE, move |leading| async move {
             journal.note(format!("{name} works"));
             let _end = NoteEnd { journal: Arc::clone(&journal), name };
-            let told = async {
+            let asked = async {
                 leading.cancelled().await;
-                journal.note(format!("{name} is told to stop"));
+                journal.note(format!("{name} is asked to stop"));
             };
             match work {
                 Work::Ends(time) => {
-                    told.await;
+                    asked.await;
                     tokio::time::sleep(time).await;
                 }
                 Work::Ignores => {
-                    told.await;
+                    asked.await;
                     std::future::pending::<()>().await;
                 }
                 Work::Finishes(time) => tokio::time::sleep(time).await,

@@ -54,13 +54,13 @@ async fn a_stopped_leader_ends_its_work_gives_the_lease_back_and_is_followed_at_
     let _second = Candidate::start(&sim, &journal, "b", AT_ONCE);
     pass(Duration::from_secs(60)).await;
     first.ask_to_stop();
-    journal.until("a is told to stop").await;
+    journal.until("a is asked to stop").await;
     pass(Duration::from_secs(11)).await;
     assert_eq!(holder(&sim), "a", "the lease is kept while the work ends");
     assert_eq!(first.end().await, Ended::Stopped);
     assert_eq!((holder(&sim).as_str(), lease(&sim)["leaseDurationSeconds"].as_i64()), ("", Some(1)));
     journal.until("b works").await;
-    assert_eq!(journal.lines(), ["a works", "a is told to stop", "a is done", "b works"]);
+    assert_eq!(journal.lines(), ["a works", "a is asked to stop", "a is done", "b works"]);
     assert!(journal.when("b works") - journal.when("a is done") <= LONGEST_PAUSE);
 }
 
@@ -73,7 +73,7 @@ async fn work_that_does_not_end_is_dropped_before_the_lease_is_given_back() {
     assert_eq!(first.stop().await, Ended::Stopped);
     journal.until("b works").await;
     journal.assert_one_at_a_time();
-    assert_eq!(journal.when("a is done") - journal.when("a is told to stop"), Duration::from_secs(16));
+    assert_eq!(journal.when("a is done") - journal.when("a is asked to stop"), Duration::from_secs(16));
 }
 
 #[tokio::test(start_paused = true)]

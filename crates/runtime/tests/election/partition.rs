@@ -36,7 +36,7 @@ async fn a_leader_that_is_cut_off_stops_before_the_next_starts(
     assert_eq!(holder(&sim), "a", "nobody else leads yet");
     journal.until("b works").await;
     journal.assert_one_at_a_time();
-    assert!(journal.when("a is told to stop") < journal.when("b works"));
+    assert!(journal.when("a is asked to stop") < journal.when("b works"));
     assert!(journal.when("a is done") < journal.when("b works"));
 }
 
