@@ -1,4 +1,4 @@
-//! Trying something that start-up needs until it works, telling why it does not.
+//! Trying something that start-up needs until it works, reporting why it does not.
 
 use std::time::Duration;
 

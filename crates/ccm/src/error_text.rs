@@ -14,7 +14,7 @@ pub(crate) fn said_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
-        // An answer that is no Status of Kubernetes: only its text tells something.
+        // An answer that is no Status of Kubernetes: only its text says something.
         let cause = cause.split_once(NO_STATUS).map_or(cause, |(text, _)| text.trim_start_matches(API_ERROR));
         if !text.contains(cause) {
             text.push_str(if text.is_empty() { "" } else { ": " });

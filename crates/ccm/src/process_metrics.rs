@@ -51,7 +51,7 @@ impl Collector for RunningControllers {
     }
 }
 
-/// What the kernel knows of this process. What it does not tell is left out.
+/// What the kernel knows of this process. What it does not say is left out.
 #[derive(Debug)]
 struct Process;
 

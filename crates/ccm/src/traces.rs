@@ -22,7 +22,7 @@ use tracing_subscriber::registry::Registry;
 
 /// What this program is called, unless a variable says otherwise.
 const NAME: &str = "openstack-ccm";
-/// Spans and records of this program, and of nobody else, are told: the names of our crates begin so.
+/// Spans and records of this program, and of nobody else, are exported: the names of our crates begin so.
 const OURS: &str = "openstack_ccm";
 
 /// Spans on their way to a collector.

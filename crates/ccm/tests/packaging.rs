@@ -30,9 +30,9 @@ fn python_tests(folder: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let tests = ["-m", "unittest", "discover", "--verbose", "--start-directory"];
     let output = Command::new("python3").args(tests).arg(path).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    for line in told.lines().filter(|line| line.contains(" ... skipped ")) {
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
+    for line in messages.lines().filter(|line| line.contains(" ... skipped ")) {
         say(&format!("left out: {line}"));
     }
 }

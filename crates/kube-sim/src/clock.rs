@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// Tells the time. It runs with tokio's clock, so that a paused and advanced runtime moves the stamps as well.
+/// The time. It runs with tokio's clock, so that a paused and advanced runtime moves the stamps as well.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     /// The time at `origin`.

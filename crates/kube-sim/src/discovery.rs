@@ -18,7 +18,7 @@ pub(crate) fn version(version: ApiVersion) -> Value {
         "gitCommit": "0000000000000000000000000000000000000000", "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z", "goVersion": "go1.26.8", "compiler": "gc", "platform": "linux/amd64",
     });
-    if version.tells_compatibility() {
+    if version.shows_compatibility() {
         document["emulationMajor"] = "1".into();
         document["emulationMinor"] = minor.to_string().into();
         document["minCompatibilityMajor"] = "1".into();

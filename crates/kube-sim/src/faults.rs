@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::log::RequestRecord;
 
-/// Tells whether a fault is about a request.
+/// Decides whether a fault is about a request.
 type Matcher = Box<dyn Fn(&RequestRecord) -> bool + Send + Sync>;
 
 /// Names a fault that was injected.

@@ -62,7 +62,7 @@ fn serve(shared: &Arc<Shared>, headers: &HeaderMap, record: &RequestRecord) -> A
     call.answer(Route::parse(&record.path)).unwrap_or_else(|failure| answer::failure(&failure))
 }
 
-/// Clients that only take protobuf are told so.
+/// Clients that only take protobuf get an error that says so.
 fn accepts_json(headers: &HeaderMap) -> bool {
     let Some(accepted) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
         return true;

@@ -148,7 +148,11 @@ mod tests {
     #[case(NameRule::Label1035, "web-1", true)]
     #[case(NameRule::Subdomain, "node1.example.com", true)]
     #[case(NameRule::Subdomain, "web.example.", false)]
-    fn each_rule_tells_good_names_from_bad(#[case] rule: NameRule, #[case] name: &str, #[case] good: bool) {
+    fn each_rule_distinguishes_good_names_from_bad(
+        #[case] rule: NameRule,
+        #[case] name: &str,
+        #[case] good: bool,
+    ) {
         assert_eq!(rule.problem(name).is_none(), good);
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_tells_the_release_but_not_the_gate() {
+    fn the_schema_shows_the_release_but_not_the_gate() {
         assert!(!has_ip_mode(ApiVersion::V1_28));
         assert!(has_ip_mode(ApiVersion::V1_29));
         assert!(has_ip_mode(ApiVersion::V1_36));

@@ -15,7 +15,7 @@ impl Sim {
     }
 
     /// Puts all objects back as they were, with the resourceVersions that they had then. What was made since is gone: nobody deleted
-    /// it, so no watch tells. Watches break, and what was known before is too old.
+    /// it, so no watch shows it. Watches break, and what was known before is too old.
     pub fn restore(&self, backup: &ClusterBackup) {
         self.shared.state().store.restore(&backup.0);
         self.break_watches();

@@ -55,7 +55,7 @@ impl Shared {
         self.broken.send_replace(());
     }
 
-    /// Tells when the connections of open watches fail.
+    /// Signals when the connections of open watches fail.
     pub(crate) fn broken(&self) -> watch::Receiver<()> {
         self.broken.subscribe()
     }

@@ -270,10 +270,10 @@ impl Sim {
 
     /// Requests with this method (`*` for any) whose path contains `path_part`.
     pub fn count_requests(&self, method: &str, path_part: &str) -> usize {
-        let is_meant = |request: &RequestRecord| {
+        let matches = |request: &RequestRecord| {
             (method == "*" || request.method.as_str() == method) && request.path.contains(path_part)
         };
-        self.requests_where(is_meant).len()
+        self.requests_where(matches).len()
     }
 
     /// Forgets the requests so far.

@@ -111,7 +111,7 @@ impl Store {
         self.revision
     }
 
-    /// Tells the revision of each change as it happens.
+    /// Sends the revision of each change as it happens.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -369,6 +369,6 @@ mod tests {
         assert_eq!(names(&store.all("things")), ["late", "once"]);
         let kinds: Vec<ChangeKind> =
             store.changes_after(EVENTS, 4).unwrap().iter().map(|change| change.kind).collect();
-        assert_eq!(kinds, [ChangeKind::Deleted, ChangeKind::Added], "watchers are told");
+        assert_eq!(kinds, [ChangeKind::Deleted, ChangeKind::Added], "watchers get both");
     }
 }

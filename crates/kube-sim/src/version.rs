@@ -152,8 +152,8 @@ impl ApiVersion {
         self.minor >= 29
     }
 
-    /// `/version` tells the emulated and the minimum compatible version.
-    pub(crate) fn tells_compatibility(self) -> bool {
+    /// `/version` shows the emulated and the minimum compatible version.
+    pub(crate) fn shows_compatibility(self) -> bool {
         self.minor >= 34
     }
 }

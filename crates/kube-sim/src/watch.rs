@@ -47,7 +47,7 @@ struct Watch {
     options: WatchOptions,
     changed: watch::Receiver<u64>,
     broken: watch::Receiver<()>,
-    /// Everything up to this revision was told.
+    /// Everything up to this revision was sent.
     revision: u64,
     lines: VecDeque<Bytes>,
     ends_at: Instant,
@@ -103,11 +103,11 @@ impl Watch {
         self.revision = state.store.revision();
         for stored in state.store.all(self.target.resource.storage) {
             if self.is_selected(&stored) {
-                self.tell(&state, "ADDED", &stored);
+                self.send(&state, "ADDED", &stored);
             }
         }
         if self.options.send_initial_events {
-            self.tell_bookmark(&state, true);
+            self.send_bookmark(&state, true);
         }
     }
 
@@ -119,7 +119,7 @@ impl Watch {
             if self.is_over {
                 return None;
             }
-            // What happens after the connection failed is not told, even if this is polled late.
+            // What happens after the connection failed is not sent, even if this is polled late.
             if self.broken.has_changed().unwrap_or(true) {
                 return Some(self.fail());
             }
@@ -135,7 +135,7 @@ impl Watch {
                 () = sleep_until(self.ends_at) => self.is_over = true,
                 () = sleep_until(self.next_bookmark), if self.options.bookmarks => {
                     let shared = Arc::clone(&self.shared);
-                    self.tell_bookmark(&shared.state(), false);
+                    self.send_bookmark(&shared.state(), false);
                     self.next_bookmark = next_bookmark(Instant::now(), self.ends_at);
                 }
             }
@@ -167,12 +167,12 @@ impl Watch {
         };
         for change in changes {
             self.revision = self.revision.max(change.revision);
-            self.tell_change(&state, &change);
+            self.send_change(&state, &change);
         }
     }
 
     /// A change can move an object into or out of the selection.
-    fn tell_change(&mut self, state: &State, change: &Change) {
+    fn send_change(&mut self, state: &State, change: &Change) {
         let before = change.previous.as_ref().is_some_and(|previous| self.is_selected(previous));
         let now = change.kind != ChangeKind::Deleted && self.is_selected(&change.stored);
         let kind = match (before, now) {
@@ -181,10 +181,10 @@ impl Watch {
             (true, false) => "DELETED",
             (false, false) => return,
         };
-        self.tell(state, kind, &change.stored);
+        self.send(state, kind, &change.stored);
     }
 
-    fn tell(&mut self, state: &State, kind: &str, stored: &Stored) {
+    fn send(&mut self, state: &State, kind: &str, stored: &Stored) {
         let object = state.show(self.target.resource, stored);
         if let Some(include) = self.options.as_table {
             let objects = std::slice::from_ref(&object);
@@ -195,8 +195,8 @@ impl Watch {
         }
     }
 
-    /// An otherwise empty object that tells the revision.
-    fn tell_bookmark(&mut self, state: &State, ends_initial_events: bool) {
+    /// An otherwise empty object that carries the revision.
+    fn send_bookmark(&mut self, state: &State, ends_initial_events: bool) {
         let resource = self.target.resource;
         let mut metadata = json!({"resourceVersion": state.store.revision().to_string()});
         if ends_initial_events {

@@ -85,7 +85,7 @@ async fn a_watcher_lists_anew_when_its_past_is_compacted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_tells_whether_the_server_keeps_ip_mode() {
+async fn a_dry_run_shows_whether_the_server_keeps_ip_mode() {
     let sim = Sim::new(ApiVersion::V1_28);
     sim.create(&service("web")).unwrap();
     let api: Api<Service> = Api::namespaced(client(&sim), "default");

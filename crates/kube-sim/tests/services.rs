@@ -131,7 +131,7 @@ fn some_fields_are_set_once(#[case] change: Value, #[case] because: &str) {
 }
 
 #[test]
-fn what_the_gate_does_can_be_told_from_status_alone() {
+fn what_the_gate_does_is_seen_from_status_alone() {
     let kept = |version: ApiVersion| {
         let sim = Sim::new(version);
         create(&sim, "web", &json!({}));

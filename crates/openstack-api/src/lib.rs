@@ -10,7 +10,7 @@
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
 //! | [`error`] | what a failed call means |
 //!
-//! Every call may fail with any [`ApiError`]; where its documentation names one, that one tells something about the object. A
+//! Every call may fail with any [`ApiError`]; where its documentation names one, that one says something about the object. A
 //! list comes whole or not at all.
 //!
 //! ```

@@ -91,7 +91,7 @@ impl Certificate {
         }
     }
 
-    /// Reads the files again; tells whether they have changed.
+    /// Reads the files again; returns whether they have changed.
     fn reload(&self) -> anyhow::Result<bool> {
         let Some(files) = &self.files else { return Ok(false) };
         let pem = files.read()?;

@@ -73,7 +73,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn probes_are_open_and_tell_live_from_ready() {
+async fn probes_are_open_and_distinguish_live_from_ready() {
     let stage = Stage::new(&[]).await;
     stage.pages.health.set("openstack", Probe::Readiness, Some("no answer".into()));
     stage.pages.health.set("leaderElection", Probe::Liveness, None);

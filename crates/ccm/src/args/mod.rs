@@ -126,7 +126,7 @@ impl RunArgs {
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
-    /// Checks what a single flag cannot tell, and chooses one of the providers.
+    /// Checks what a single flag does not show, and chooses one of the providers.
     ///
     /// # Errors
     /// All problems at once.

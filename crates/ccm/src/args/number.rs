@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_of_the_kind_is_told_the_range() {
+    fn what_is_no_number_of_the_kind_is_refused_with_the_range() {
         assert_eq!((port("10258"), verbosity("4")), (Ok(10258), Ok(4)));
         assert!(port("99999").unwrap_err().contains("65535") && port("http").is_err());
         assert!(verbosity("-1").unwrap_err().contains("0 to 10"));

@@ -31,7 +31,7 @@ fn level(verbosity: u8) -> LevelFilter {
     }
 }
 
-/// Starts logging to standard error, and telling `further`. `RUST_LOG` refines what `-v` sets.
+/// Starts logging to standard error, and to `further`. `RUST_LOG` refines what `-v` sets.
 pub fn start(arguments: &LoggingArgs, further: Option<Further>) {
     begin(arguments, further, true);
 }
@@ -44,7 +44,7 @@ pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
 fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool) {
     let level = level(arguments.verbosity);
     // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
-    // What its connection layer calls an error is told by those who asked, with server and cause.
+    // What its connection layer calls an error is logged by those who asked, with server and cause.
     let quiet = "hyper=info,kube_client=info,kube_client::client::builder=off,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);

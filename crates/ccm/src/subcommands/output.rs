@@ -70,7 +70,7 @@ pub(crate) fn plural(count: usize, one: &str) -> String {
     format!("{count} {one}{ending}")
 }
 
-/// Tells a person who waits how far it is: on a terminal in one line that is overwritten, otherwise a line now and then.
+/// Shows a person who waits how far it is: on a terminal in one line that is overwritten, otherwise a line now and then.
 pub(crate) struct Progress {
     begun: Instant,
     written: Option<Instant>,
@@ -83,7 +83,7 @@ impl Progress {
     }
 
     /// Says how far it is, where that takes longer than a second.
-    pub(crate) fn tell(&mut self, text: impl Display) {
+    pub(crate) fn report(&mut self, text: impl Display) {
         let now = Instant::now();
         let pause = if self.on_terminal { Duration::ZERO } else { AGAIN };
         let is_due = now.duration_since(self.begun) >= PATIENCE

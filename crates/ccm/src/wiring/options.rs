@@ -10,7 +10,7 @@ use openstack_ccm_controllers::service::ServiceControllerOptions;
 use openstack_ccm_core::cloud::{Cloud, Part, Provider};
 use openstack_ccm_core::route::range::ClusterRanges;
 
-use super::lacks::Lacks;
+use super::missing_parts::MissingParts;
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::args::feature_gates::FeatureGates;
 use crate::args::{ClusterCidrError, RouteArgs, RunArgs};
@@ -74,7 +74,7 @@ pub(crate) fn choose(
     provider: &dyn Provider,
     cloud: &dyn Cloud,
     route: Option<RouteControllerOptions>,
-) -> Result<ProgramOptions, Lacks> {
+) -> Result<ProgramOptions, MissingParts> {
     let asked_for = |controller| selection.runs(controller);
     let options = ProgramOptions {
         cluster_name: arguments.controller.cluster_name.clone(),
@@ -83,7 +83,7 @@ pub(crate) fn choose(
         node: asked_for(ControllerName::CloudNode).then(|| node(arguments)),
         node_lifecycle: asked_for(ControllerName::CloudNodeLifecycle).then(|| node_lifecycle(arguments)),
     };
-    Lacks::check(cloud, |controller| options.runs(controller))?;
+    MissingParts::check(cloud, |controller| options.runs(controller))?;
     Ok(options)
 }
 
@@ -174,7 +174,7 @@ mod tests {
         Loaded { config, auth_options, warnings: Vec::new() }.into()
     }
 
-    fn chosen(flags: &[&str], openstack: OpenStack) -> Result<ProgramOptions, Lacks> {
+    fn chosen(flags: &[&str], openstack: OpenStack) -> Result<ProgramOptions, MissingParts> {
         let flags = ["openstack-ccm", "--cloud-config=x"].into_iter().chain(flags.iter().copied());
         let arguments = RunArgs::try_parse(flags).unwrap();
         let (_, selection) = arguments.validate(&[ENTRY]).unwrap();
@@ -182,7 +182,7 @@ mod tests {
         choose(&arguments, &selection, &provider, &provider.cloud(openstack), None)
     }
 
-    /// A program that lacks what one of its controllers needs does not become ready; one that was told which controllers
+    /// A program that lacks what one of its controllers needs does not become ready; one that was asked which controllers
     /// to leave out does all that is left.
     ///
     /// Defect: 69, better: it says what the catalog lacks, stays unready and off the lease, and tries again.

@@ -26,7 +26,7 @@ fn selectors(query: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_series_of_an_alert_is_chosen_by_job_and_told_apart_by_cluster() {
+fn every_series_of_an_alert_is_chosen_by_job_and_kept_apart_by_cluster() {
     let written = written();
     let rules = alerts(&written);
     assert!(rules.len() >= 10);

@@ -114,7 +114,7 @@ impl Maker {
             return self.value(&all[0], path);
         }
         if schema["type"].is_null() && !schema["if"].is_null() {
-            // Either the condition is one for a message, or it tells a list from its entry.
+            // Either the condition is one for a message, or it distinguishes a list from its entry.
             let other = self.value(&schema["else"], path);
             let entries = &schema["then"]["items"];
             if entries.is_null() {
@@ -240,7 +240,7 @@ fn rendered(values: &Value) -> Result<Option<Objects>, TestCaseError> {
     match Release::new().values_file(&file).try_text().unwrap() {
         Ok(text) => Ok(Some(Objects::parse(&text))),
         Err(error) if error.contains("values don't meet the specifications") => Ok(None),
-        // One of several values decides where cloud.conf comes from, which the schema cannot tell.
+        // One of several values decides where cloud.conf comes from, which the schema cannot say.
         Err(error)
             if error.contains("there is no cloud.conf") || error.contains("would be ignored silently") =>
         {

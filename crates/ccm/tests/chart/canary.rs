@@ -58,7 +58,7 @@ fn without_the_service_controller_there_is_no_canary() {
 #[rstest]
 #[case::alone("canary.enabled=true", &["cloud-controller-manager"])]
 #[case::accounts("canary.enabled=true,extraArgs={--use-service-account-credentials}", &["cloud-controller-manager", "service-controller"])]
-fn the_controller_is_told_and_may_read_the_pods(#[case] settings: &str, #[case] accounts: &[&str]) {
+fn the_controller_is_configured_and_may_read_the_pods(#[case] settings: &str, #[case] accounts: &[&str]) {
     let Some(objects) = Release::new().set(settings).objects() else { return };
     let workload = objects.named("DaemonSet", "openstack-cloud-controller-manager");
     let arguments = strings(&workload["spec"]["template"]["spec"]["containers"][0]["args"]);

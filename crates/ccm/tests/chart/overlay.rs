@@ -150,10 +150,10 @@ fn who_uses_it_reads_nothing_of_openstack() {
 #[case::nothing(&["controller.enabled=false"], "nothing would be installed")]
 #[case::labels_by_policy(&["controller.enabled=false", "policy.enabled=true", "selector={a=b}"], "need the controller")]
 #[case::unknown_cloud(&["clouds={azure}", "image.repository=r/i"], "clouds")]
-fn values_that_cannot_work_are_refused(#[case] values: &[&str], #[case] told: &str) {
+fn values_that_cannot_work_are_refused(#[case] values: &[&str], #[case] problem: &str) {
     let release = values.iter().fold(release(), |release, value| release.set(value));
     let Some(error) = release.error() else { return };
-    assert!(error.contains(told), "{error}");
+    assert!(error.contains(problem), "{error}");
 }
 
 /// An overlay for a version of Kubernetes that lacks what it needs would be rejected by the API server, or do nothing.

@@ -227,7 +227,7 @@ async fn the_controller_works_with_the_rights_of_the_chart_on_a_real_api_server(
 }
 
 #[test]
-fn a_cluster_that_cannot_be_reached_is_told_from_one_that_is_not_green() {
+fn a_cluster_that_cannot_be_reached_is_not_taken_for_one_that_is_not_green() {
     let program = Program::new(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
          contexts: [{name: c, context: {cluster: c, user: a}}]\nusers: [{name: a, user: {}}]\n",
@@ -237,7 +237,7 @@ fn a_cluster_that_cannot_be_reached_is_told_from_one_that_is_not_green() {
     assert!(text(&looked.stderr).starts_with("ip-mode-overlay: "), "{}", text(&looked.stderr));
 }
 
-/// Plays what makes a pod of a Job and tells how it ended: its command is run here, with the token of its account.
+/// Plays what makes a pod of a Job and reports how it ended: its command is run here, with the token of its account.
 async fn job_runs(client: &Client, cluster: &Cluster, name: &str) -> Output {
     let jobs = Api::<Job>::namespaced(client.clone(), "kube-system");
     let began = Instant::now();

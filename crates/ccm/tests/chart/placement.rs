@@ -1,4 +1,4 @@
-//! On which nodes the pods run, how they are replaced, and what the operator is told about it.
+//! On which nodes the pods run, how they are replaced, and what the operator reads about it.
 
 use rstest::rstest;
 use serde_json::{Value, json};

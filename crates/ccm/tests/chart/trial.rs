@@ -85,8 +85,8 @@ fn an_existing_secret_keeps_its_name() {
 #[case::port("extraArgs={--secure-port=10258}", "--secure-port")]
 fn an_argument_that_would_undo_the_trial_is_refused(#[case] setting: &str, #[case] flag: &str) {
     let Some(error) = Release::new().set(CLASS).set(setting).error() else { return };
-    let told = error.contains("trial.loadBalancerClass") || error.contains("set securePort");
-    assert!(error.contains(flag) && told, "{error}");
+    let is_explained = error.contains("trial.loadBalancerClass") || error.contains("set securePort");
+    assert!(error.contains(flag) && is_explained, "{error}");
 }
 
 /// On a real API server: the release that is there stays as it is, and removing the trial leaves nothing of it.

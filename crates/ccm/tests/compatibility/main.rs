@@ -6,7 +6,7 @@
 //! /// An internal Service gets no floating IP.
 //! ///
 //! /// Contract: F8, same.
-//! /// Contract: C6, better: the Service is told which subnet was meant.
+//! /// Contract: C6, better: an Event names the subnet that was meant.
 //! /// Switch: `floating-subnet-id` brings the former choice back.
 //! ```
 //!

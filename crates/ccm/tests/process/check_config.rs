@@ -44,7 +44,7 @@ async fn a_value_that_services_would_be_refused_for_is_an_error(#[case] lines: &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_written_twice_is_told() {
+async fn a_key_that_is_written_twice_is_reported() {
     let stage = Stage::new().await;
     stage.set_cloud_conf(
         &stage.cloud_conf().replace("[Global]", "[Global]\nauth-url = http://elsewhere.example.org"),
@@ -128,7 +128,7 @@ async fn online_asks_for_what_the_chosen_controllers_need() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn online_tells_a_wrong_password_and_a_wrong_region() {
+async fn online_names_a_wrong_password_and_a_wrong_region() {
     let stage = Stage::new().await;
     let conf = stage.cloud_conf();
     stage.set_cloud_conf(&conf.replace("password=\"lab\"", "password=\"correct-horse\""));

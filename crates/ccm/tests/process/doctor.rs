@@ -28,7 +28,7 @@ async fn served_with(annotations: Value) -> Stage {
     stage
 }
 
-/// The Service, its pod with its configuration, and what CoreDNS is told.
+/// The Service, its pod with its configuration, and the configuration of CoreDNS.
 fn cluster(stage: &Stage) {
     let objects = [
         json!({"apiVersion": "v1", "kind": "Service",
@@ -269,7 +269,7 @@ async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_cannot_look_at_all_is_told_why() {
+async fn who_cannot_look_at_all_reads_why() {
     let mut stage = Stage::without_cloud().await;
     let (code, output) = doctor(&stage, &["default/web"]);
     assert!(code == 2 && output.contains("there is no Service default/web"), "{output}");

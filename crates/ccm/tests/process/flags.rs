@@ -160,7 +160,7 @@ fn framework_m8_names_and_aliases_lead_to_controllers() {
 
 /// Texts of `--user-agent` come first in the header, the last flag before the others; then the program.
 ///
-/// Contract: X9, better: the program names itself, so that an operator of the cloud can tell who calls.
+/// Contract: X9, better: the program names itself, so that an operator of the cloud can see who calls.
 /// Switch: `--user-agent=openstack-cloud-controller-manager/v1.36.0`
 #[tokio::test(flavor = "multi_thread")]
 async fn x9_the_user_agent_names_the_flags_and_the_program() {

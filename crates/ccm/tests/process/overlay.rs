@@ -46,10 +46,10 @@ async fn the_cluster_hears_of_no_other_program() {
     let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
     let running =
         Process::command(&stage, "overlay", &["overlay", "run", &kubeconfig, "--listen=127.0.0.1:0"]);
-    until("web has the mode, and an Event tells what that means", || {
+    until("web has the mode, and an Event says what that means", || {
         let service = stage.kube.get("services", NAMESPACE, "web").unwrap();
-        let is_told = !stage.kube.list("events", NAMESPACE).unwrap().is_empty();
-        service["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy" && is_told
+        let is_reported = !stage.kube.list("events", NAMESPACE).unwrap().is_empty();
+        service["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy" && is_reported
     })
     .await;
     let (status, _) = Process::run(&stage, &["overlay", "check", &kubeconfig]);

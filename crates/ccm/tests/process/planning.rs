@@ -30,7 +30,7 @@ async fn served() -> Stage {
     stage
 }
 
-/// Takes away what tells that this program was here, as if OCCM had made everything.
+/// Takes away what shows that this program was here, as if OCCM had made everything.
 fn as_occm(stage: &Stage) {
     let id = |one: &Value| one["id"].as_str().unwrap().to_owned();
     let user = stage.cloud.user();

@@ -66,7 +66,7 @@ async fn a_kubeconfig_that_has_expired_is_named_and_no_reason_to_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_tells_who_it_is() {
+async fn the_leader_says_who_it_is() {
     let stage = Stage::new().await;
     let mut process = Process::start(&stage, "ccm", &[]);
     stage.create_service("web");
@@ -153,7 +153,7 @@ async fn x10_a_call_that_hangs_is_given_up_and_the_pass_is_tried_again() {
 
 /// Credentials that are no longer accepted show in readiness and metrics, not only in the Events of Services.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_in_that_is_refused_makes_unready_and_tells_since_when() {
+async fn a_log_in_that_is_refused_makes_unready_and_says_since_when() {
     let stage = Stage::new().await;
     let process = Process::start(&stage, "ccm", &[]);
     process.until_says("became leader").await;

@@ -173,7 +173,7 @@ async fn a_second_load_balancer_on_one_port_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_without_node_ports_is_told_that_nothing_answers() {
+async fn a_service_without_node_ports_is_warned_that_nothing_answers() {
     let world = World::started().await;
     world.create(&service("web", json!({"spec": {"allocateLoadBalancerNodePorts": false}})));
     world.until_published("web").await;

@@ -174,7 +174,7 @@ async fn an_empty_annotation_stops_nothing() {
     }
 }
 
-/// Each annotation in turn on one Service that serves: the user is told key and value once, a change beside it is made,
+/// Each annotation in turn on one Service that serves: an Event names key and value once, a change beside it is made,
 /// and taking the value back is enough.
 #[tokio::test(start_paused = true)]
 async fn a_wrong_annotation_is_named_once_and_the_load_balancer_serves_on() {
@@ -356,7 +356,7 @@ async fn a_load_balancer_made_by_hand_is_used_and_given_back() {
 #[case::no_node(true)]
 #[case::all_excluded(false)]
 #[tokio::test(start_paused = true)]
-async fn a_cluster_without_nodes_is_told_and_heals_when_one_joins(#[case] delete: bool) {
+async fn a_cluster_without_nodes_is_reported_and_heals_when_one_joins(#[case] delete: bool) {
     let mut world = World::new(ApiVersion::V1_36);
     for node in ["node-1", "node-2"] {
         if delete {

@@ -82,15 +82,17 @@ async fn what_is_no_creation_waits_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_waits_is_told_and_has_not_failed() {
+async fn a_service_that_waits_is_reported_and_has_not_failed() {
     let world = world(Some(Capacity::small())).await;
     create_many(&world);
     let last = format!("web-{}", MANY - 1);
-    world.until("it is told", |world| world.events(&last).join(" ").contains("LoadBalancerQueued")).await;
+    world
+        .until("an Event says so", |world| world.events(&last).join(" ").contains("LoadBalancerQueued"))
+        .await;
     assert!(world.warnings(&last).is_empty(), "{:?}", world.warnings(&last));
     world.until_published(&last).await;
-    let told = world.events(&last).iter().filter(|event| event.contains("LoadBalancerQueued")).count();
-    assert_eq!(told, 1);
+    let reports = world.events(&last).iter().filter(|event| event.contains("LoadBalancerQueued")).count();
+    assert_eq!(reports, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,7 +56,7 @@ async fn an_outage_of_the_cloud_is_survived(#[case] fault: Fault) {
     world.create(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
     tokio::time::sleep(Duration::from_secs(1800)).await;
     assert!(world.ingress("web").is_empty());
-    assert!(!world.warnings("web").is_empty(), "the user is told");
+    assert!(!world.warnings("web").is_empty(), "the user is warned");
     world.cloud.faults().remove(outage);
     world.until_ingress("web", "198.19.0.11(Proxy)").await;
     world.quiet().await;
@@ -308,7 +308,7 @@ async fn children_that_somebody_deletes_are_recreated() {
     assert_eq!(world.state(), before);
 }
 
-/// The id is what tells a Service's load balancer in the wrong project or region, so it must not get lost.
+/// The id is what shows a wrong project or region, so it must not get lost.
 #[rstest]
 #[tokio::test(start_paused = true)]
 async fn an_id_that_could_not_be_written_is_written_later(

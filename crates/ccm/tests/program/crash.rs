@@ -183,7 +183,7 @@ impl Story {
 }
 
 /// One run, killed once at most. Answers how it ended, and whether it was killed.
-async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
+async fn run(story: Story, stop: Option<Stop>) -> (String, bool) {
     let mut world = story.prepare(stop).await;
     story.act(&world);
     let killed = !world.survives().await;
@@ -223,13 +223,13 @@ async fn tell(story: Story, stop: Option<Stop>) -> (String, bool) {
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_call_the_end_is_the_same(#[case] story: Story) {
     let _all = Ledger::open();
-    let (expected, _) = tell(story, None).await;
+    let (expected, _) = run(story, None).await;
     insta::assert_snapshot!(format!("{story:?}"), expected);
     for stop in [Stop::Before, Stop::After] {
         let mut kills = 0;
         loop {
             let stop = stop(kills);
-            let (end, killed) = tell(story, Some(stop)).await;
+            let (end, killed) = run(story, Some(stop)).await;
             assert!(
                 end == expected,
                 "{story:?} killed {stop:?} a call ended differently:\n{end}\nexpected:\n{expected}"
@@ -259,7 +259,7 @@ async fn what_is_made_by_a_request_that_outlives_the_program_is_not_made_twice(#
     let calls = world.take_calls().into_iter().enumerate();
     let creating = calls.filter(|(_, call)| call.side == Side::OpenStack && call.name.starts_with("POST "));
     for (number, call) in creating {
-        let (end, killed) = tell(story, Some(Stop::OnItsWay(number))).await;
+        let (end, killed) = run(story, Some(Stop::OnItsWay(number))).await;
         assert!(killed, "{story:?} did not send {} again", call.name);
         assert!(
             end == expected,

@@ -248,7 +248,7 @@ async fn none_is_replaced_while_the_last_creation_failed() {
     world.until("all are replaced", |world| untouched(world) == 0).await;
 }
 
-/// Where a floating IP does not tell whose it was.
+/// Where a floating IP does not show whose it was.
 #[tokio::test(start_paused = true)]
 async fn an_internal_service_whose_replacement_was_interrupted_gets_its_load_balancer() {
     let mut world = configured(|_| REPLACE.to_owned()).await;

@@ -134,9 +134,9 @@ async fn a_header_goes_with_the_wish_for_it(#[case] asked: bool, #[case] left: &
     assert_eq!(headers(&world, 80), left);
 }
 
-/// The PROXY protocol tells address and port, not what the client speaks.
+/// The PROXY protocol carries address and port, not what the client speaks.
 #[tokio::test(start_paused = true)]
-async fn what_the_client_speaks_is_told_beside_the_proxy_protocol() {
+async fn headers_say_what_the_client_speaks_beside_the_proxy_protocol() {
     let world = World::serving(&two_ports(&[("proxy-protocol", "v2"), ("x-forwarded-proto", "true")])).await;
     assert_eq!(protocols(&world), ["443 HTTP PROXYV2", "443 UDP UDP", "80 HTTP PROXYV2"]);
     assert_eq!(headers(&world, 443), ["X-Forwarded-Proto"]);
@@ -257,7 +257,7 @@ async fn tls_looks_as_the_annotations_say_and_goes_back_to_octavias_defaults() {
     assert!(world.take_cloud_writes().is_empty());
 }
 
-/// What is behind a reference may be renewed where the store is not Barbican. Nothing tells that but the user.
+/// What is behind a reference may be renewed where the store is not Barbican. Nobody knows that but the user.
 #[tokio::test(start_paused = true)]
 async fn another_revision_sends_the_certificate_again() {
     let mut world = World::started().await;

@@ -101,7 +101,7 @@ async fn the_flag_replaces_the_judgement(
 
 /// The warning names the cause and both ways out; each of them heals it without a restart.
 #[tokio::test(start_paused = true)]
-async fn a_user_without_a_fallback_is_told_what_to_do_and_it_helps() {
+async fn a_user_without_a_fallback_reads_what_to_do_and_it_helps() {
     let world = serving(ApiVersion::V1_28, OLD, NONE, "", None).await;
     let warnings = world.warnings("web");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -122,7 +122,7 @@ async fn a_user_without_a_fallback_is_told_what_to_do_and_it_helps() {
     world.until_ingress("web", "198.19.0.11(Proxy)").await;
 }
 
-/// Who asks for `vip` on a PROXY load balancer is told once what pods get, also where the PROXY protocol came later.
+/// Who asks for `vip` on a PROXY load balancer is warned once of what pods get, also where the PROXY protocol came later.
 #[tokio::test(start_paused = true)]
 async fn who_asks_for_vip_on_a_proxy_load_balancer_is_warned_once() {
     let bypassed = |world: &World| {

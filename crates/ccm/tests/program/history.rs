@@ -1,4 +1,4 @@
-//! An API server keeps what happened for a while only. A client that was away for longer is told so (410), and lists again.
+//! An API server keeps what happened for a while only. A client that was away for longer gets an error (410), and lists again.
 
 use std::time::Duration;
 

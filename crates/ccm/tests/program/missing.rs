@@ -52,7 +52,7 @@ async fn in_another_region(count: usize, change: impl Fn() -> Value, cloud_conf:
     (world, first)
 }
 
-/// A floating IP cannot tell where an internal Service was.
+/// A floating IP cannot show where an internal Service was.
 fn internal() -> Value {
     json!({"metadata": {"annotations": {INTERNAL: "true"}}})
 }
@@ -79,7 +79,7 @@ async fn nothing_is_created_in_another_region(#[case] count: usize, #[case] chan
     for name in ["web-0", "new"] {
         let mut warnings = world.warnings(name);
         warnings.retain(|warning| warning.contains("SyncLoadBalancerFailed"));
-        assert_eq!(warnings.len(), 1, "told once: {warnings:?}");
+        assert_eq!(warnings.len(), 1, "reported once: {warnings:?}");
         for part in ["cannot be found", "none is created", "recreate-missing=true"] {
             assert!(warnings[0].contains(part), "{warnings:?}");
         }

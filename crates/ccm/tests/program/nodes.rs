@@ -216,7 +216,7 @@ fn nodes(world: &World) -> String {
 }
 
 /// One run, killed once at most. Answers how it ended, and whether it was killed.
-async fn tell(story: Story, stop: Stop) -> (String, bool) {
+async fn run(story: Story, stop: Stop) -> (String, bool) {
     let mut world = story.prepare(stop).await;
     story.act(&world);
     let killed = !world.reaches("the story is over", |world| story.is_over(world)).await;
@@ -236,12 +236,12 @@ async fn tell(story: Story, stop: Stop) -> (String, bool) {
 #[case::renumber(Story::Renumber, 3)]
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_call_nodes_end_the_same(#[case] story: Story, #[case] at_least: usize) {
-    let (expected, _) = tell(story, Stop::Before(usize::MAX)).await;
+    let (expected, _) = run(story, Stop::Before(usize::MAX)).await;
     insta::assert_snapshot!(format!("nodes_{story:?}"), expected);
     for stop in [Stop::Before, Stop::After] {
         let mut kills = 0;
         loop {
-            let (end, killed) = tell(story, stop(kills)).await;
+            let (end, killed) = run(story, stop(kills)).await;
             assert!(
                 end == expected,
                 "{story:?} killed {stop:?} a call:\n{end}\nexpected:\n{expected}",

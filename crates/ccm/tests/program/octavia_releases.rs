@@ -103,7 +103,7 @@ async fn a_previous_address_is_given_up_after_the_second_fault_with_it() {
 #[case::names_the_port(V14, "198.18.0.200 is in use by port")]
 #[case::newest(V19, "The VIP IP address is already in use")]
 #[tokio::test(start_paused = true)]
-async fn an_address_in_use_is_told_in_one_event(#[case] octavia: OctaviaRelease, #[case] text: &str) {
+async fn an_address_in_use_is_reported_in_one_event(#[case] octavia: OctaviaRelease, #[case] text: &str) {
     let world = World::started_on(octavia).await;
     let address = "198.18.0.200";
     take(&world, address);

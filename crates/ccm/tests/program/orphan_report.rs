@@ -82,11 +82,11 @@ async fn only_what_names_this_cluster_and_no_service_that_is_there_counts() {
     tokio::time::sleep(TWO_LOOKS).await;
     tokio::time::sleep(TWO_LOOKS).await;
     assert_eq!(without_service(&world), "1");
-    let told = world.kube.list("events", "default").unwrap();
-    let told: Vec<&Value> =
-        told.iter().filter(|event| event["reason"] == "LoadBalancerWithoutService").collect();
-    assert_eq!((told.len(), warnings(&world).len()), (1, 1), "it is told once");
-    assert!(told[0]["message"].as_str().unwrap().contains(&orphan) && served != orphan);
+    let events = world.kube.list("events", "default").unwrap();
+    let reports: Vec<&Value> =
+        events.iter().filter(|event| event["reason"] == "LoadBalancerWithoutService").collect();
+    assert_eq!((reports.len(), warnings(&world).len()), (1, 1), "it is reported once");
+    assert!(reports[0]["message"].as_str().unwrap().contains(&orphan) && served != orphan);
     assert_eq!(world.cloud.load_balancers().len(), 4);
     assert!(world.take_cloud_writes().is_empty());
 }

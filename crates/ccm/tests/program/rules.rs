@@ -69,7 +69,7 @@ async fn a_tag_of_somebody_else_is_not_lost_when_a_service_joins(
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_tag_of_somebody_else_is_not_lost_when_owners_are_told(#[values(5, 30, 59, 61, 90)] wait: u64) {
+async fn a_tag_of_somebody_else_is_not_lost_when_owners_are_tagged(#[values(5, 30, 59, 61, 90)] wait: u64) {
     let mut world = World::serving(&service("web", json!({}))).await;
     world.settings.plans = false;
     world.stop().await;

@@ -89,12 +89,12 @@ async fn no_status_changes_that_pods_got_through_by(
         world.stop().await;
     }
     let warnings: Vec<String> = world.warnings("web");
-    let told = warnings.iter().any(|warning| {
+    let reads = warnings.iter().any(|warning| {
         ["LoadBalancerSourceRangesLackCluster", "198.18.0.0/24", "allow-cluster-sources"]
             .iter()
             .all(|part| warning.contains(part))
     });
-    assert_eq!(told, warned, "{warnings:?}");
+    assert_eq!(reads, warned, "{warnings:?}");
 }
 
 /// A change is one when something else was published before: at the switch from OCCM, once, and not at a restart.

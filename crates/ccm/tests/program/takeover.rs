@@ -62,7 +62,7 @@ fn unmarked(world: &World) -> usize {
 
 /// Who takes over reads beforehand what stays, and how much is marked when.
 #[tokio::test(start_paused = true)]
-async fn what_stays_and_what_is_marked_later_is_told_before_the_takeover() {
+async fn what_stays_and_what_is_marked_later_is_announced_before_the_takeover() {
     let world = left_by_occm().await;
     let config = world.config();
     for (service, wrong) in [("blog", Some("soon")), ("blog", None)] {
@@ -119,7 +119,7 @@ async fn listeners_and_pools_are_tagged_with_the_change_that_they_need() {
     assert_eq!(world.cloud.listeners().iter().filter(|one| is_marked(one)).count(), 1);
 }
 
-/// A change of nodes or of a Service does not wait, and what only tells owners waits for it.
+/// A change of nodes or of a Service does not wait, and what only names owners waits for it.
 #[tokio::test(start_paused = true)]
 async fn other_work_comes_first() {
     let mut world = left_by_occm().await;
@@ -244,7 +244,7 @@ async fn the_operator_may_choose_that_nothing_is_marked() {
 
 /// OCCM refuses an internal Service on a load balancer of another one.
 #[tokio::test(start_paused = true)]
-async fn a_service_that_occm_refused_is_served_and_told_so() {
+async fn a_service_that_occm_refused_is_served_and_an_event_says_so() {
     let mut world = World::new(ApiVersion::V1_36);
     world.start().await;
     world.serve(&with_ports("shop", &[80], &json!({}))).await;
@@ -257,7 +257,7 @@ async fn a_service_that_occm_refused_is_served_and_told_so() {
     world.start().await;
     world.until_published("web").await;
     world.quiet().await;
-    let told: Vec<_> =
+    let reports: Vec<_> =
         world.events("web").into_iter().filter(|one| one.contains("LoadBalancerSharedInternally")).collect();
-    assert!(told.len() == 1 && told[0].starts_with("Normal"), "{told:?}");
+    assert!(reports.len() == 1 && reports[0].starts_with("Normal"), "{reports:?}");
 }

@@ -27,7 +27,7 @@ async fn an_upgrade_turns_hostnames_into_modes(#[case] watches_break: bool) {
     if watches_break {
         world.replace_api_server(ApiVersion::V1_36);
     } else {
-        // Nothing but the version tells.
+        // Nothing but the version shows it.
         world.kube.set_version(ApiVersion::V1_36);
     }
     world.quiet().await;

@@ -250,7 +250,7 @@ async fn what_does_not_exist_yet_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_is_wrong_is_told_in_one_event() {
+async fn all_that_is_wrong_is_reported_in_one_event() {
     let wrong = [("timeout-client-data", "50s"), ("proxy-protocol", "V2"), ("lb-method", "FOO")];
     let world = World::serving(&service("web", json!({}))).await;
     let annotations: Value = wrong.iter().map(|(key, value)| (full(key), json!(value))).collect();
@@ -276,7 +276,7 @@ async fn a_new_port_takes_from_its_siblings_what_cannot_be_read() {
     assert!(world.cloud.pools().iter().all(|pool| pool["protocol"] == "PROXYV2"));
 }
 
-/// What fails closed stays closed: a port that is new waits where nobody can tell who may connect.
+/// What fails closed stays closed: a port that is new waits where it is not known who may connect.
 #[tokio::test(start_paused = true)]
 async fn source_ranges_that_cannot_be_read_open_nothing() {
     let world = World::serving(&annotated(&[(RANGES, "10.0.0.0/8")])).await;

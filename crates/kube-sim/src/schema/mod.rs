@@ -41,7 +41,7 @@ pub(crate) enum Scalar {
     IntegerOrText,
 }
 
-/// How the entries of a list are told apart when two writers meet.
+/// How the entries of a list are matched when two writers meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topology {
     /// The list is one value.

@@ -243,7 +243,7 @@ impl State {
         self.store.put(resource.storage, new, self.version)
     }
 
-    /// Takes an object out of the store; `last` is the state that watchers are told.
+    /// Takes an object out of the store; `last` is the state that watchers get.
     fn remove_object(&mut self, resource: &Resource, last: Value) {
         if resource.storage == "services" {
             self.allocations.replace(Some(&last), None);

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_tell_what_they_name() {
+    fn paths_show_what_they_name() {
         let segments: Vec<&str> = "/v2.0/lbaas/pools/p1/members/m1".split('/').collect();
         let target = Target::of(Service::LoadBalancer, &segments).unwrap();
         assert_eq!((target.kind, target.id), (Kind::Member, Some("m1")));

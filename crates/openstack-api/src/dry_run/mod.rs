@@ -147,7 +147,7 @@ impl From<TransportError> for Stop {
 /// A call of which nobody can say what it does: no plan is better than a wrong one.
 fn unknown(request: &Request, why: &str) -> TransportError {
     let Request { method, path, service, .. } = request;
-    let source = format!("a dry run cannot tell what {method} {path} does: {why}").into();
+    let source = format!("a dry run does not know what {method} {path} does: {why}").into();
     TransportError::Request { service: *service, source }
 }
 

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_told_from_what_is_real() {
+    fn placeholders_are_distinguished_from_what_is_real() {
         for number in [1, 300, 70_000] {
             assert!(is_placeholder(&id(number)));
             assert!([false, true].into_iter().all(|v6| is_placeholder_address(address(number, v6))));

@@ -119,7 +119,7 @@ async fn what_is_created_is_seen_by_later_reads_and_stands_out() {
 #[case::object_by_object(false)]
 #[case::lists_ahead(true)]
 #[tokio::test]
-async fn a_change_is_told_with_what_was_there_and_is_seen_by_later_reads(#[case] ahead: bool) {
+async fn a_change_is_recorded_with_what_was_there_and_is_seen_by_later_reads(#[case] ahead: bool) {
     let (octavia, _, notes, _) = cloud(ahead);
     let changes = UpdateLoadBalancer { tags: Some(BTreeSet::from(["t".to_owned()])), ..Default::default() };
     octavia.update_load_balancer("lb", &changes).await.unwrap();

@@ -1,4 +1,4 @@
-//! Telling errors apart. Status codes are not enough: Octavia says 403 for a quota and for a missing role, and 409 for its
+//! Classes of errors. Status codes are not enough: Octavia says 403 for a quota and for a missing role, and 409 for its
 //! lock, for a conflict and for Neutron's quota, so the text decides.
 
 use http::StatusCode;
@@ -22,7 +22,7 @@ pub enum ErrorKind {
     Unauthorized,
     /// Too many requests; see [`ApiError::retry_after`].
     RateLimited,
-    /// The service cannot be reached or is out of order for the moment. The request was not processed as far as one can tell,
+    /// The service cannot be reached or is out of order for the moment. The request was not processed as far as is known,
     /// except behind a 502 or 504 of a proxy.
     Unavailable,
     /// The request went out and the answer did not come back: it may have taken effect.

@@ -112,7 +112,7 @@ impl Versions {
         self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is time to ask again beside the `known` answer. Who is told so has to ask.
+    /// Whether it is time to ask again beside the `known` answer. Who gets a yes has to ask.
     fn takes_refresh(&self, known: &CachedAnswer<OctaviaFeatures>) -> bool {
         let mut refresh = self.refresh();
         let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < AGAIN);

@@ -61,7 +61,7 @@ async fn error_of(answer: openstack_ccm_openstack_api::transport::Response) -> A
 #[case::no_server("compute", "server: unknown", ErrorKind::NotFound)]
 #[case::revoked("identity", "octavia with a revoked token", ErrorKind::Unauthorized)]
 #[tokio::test]
-async fn errors_are_told_apart(#[case] file_name: &str, #[case] name: &str, #[case] expected: ErrorKind) {
+async fn errors_are_distinguished(#[case] file_name: &str, #[case] name: &str, #[case] expected: ErrorKind) {
     let error = error_of(exchange(file_name, name).answer()).await;
     assert_eq!(error.kind(), expected, "{error}");
 }

@@ -209,7 +209,7 @@ async fn an_auth_url_that_is_none_is_named_without_its_password() {
 }
 
 #[tokio::test]
-async fn the_cloud_tells_its_services_and_project() {
+async fn the_cloud_names_its_services_and_project() {
     let (server, _) = keystone(usize::MAX).await;
     let openstack = connected(&server).await;
     assert!(openstack.has(Service::LoadBalancer) && openstack.has(Service::Network));
@@ -483,7 +483,7 @@ async fn accepts_only(server: &MockServer, password: &'static str) {
     refuse_tokens(server).await;
 }
 
-/// The file is read again when Keystone refuses what it said before; until then, everybody is told since when.
+/// The file is read again when Keystone refuses what it said before; until then, everybody gets its error, with the time since when.
 #[tokio::test]
 async fn rotated_credentials_are_taken_from_the_configuration() {
     let server = MockServer::start().await;

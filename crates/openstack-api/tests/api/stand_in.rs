@@ -103,7 +103,7 @@ pub(crate) fn no_connection() -> TransportError {
 /// A call, and how it ended.
 type Entry = (&'static str, Result<(), ErrorKind>);
 
-/// Remembers what it was told.
+/// Remembers what it was asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     entries: Arc<Mutex<Vec<Entry>>>,

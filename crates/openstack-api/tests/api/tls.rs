@@ -199,7 +199,7 @@ async fn showing(certificate: CertificateDer<'static>, key: PrivateKeyDer<'stati
 }
 
 /// What a user reads of a connection that fails.
-async fn told(url: &str, tls: Tls) -> String {
+async fn refusal(url: &str, tls: Tls) -> String {
     let error = connect_with(url, tls).await.unwrap_err();
     std::error::Error::source(&*error).expect("a cause").to_string()
 }
@@ -215,9 +215,9 @@ async fn a_self_signed_certificate_that_is_a_ca_is_refused_with_the_ways_out() {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let url = showing(certificate.der().clone(), key).await;
     let ca_file = Some(authority.file("self.pem", &certificate.pem()));
-    let told = told(&url, Tls { ca_file, ..Tls::default() }).await;
+    let refusal = refusal(&url, Tls { ca_file, ..Tls::default() }).await;
     for way_out in ["CA:FALSE", "sign the server's certificate by a CA"] {
-        assert!(told.contains(way_out), "{told}");
+        assert!(refusal.contains(way_out), "{refusal}");
     }
 }
 
@@ -228,8 +228,8 @@ async fn a_ca_with_a_p521_key_is_refused_with_the_way_out() {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("p521/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("p521/server.key")).unwrap();
     let url = showing(certificate, key).await;
-    let told = told(&url, Tls { ca_pem: Some(P521_CA.to_owned()), ..Tls::default() }).await;
-    assert!(told.contains("P-521") && told.contains("P-384"), "{told}");
+    let refusal = refusal(&url, Tls { ca_pem: Some(P521_CA.to_owned()), ..Tls::default() }).await;
+    assert!(refusal.contains("P-521") && refusal.contains("P-384"), "{refusal}");
 }
 
 #[tokio::test]
@@ -239,10 +239,12 @@ async fn a_client_key_of_p521_is_refused_with_the_way_out() {
         certificate_file: authority.file("client.pem", P521_CA),
         key_file: authority.file("client.key", include_str!("p521/ca.key")),
     };
-    let told =
-        told("https://127.0.0.1:1", Tls { client_certificate: Some(client_certificate), ..Tls::default() })
-            .await;
-    assert!(told.contains("P-521") && told.contains("P-384"), "{told}");
+    let refusal = refusal(
+        "https://127.0.0.1:1",
+        Tls { client_certificate: Some(client_certificate), ..Tls::default() },
+    )
+    .await;
+    assert!(refusal.contains("P-521") && refusal.contains("P-384"), "{refusal}");
 }
 
 /// As a server answers that offers CBC suites only.
@@ -259,6 +261,9 @@ async fn a_server_without_a_suite_in_common_is_named_with_the_way_out() {
             let _ = stream.shutdown().await;
         }
     });
-    let told = told(&url, Tls::default()).await;
-    assert!(told.contains("cipher suite") && told.contains("CBC suites are not supported"), "{told}");
+    let refusal = refusal(&url, Tls::default()).await;
+    assert!(
+        refusal.contains("cipher suite") && refusal.contains("CBC suites are not supported"),
+        "{refusal}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Real forwarding: what an ACTIVE listener of a load balancer does with connections.
 //!
 //! Without rights on the machine there is no interface with a VIP. Each listener really listens on a loopback port instead, and
-//! [`Sim::endpoint`] tells where the connections to a VIP, or to the floating IP in front of it, have to go. Members are found
+//! [`Sim::endpoint`] says where the connections to a VIP, or to the floating IP in front of it, have to go. Members are found
 //! through a resolver that a test can set.
 
 mod connection;

@@ -24,7 +24,7 @@ impl Version {
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// The header for a connection from `source` to `destination`. Addresses of different families cannot be told together: then
+/// The header for a connection from `source` to `destination`. Addresses of different families do not fit into one header: then
 /// the header says that the source is unknown.
 pub(crate) fn header(version: Version, source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     let (from, to) = (source.ip().to_canonical(), destination.ip().to_canonical());

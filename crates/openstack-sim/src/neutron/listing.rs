@@ -83,7 +83,7 @@ fn check_filters(
     Err(NeutronFault::bad_request("HTTPBadRequest", format!("{names} is invalid attribute for filtering")))
 }
 
-/// Whether a resource can match, by what is cheap to tell: views of thousands of others need not be made.
+/// Whether a resource can match, by what is cheap to compare: views of thousands of others need not be made.
 fn may_match(resource: &Resource, name: &str, values: &[String]) -> bool {
     match resource.attributes.get(name) {
         Some(Value::String(text)) => values.contains(text),

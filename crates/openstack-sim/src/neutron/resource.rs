@@ -15,7 +15,7 @@ use crate::world::network::Resource;
 /// A resource that the caller may see.
 ///
 /// # Errors
-/// It does not exist, or belongs to another project: Neutron does not tell the two apart.
+/// It does not exist, or belongs to another project: Neutron does not distinguish the two.
 pub(crate) fn visible<'a>(
     world: &'a World,
     caller: &Caller,

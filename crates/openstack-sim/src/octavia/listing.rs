@@ -45,7 +45,7 @@ pub(crate) fn filter_names(kind: ObjectKind, minor: u8) -> Vec<&'static str> {
     attributes.chain(relations.iter().copied()).chain(SHARED).collect()
 }
 
-/// Whether an object can be in the list at all, by what is cheap to tell: views of thousands of others need not be made.
+/// Whether an object can be in the list at all, by what is cheap to compare: views of thousands of others need not be made.
 pub(crate) fn may_match(request: &Request, entity: &Entity, load_balancer_id: Option<&str>) -> bool {
     let is = |name: &str, value: &str| request.parameter(name).is_none_or(|wanted| wanted == value);
     is("id", &entity.id)

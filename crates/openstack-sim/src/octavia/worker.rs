@@ -197,7 +197,7 @@ fn finish(world: &mut World, operation: &Operation, outcome: Outcome) {
     unlock(world, lb_id);
 }
 
-/// A failed change of a child leaves the load balancer ACTIVE: only the child's status tells.
+/// A failed change of a child leaves the load balancer ACTIVE: only the child's status shows it.
 fn unlock(world: &mut World, lb_id: &str) {
     let now = world.plain_time();
     if let Some(lb) = world.load_balancing.load_balancers.get_mut(lb_id)

@@ -64,11 +64,11 @@ async fn look(arguments: LookArgs) -> anyhow::Result<()> {
         dial_timeout: arguments.dial_timeout,
         patience: Patience { fit_again_after: arguments.fit_again_after, lapse_after: arguments.lapse_after },
     };
-    pod::run(options, stop, tell).await.context("the ports of the canary cannot be served")
+    pod::run(options, stop, report).await.context("the ports of the canary cannot be served")
 }
 
 /// One line of JSON on standard output: it is read by whoever may read the log of the pod.
-fn tell(findings: Findings) {
+fn report(findings: Findings) {
     let finding = findings.held.or(findings.last);
     let verdict = findings.held.map_or(Verdict::Unknown, Finding::verdict);
     let line = json!({"verdict": verdict, FINDING: finding, "because": finding.map(Finding::text)});

@@ -191,17 +191,17 @@ impl Once {
             pods.retain(|pod| pod.metadata.uid.as_ref().is_some_and(|uid| made.contains(uid)));
             let carried: BTreeMap<String, Option<Carried>> =
                 pods.iter().map(|pod| (pod.node().to_owned(), Carried::of_pod(pod))).collect();
-            let is_told = |node: &&String| carried.get(*node).is_some_and(Option::is_some);
-            let told = nodes.iter().filter(is_told).count();
-            let all = told == nodes.len();
-            progress.tell(format_args!(
-                "{told} of {} nodes measured, at most {} s more",
+            let is_measured = |node: &&String| carried.get(*node).is_some_and(Option::is_some);
+            let measured = nodes.iter().filter(is_measured).count();
+            let all = measured == nodes.len();
+            progress.report(format_args!(
+                "{measured} of {} nodes measured, at most {} s more",
                 nodes.len(),
                 deadline.saturating_duration_since(Instant::now()).as_secs()
             ));
             // The readiness of two containers does not change at the same moment: what counts is what stays.
             if (all && carried == before) || Instant::now() >= deadline {
-                return Ok(self.told(&pods).await);
+                return Ok(self.findings(&pods).await);
             }
             before = carried;
             let pause = if all { PERIOD * 10 } else { PERIOD };
@@ -210,8 +210,8 @@ impl Once {
     }
 
     /// What each pod says, with the finding of its log where that can be read.
-    async fn told(&self, pods: &[ObservedPod]) -> BTreeMap<String, (Verdict, String)> {
-        let tell = |pod: ObservedPod| async move {
+    async fn findings(&self, pods: &[ObservedPod]) -> BTreeMap<String, (Verdict, String)> {
+        let look = |pod: ObservedPod| async move {
             let carried = Carried::of_pod(&pod);
             let verdict = carried.map_or(Verdict::Unknown, Carried::verdict);
             let reason = match finding(&self.client, &pod).await {
@@ -222,7 +222,7 @@ impl Once {
             };
             (pod.node().to_owned(), (verdict, reason))
         };
-        stream::iter(pods.to_vec()).map(tell).buffer_unordered(AT_ONCE).collect().await
+        stream::iter(pods.to_vec()).map(look).buffer_unordered(AT_ONCE).collect().await
     }
 
     async fn clean_up(&self) -> anyhow::Result<()> {

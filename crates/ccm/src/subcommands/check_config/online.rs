@@ -11,7 +11,7 @@ use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
 use super::Section;
 use crate::args::controllers::{ControllerName, ControllerSelection};
-use crate::wiring::lacks::{Lacks, part_of};
+use crate::wiring::missing_parts::{MissingParts, part_of};
 
 /// A name that nothing has, so that the answer to a list is short.
 const NOTHING: &str = "openstack-ccm-check-config";
@@ -53,7 +53,7 @@ pub(super) async fn check(
     let openstack = provider.log_in_through(|transport, _| transport).await?;
     findings.ok("login to Keystone")?;
     let runs = |controller| selection.runs(controller) && provider.left_out(part_of(controller)).is_none();
-    match Lacks::check(&provider.cloud(openstack.clone()), runs) {
+    match MissingParts::check(&provider.cloud(openstack.clone()), runs) {
         Err(lacks) => findings.error("", lacks)?,
         Ok(()) => findings.ok("the catalog has the services that the controllers need")?,
     }

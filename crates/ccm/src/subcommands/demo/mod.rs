@@ -27,7 +27,7 @@ use client::{Answer, FetchError};
 use report::{Asked, Chapter, Heading, Measurement, Outcome, Style};
 use world::{CLIENTS, Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
 
-/// Tells the whole story.
+/// Shows the whole story.
 ///
 /// # Errors
 /// Something is not as expected, could not be shown, or was interrupted.
@@ -40,12 +40,12 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     // From the beginning to the end: the controllers inside hear of the same signals, and must not be the only ones.
     let stop = crate::signals::stop_on_signals()?;
     let mut interrupted = std::pin::pin!(stop.cancelled());
-    let told = tokio::select! {
+    let shown = tokio::select! {
         biased;
-        told = story(&arguments, &files) => told,
+        shown = story(&arguments, &files) => shown,
         _ = &mut interrupted => Err(anyhow::anyhow!("interrupted: only what is shown above was measured")),
     };
-    let result = match told {
+    let result = match shown {
         Ok(Some(kept)) => {
             interrupted.await;
             drop(kept);

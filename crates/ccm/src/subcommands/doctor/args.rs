@@ -179,7 +179,7 @@ pub struct DialArgs {
     /// What to dial, each as `HOST:PORT` or `[IPv6]:PORT`, and what to speak: `203.0.113.10:443=tls`.
     #[arg(value_name = "HOST:PORT=SPEECH", required = true)]
     pub(super) to: Vec<String>,
-    /// Addresses of the node, which tell from where a connection was made.
+    /// Addresses of the node, which show from where a connection was made.
     #[arg(long, value_name = "IP,...", value_delimiter = ',')]
     pub(super) node_ips: Vec<IpAddr>,
     /// Longest wait for each.

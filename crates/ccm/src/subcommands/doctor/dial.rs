@@ -155,7 +155,7 @@ async fn converse(
     let mut answer = [0_u8; 256];
     match stream.read(&mut answer).await {
         Ok(0) => ("closed", String::new()),
-        Ok(length) => ("answered", told(&answer[..length], speech)),
+        Ok(length) => ("answered", described(&answer[..length], speech)),
         Err(error) if error.kind() == ErrorKind::ConnectionReset => ("closed", String::new()),
         Err(error) => ("refused", error.to_string()),
     }
@@ -170,7 +170,7 @@ fn class_of(local: Option<SocketAddr>, node_ips: &[IpAddr]) -> &'static str {
 }
 
 /// What an answer is, by its first bytes.
-fn told(answer: &[u8], speech: Speech) -> String {
+fn described(answer: &[u8], speech: Speech) -> String {
     match (speech, answer.first()) {
         (Speech::Tls, Some(0x16)) => "TLS handshake".to_owned(),
         (Speech::Tls, Some(0x15)) => "TLS alert".to_owned(),
@@ -230,7 +230,7 @@ mod tests {
     #[case::tls(Speech::Tls, b"\x16\x03\x03", "answered", "TLS handshake")]
     #[case::hung_up(Speech::Tls, b"", "closed", "")]
     #[tokio::test]
-    async fn what_came_of_a_dial_is_told(
+    async fn what_came_of_a_dial_is_described(
         #[case] speech: Speech,
         #[case] answer: &'static [u8],
         #[case] result: &str,

@@ -151,7 +151,7 @@ async fn all(
         let seen = pods.list(&ListParams::default()).await.context("the pods cannot be read")?.items;
         let ended = seen.iter().filter(|pod| is_over(pod)).count();
         if ended >= expected || Instant::now() >= deadline {
-            dials.extend(seen.iter().flat_map(told));
+            dials.extend(seen.iter().flat_map(dialled));
             return Ok(dials);
         }
         sleep(PERIOD).await;
@@ -189,7 +189,7 @@ fn not_dialled(node: &str, cause: &str) -> Dial {
 }
 
 /// What a pod wrote where its kubelet looks.
-fn told(pod: &DynamicObject) -> Vec<Dial> {
+fn dialled(pod: &DynamicObject) -> Vec<Dial> {
     let node = pod.data["spec"]["nodeName"].as_str().unwrap_or_default();
     let state = &pod.data["status"]["containerStatuses"][0]["state"];
     let message = state["terminated"]["message"].as_str();

@@ -42,7 +42,7 @@ pub async fn delete_all(
     openstack: &OpenStack,
     ids: &[String],
     judge: impl AsyncFn() -> anyhow::Result<Vec<Orphan>>,
-    tell: impl Fn(&Orphan) -> anyhow::Result<()>,
+    announce: impl Fn(&Orphan) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let all = chosen(&judge().await?, ids).context("nothing was deleted")?;
     for (place, orphan) in all.iter().enumerate() {
@@ -52,7 +52,7 @@ pub async fn delete_all(
                 .with_context(stays)?;
         }
         delete(openstack, orphan).await.with_context(stays)?;
-        tell(orphan)?;
+        announce(orphan)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `openstack-ccm orphans`: what is in the cloud for Services that are gone, and, when told to, its end.
+//! `openstack-ccm orphans`: what is in the cloud for Services that are gone, and, on request, its end.
 //!
 //! | module | holds |
 //! | --- | --- |

@@ -24,7 +24,7 @@ pub struct Adoption {
     pub values: usize,
     /// Services that are refused: what is said of the others is not true of them.
     pub refused: usize,
-    /// Services whose load balancer and floating IP get the tags that tell whose they are.
+    /// Services whose load balancer and floating IP get the tags that say whose they are.
     pub identity_tags: usize,
     /// How many of them get them in a minute; 0 where none does.
     pub identity_tags_per_minute: u32,

@@ -1,7 +1,7 @@
 //! A Kubernetes API to plan on: reads go to the real one, writes are recorded and answered from a picture in memory.
 //!
 //! The one exception is the question whether the API server keeps `ipMode`: it is a patch with `dryRun=All`, which the
-//! server answers without storing anything. Who may not patch is told no, and the plan says that it does not know.
+//! server answers without storing anything. Who may not patch is refused, and the plan says that it does not know.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ impl Cluster {
             Method::DELETE => self.delete(&path, request).await,
             _ => {
                 self.journal
-                    .trouble(format!("a dry run cannot tell what {} {path} changes", request.method()));
+                    .trouble(format!("a dry run does not know what {} {path} changes", request.method()));
                 Ok(status(StatusCode::METHOD_NOT_ALLOWED, "nothing may be written here"))
             }
         }

@@ -102,7 +102,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// What tells an object from others of its kind.
+/// What distinguishes an object from others of its kind.
 pub(super) fn name(kind: Kind, object: &Value) -> String {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     match kind {
@@ -150,7 +150,7 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
         if before == after || (is_nothing(before) && is_nothing(after)) {
             continue;
         }
-        // Which pool a listener uses is told by the line of the pool.
+        // Which pool a listener uses is in the line of the pool.
         if kind == Kind::Listener && key == "default_pool_id" {
             let words = Some("another".to_owned());
             fields.push(Field { words, ..Field::value("default_pool", given(before), given(after)) });

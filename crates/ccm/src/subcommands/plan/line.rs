@@ -40,7 +40,7 @@ pub struct Line {
     /// Id in the cloud; absent where there is none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What tells it from others of its kind: `443/TCP`.
+    /// What distinguishes it from others of its kind: `443/TCP`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// What would be other.

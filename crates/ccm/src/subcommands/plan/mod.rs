@@ -164,7 +164,7 @@ impl Plan {
         let time = Timestamp::now();
         let mut progress = Progress::new();
         let Rehearsed { items, nodes } = rehearse(stage, &chosen, |done, all| {
-            progress.tell(format_args!("{done} of {} planned", plural(all, "Service")));
+            progress.report(format_args!("{done} of {} planned", plural(all, "Service")));
         })
         .await?;
         drop(progress);

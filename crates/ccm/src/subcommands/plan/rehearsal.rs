@@ -18,7 +18,7 @@ use super::journal::{Call, Journal, Seen};
 use crate::kubernetes::ControllerClients;
 use crate::program::{Program, ProgramOptions, ServiceParts};
 
-/// What a dry run is made of. Neither the clients nor the cloud write anything; both tell the journal what they would.
+/// What a dry run is made of. Neither the clients nor the cloud write anything; both report to the journal what they would.
 pub struct Stage {
     /// The Kubernetes API.
     pub clients: ControllerClients,
@@ -77,7 +77,7 @@ pub struct Item {
     pub concluded: Concluded,
     /// What a Service is published with now.
     pub published: Vec<String>,
-    /// Whether the load balancer and the floating IP of a Service get the tags that tell whose they are later, one Service after
+    /// Whether the load balancer and the floating IP of a Service get the tags that say whose they are later, one Service after
     /// the other: that is no part of the calls.
     pub awaits_identity_tags: bool,
     /// The load balancer that the Service names in an annotation.
@@ -109,7 +109,7 @@ impl Item {
 }
 
 /// Runs everything dry: first the nodes, because load balancers follow them, then one Service after the other.
-/// `progress` is told after each how many of how many are done.
+/// `progress` is called after each with how many of how many are done.
 ///
 /// # Errors
 /// The nodes or the Services cannot be listed; a Service that is named is not there, or is not this controller's.

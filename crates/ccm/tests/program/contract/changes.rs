@@ -326,7 +326,7 @@ async fn e18_settings_of_creation_are_not_changed_later() {
     world.annotate("web", &format!("{ANNOTATION}flavor-id"), Some(&flavor));
     world.quiet().await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
-    assert!(!world.warnings("web").is_empty(), "the user is told");
+    assert!(!world.warnings("web").is_empty(), "the user is warned");
 }
 
 /// A member that somebody removed comes back with the next check.
@@ -504,12 +504,12 @@ async fn a_method_that_octavia_refuses_is_sent_once() {
 }
 
 /// The affinity of UDP ports lasts as long as the Service says, also when that changes. On TCP ports Octavia has no such
-/// time; who chose one is told, and nobody else.
+/// time; who chose one is warned, and nobody else.
 #[rstest]
 #[case::of_kubernetes(10_800, false)]
 #[case::chosen(600, true)]
 #[tokio::test(start_paused = true)]
-async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case] told: bool) {
+async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case] warned: bool) {
     let mut service = service("web", ports(&[("TCP", 80, 30080), ("UDP", 53, 30053)]));
     let config = |seconds: u32| json!({"clientIP": {"timeoutSeconds": seconds}});
     service["spec"]["sessionAffinity"] = json!("ClientIP");
@@ -523,7 +523,7 @@ async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case
     };
     assert_eq!((lasts(&world, "TCP"), lasts(&world, "UDP")), (Value::Null, json!(timeout)));
     let warnings = world.warnings("web");
-    assert_eq!(warnings.len(), usize::from(told), "{warnings:?}");
+    assert_eq!(warnings.len(), usize::from(warned), "{warnings:?}");
     assert!(warnings.iter().all(|warning| warning.contains("has no effect on 80/TCP")), "{warnings:?}");
     let writes = changed(&world, &json!({"spec": {"sessionAffinityConfig": config(1200)}})).await;
     assert_eq!(writes, ["PUT pools/ID"], "only that of the UDP port");
@@ -531,7 +531,7 @@ async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case
 }
 
 /// `appProtocol` makes nothing; where the load balancer takes part in HTTP and the nodes say that they do not speak it, the
-/// user is told.
+/// user is warned.
 #[rstest]
 #[case::http2_without_tls("kubernetes.io/h2c", "true", Some("speaks HTTP/1.1"))]
 #[case::tls("https", "true", Some("reads plain HTTP"))]
@@ -555,7 +555,7 @@ async fn an_app_protocol_that_cannot_work_is_named(
     assert_eq!(listener(&world, 80)["protocol"], if headers == "true" { "HTTP" } else { "TCP" });
 }
 
-/// Headers that an administrator sets on a listener in front of a PROXY pool do not reach the nodes: the user is told. The one
+/// Headers that an administrator sets on a listener in front of a PROXY pool do not reach the nodes: the user is warned. The one
 /// that belongs to an annotation is taken off, others stay.
 #[tokio::test(start_paused = true)]
 async fn headers_that_octavia_does_not_insert_are_named() {

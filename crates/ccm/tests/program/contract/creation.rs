@@ -58,7 +58,7 @@ fn add_hybrid_node(world: &World) {
 }
 
 /// The base: one request makes the whole tree, the floating IP leads to the VIP, and status, annotations, finalizer and
-/// events tell of it.
+/// events show it.
 ///
 /// Contract: C1, same.
 #[tokio::test(start_paused = true)]
@@ -298,7 +298,7 @@ async fn c12_without_a_subnet_that_of_most_nodes_is_taken() {
     world.restart().await;
     world.quiet().await;
     let asked: Vec<_> = world.take_calls().into_iter().filter(|call| call.name.contains("ports")).collect();
-    assert!(asked.is_empty(), "an existing load balancer tells its subnet: {asked:?}");
+    assert!(asked.is_empty(), "an existing load balancer shows its subnet: {asked:?}");
     assert!(load_balancer_id(&world).is_some());
 }
 

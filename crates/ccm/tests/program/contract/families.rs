@@ -75,7 +75,7 @@ async fn c26_an_ipv6_service_is_on_the_ipv6_subnet_of_the_nodes() {
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
 }
 
-/// Who asks for a floating IP of an IPv6 Service is told that it has none.
+/// Who asks for a floating IP of an IPv6 Service is warned that it has none.
 #[tokio::test(start_paused = true)]
 async fn c26_a_floating_ip_that_is_asked_for_and_not_needed_is_named() {
     let world = dual_stack("").await;
@@ -224,7 +224,7 @@ async fn c27_a_second_address_that_cannot_be_had_is_named(
 
 /// A load balancer that was made for one family cannot get a second address: it serves on, and an event says what helps.
 #[tokio::test(start_paused = true)]
-async fn c27_a_service_that_becomes_dual_stack_later_is_told_to_be_recreated() {
+async fn c27_a_service_that_becomes_dual_stack_later_has_to_be_recreated_and_is_warned() {
     let world = dual_stack("").await;
     world.serve(&of_families(&["IPv4"], json!({}))).await;
     world.patch(

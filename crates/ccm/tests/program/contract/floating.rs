@@ -186,7 +186,7 @@ async fn f8_f9_the_only_external_network_is_found(#[case] by_annotation: bool) {
     assert!(world.warnings("web").is_empty());
 }
 
-/// Where there is no external network the Service is internal, and told so. Several are named, not guessed among.
+/// Where there is no external network the Service is internal, with a Warning. Several are named, not guessed among.
 ///
 /// Contract: F8, better: among several external networks OCCM takes the first that Neutron happens to list.
 #[rstest]
@@ -424,7 +424,7 @@ async fn f17_f18_a_service_turns_internal_and_back(
     world.until("it is external again", |world| world.ingress("web")[0].starts_with("198.19.0.")).await;
 }
 
-/// A hostname stands alone in the status; the annotation still tells the address.
+/// A hostname stands alone in the status; the annotation still shows the address.
 ///
 /// Contract: F19, same.
 #[tokio::test(start_paused = true)]

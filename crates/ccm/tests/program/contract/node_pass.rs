@@ -166,7 +166,7 @@ impl Environment for WithSteps {
 
 /// The members of a Service's pools are its nodes: what somebody adds there goes with the next change.
 ///
-/// Defect: 70, same: OCCM's users expect it, and a member that stays for ever cannot be told from a node that is gone; a pool
+/// Defect: 70, same: OCCM's users expect it, and a member that stays for ever cannot be distinguished from a node that is gone; a pool
 /// of one's own is left alone.
 #[tokio::test(start_paused = true)]
 async fn a_member_that_somebody_added_goes_with_the_next_change() {

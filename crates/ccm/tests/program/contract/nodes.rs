@@ -170,7 +170,7 @@ async fn n13_only_a_server_that_is_powered_off_taints(#[case] status: &str, #[ca
 #[case::none(0, "no server named node-1")]
 #[case::several(2, "several servers named node-1")]
 #[tokio::test(start_paused = true)]
-async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[case] told: &str) {
+async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[case] problem: &str) {
     let world = started().await;
     for _ in 0..servers {
         world.cloud.add_node("node-1");
@@ -180,10 +180,10 @@ async fn n14_a_node_without_server_of_its_name_stays(#[case] servers: usize, #[c
     world.pass(600).await;
     assert!(world.is_uninitialized("node-1"));
     let warnings = world.warnings("node-1");
-    assert!(warnings[0].contains(told) && warnings[0].contains("--provider-id"), "{warnings:?}");
+    assert!(warnings[0].contains(problem) && warnings[0].contains("--provider-id"), "{warnings:?}");
 }
 
-/// Kubernetes has only lower case, so the case of a server's name counts only where it tells servers apart.
+/// Kubernetes has only lower case, so the case of a server's name counts only where it distinguishes servers.
 #[rstest]
 #[case::one(&["Node-3"], Some("Node-3"))]
 #[case::exact_one_first(&["NODE-3", "node-3"], Some("node-3"))]
@@ -211,7 +211,7 @@ async fn the_name_of_a_server_may_differ_from_its_node_in_case(
     }
 }
 
-/// A name with a domain, or one that several servers have, does not tell the server. The id that the kubelet reports does, if an address
+/// A name with a domain, or one that several servers have, does not identify the server. The id that the kubelet reports does, if an address
 /// of the Node confirms it: a guest may report any id.
 #[rstest]
 #[case::with_domain("node-4.novalocal", &["node-4"], true)]

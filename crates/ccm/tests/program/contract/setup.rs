@@ -115,7 +115,7 @@ pub(crate) fn make_load_balancer(world: &World, name: &str, attributes: &Value) 
     id(&answer["loadbalancer"])
 }
 
-/// Takes everything out of the Service `web` that tells of its load balancer.
+/// Takes everything out of the Service `web` that points at its load balancer.
 pub(crate) fn forget_load_balancer(world: &World) {
     for key in ["owned-load-balancer-id", "settled", "load-balancer-id", "load-balancer-address"] {
         world.annotate("web", &format!("{ANNOTATION}{key}"), None);

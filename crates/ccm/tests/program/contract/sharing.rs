@@ -165,7 +165,7 @@ async fn h5_an_internal_service_shares_by_the_vip() {
     assert_eq!(world.cloud.floating_ips().len(), 1, "that of the owner stays");
 }
 
-/// Without tags nobody could tell whose the listeners are.
+/// Without tags nobody could know whose the listeners are.
 ///
 /// Contract: H5, same.
 #[tokio::test(start_paused = true)]

@@ -120,7 +120,7 @@ async fn s5_ovn_gets_what_it_can_do(#[case] method: &str) {
     assert!(warnings.contains("LoadBalancerAvailabilityZonesIgnored"), "{warnings}");
 }
 
-/// The PROXY protocol, TLS and HTTP headers are beyond ovn: the Service is told before anything is made.
+/// The PROXY protocol, TLS and HTTP headers are beyond ovn: the Service is refused before anything is made.
 #[rstest]
 #[case::proxy_protocol(&[("proxy-protocol", "v2")])]
 #[case::x_forwarded_for(&[("x-forwarded-for", "true")])]

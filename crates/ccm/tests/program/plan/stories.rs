@@ -1,4 +1,4 @@
-//! The stories of the fault runs, told calmly: each step is planned, then done.
+//! The stories of the fault runs, played calmly: each step is planned, then done.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
-/// Tells one story; answers how many edits were compared, and what surprised.
-async fn tell(seed: u64) -> (usize, Vec<String>) {
+/// Plays one story; answers how many edits were compared, and what surprised.
+async fn play(seed: u64) -> (usize, Vec<String>) {
     let story = Story::of(&mut Rng::with_seed(seed));
     // What is marked when depends on what the program remembers.
     let mut stage = Stage::with(&story, "identity-tags-per-minute = 0\n").await;
@@ -41,14 +41,14 @@ async fn tell(seed: u64) -> (usize, Vec<String>) {
     (compared, surprises)
 }
 
-/// `PLAN_STORIES=1000` tells as many.
+/// `PLAN_STORIES=1000` plays as many.
 #[test]
 fn stories_go_as_planned() {
     let (first, count) = (number("PLAN_FIRST").unwrap_or_default(), number("PLAN_STORIES").unwrap_or(SHORT));
     let (mut compared, mut surprises) = (0, Vec::new());
     for seed in first..first + count {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        let (steps, surprised) = runtime.unwrap().block_on(tell(seed));
+        let (steps, surprised) = runtime.unwrap().block_on(play(seed));
         compared += steps;
         surprises.extend(surprised);
     }

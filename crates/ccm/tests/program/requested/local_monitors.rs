@@ -30,7 +30,7 @@ fn lacks_monitor(world: &World) -> bool {
     world.warnings("web").iter().any(|warning| warning.contains(WITHOUT_MONITOR))
 }
 
-/// A new Service that keeps traffic on nodes with pods has the monitor that tells which these are; others have none. The annotation has
+/// A new Service that keeps traffic on nodes with pods has the monitor that shows which these are; others have none. The annotation has
 /// the last word.
 ///
 /// Contract: O4, better: with `create-monitor = local`, nodes without a pod get no traffic without a word from the user of the Service.

@@ -72,7 +72,7 @@ async fn a_wrong_wish_changes_nothing(#[case] key: &str, #[case] value: Option<&
     assert_eq!(world.cloud.members(&pool).len(), 3);
 }
 
-/// Where it cannot be, the Service is served without, and told why.
+/// Where it cannot be, the Service is served without, and a Warning says why.
 #[rstest]
 #[case::ovn("ovn", &ASKED, "needs Octavia API 2.25")]
 #[case::other_family("amphora", &[("metrics-enable", "true"), ("metrics-allow-cidrs", "2001:db8::/32")], "of the family")]
@@ -95,7 +95,7 @@ async fn where_it_cannot_be_the_service_goes_without(
     assert!(warnings.len() == 1 && warnings[0].contains(said), "{warnings:?}");
 }
 
-/// On a shared load balancer the first has the port; the other is told, and served. When it goes, the metrics of the first stay.
+/// On a shared load balancer the first has the port; the other is warned, and served. When it goes, the metrics of the first stay.
 #[tokio::test(start_paused = true)]
 async fn two_services_on_one_load_balancer_do_not_share_the_port() {
     let world = World::serving(&annotated(&ASKED)).await;

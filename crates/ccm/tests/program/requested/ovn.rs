@@ -14,12 +14,12 @@ async fn ovn() -> World {
     .await
 }
 
-/// Nobody names a provider, and that of the cloud is ovn, which refuses what amphora takes. Its refusal tells who it is, and then the load
+/// Nobody names a provider, and that of the cloud is ovn, which refuses what amphora takes. Its refusal says who it is, and then the load
 /// balancer is made as ovn can make it: for this Service and for all after it.
 ///
 /// Contract: O8, better: OCCM asks for the same again and again.
 #[tokio::test(start_paused = true)]
-async fn the_first_refusal_tells_which_provider_it_is() {
+async fn the_first_refusal_names_the_provider() {
     let world = configured(|world| {
         world.cloud.set_default_octavia_provider("ovn");
         "lb-provider =\n".to_owned()

@@ -36,7 +36,7 @@ pub(crate) fn asked(call: &Call) -> Asked {
 pub(crate) struct Names {
     /// The name that stands for an id or an address of what was made since.
     new: BTreeMap<String, String>,
-    /// What an object belongs to, by its id: a name or a description that tells the Service.
+    /// What an object belongs to, by its id: a name or a description that names the Service.
     owners: BTreeMap<String, String>,
     /// Ids and addresses that were there before.
     known: Vec<String>,

@@ -12,8 +12,8 @@ pub(crate) type BySubject = BTreeMap<String, Vec<String>>;
 pub(crate) type Change = (Asked, Option<String>);
 
 /// The calls about each subject, in order. Where there are several Services, what is done for each goes for itself: what one
-/// does to the load balancer of another comes at any moment. So does what is told of the Service, since the reconciliation may have to wait
-/// in between for another one to end, and tells then what it knows.
+/// does to the load balancer of another comes at any moment. So does what is reported of the Service, since the reconciliation may have to wait
+/// in between for another one to end, and reports then what it knows.
 pub(crate) fn by_subject(names: &Names, calls: &[Change], several_services: bool) -> BySubject {
     let mut subjects = BySubject::new();
     for (call, reconciled) in calls.iter().filter(|(call, _)| !canonical::is_note(call)) {

@@ -146,7 +146,7 @@ impl World {
 
     /// The requests for changes from a place in the records on.
     pub(crate) fn changes_from(&self, place: usize) -> Vec<Change> {
-        let calls = self.calls_from(place).into_iter().filter(|call| !is_told(call));
+        let calls = self.calls_from(place).into_iter().filter(|call| !is_report(call));
         calls.filter_map(|call| Some((call.request?, call.reconciled))).collect()
     }
 }
@@ -160,7 +160,7 @@ pub(crate) fn planned(item: &Item) -> Vec<Change> {
     item.calls.iter().map(|call| (canonical::asked(call), service.clone())).collect()
 }
 
-/// Events tell of what is done, and a lease says who does it.
-fn is_told(call: &Call) -> bool {
+/// Events report what is done, and a lease says who does it.
+fn is_report(call: &Call) -> bool {
     call.side == Side::Kubernetes && (call.name.contains("events") || call.name.contains("leases"))
 }

@@ -1,4 +1,4 @@
-//! Which Service a call is made for: the spans of the program tell.
+//! Which Service a call is made for: the spans of the program show it.
 
 use std::sync::Once;
 

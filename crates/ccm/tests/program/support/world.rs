@@ -38,7 +38,7 @@ const QUIET: Duration = Duration::from_secs(25);
 /// How long Octavia works on each change, unless a test says otherwise.
 const WORK: Duration = Duration::from_secs(2);
 
-/// What the program is told.
+/// How the program is configured.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) cluster_name: String,

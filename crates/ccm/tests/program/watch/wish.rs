@@ -21,7 +21,7 @@ pub(super) struct Wish {
     pub(super) ports: BTreeMap<Key, Option<u64>>,
     pub(super) internal: bool,
     /// Whether a header is inserted that says what the PROXY protocol says.
-    tells_client: bool,
+    names_client: bool,
     x_forwarded_proto: bool,
     /// Reference of the certificate.
     tls: Option<String>,
@@ -65,7 +65,7 @@ impl Wish {
             alive: spec["type"] == "LoadBalancer" && metadata["deletionTimestamp"].is_null(),
             ports: ports(spec),
             internal: is_true(INTERNAL),
-            tells_client: is_true("x-forwarded-for") || is_true("x-forwarded-port"),
+            names_client: is_true("x-forwarded-for") || is_true("x-forwarded-port"),
             x_forwarded_proto: is_true("x-forwarded-proto"),
             tls: annotation("default-tls-container-ref"),
             proxy: match annotation(PROXY) {
@@ -99,7 +99,7 @@ impl Wish {
     /// What decides which address is published. A hostname is published where the address has no mode of its own, which is a
     /// matter of PROXY protocol, headers and TLS.
     pub(super) fn published_by(&self) -> impl PartialEq {
-        let headers = self.tells_client || self.x_forwarded_proto;
+        let headers = self.names_client || self.x_forwarded_proto;
         let path = (self.proxy.clone(), headers, self.tls.clone());
         (
             self.hostname.is_some().then_some(path),
@@ -124,15 +124,15 @@ impl Wish {
             Proxy::Ports(ports) => ports.get(&key.1).copied(),
         };
         let listed = matches!(self.proxy, Proxy::Ports(_)) && proxy.is_some();
-        let tells_client = self.tells_client && !listed;
-        let speaks_http = tells_client || self.x_forwarded_proto;
+        let names_client = self.names_client && !listed;
+        let speaks_http = names_client || self.x_forwarded_proto;
         let listener = match (self.tls.is_some(), speaks_http) {
             (true, _) => "TERMINATED_HTTPS",
             (false, true) => "HTTP",
             (false, false) => "TCP",
         };
         match proxy {
-            Some(_) if tells_client => None,
+            Some(_) if names_client => None,
             Some(proxy) => Some((listener, proxy)),
             None => Some((listener, if listener == "TCP" { "TCP" } else { "HTTP" })),
         }

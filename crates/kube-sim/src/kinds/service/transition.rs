@@ -101,7 +101,7 @@ fn copy_fields(new: &mut Value, old: &Value, names: &[&str]) {
 }
 
 /// Clears fields that the new type does not allow, unless the client changed them in the same request: then
-/// validation tells about the mistake.
+/// validation reports the mistake.
 fn drop_what_the_old_type_needed(new: &mut Value, old: &Value) {
     let mut dropped: Vec<&str> = Vec::new();
     if needs_cluster_ip(old) && !needs_cluster_ip(new) {

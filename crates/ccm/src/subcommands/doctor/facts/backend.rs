@@ -86,7 +86,7 @@ async fn sample(
     })
 }
 
-/// Images and labels, by which programs are told.
+/// Images and labels, by which programs are recognised.
 fn marks(facts: &BackendFacts) -> Vec<String> {
     let images = facts.containers.iter().map(|container| container.image.clone());
     let labels = facts.labels.iter().map(|(key, value)| format!("{key}={value}"));

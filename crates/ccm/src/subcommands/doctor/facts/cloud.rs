@@ -113,7 +113,7 @@ fn change(line: &Line) -> Change {
     }
 }
 
-/// Warnings about the Service that tell no failure: that one is told by how far the controller gets.
+/// Warnings about the Service that are no failure: that one is seen from how far the controller gets.
 fn warnings(item: &Item) -> Vec<(String, String)> {
     let of_failure = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
     let events = item.concluded.events.iter().filter(|event| {

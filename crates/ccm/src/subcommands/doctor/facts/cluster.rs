@@ -82,13 +82,13 @@ async fn verdicts(
     let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said)?;
     let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
     let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
-    // Without a canary versions and images tell, and the verdict says that they did.
+    // Without a canary versions and images decide, and the verdict says so.
     let pods = pods_of_canary(client, namespace).await.unwrap_or_default();
     Ok(status::nodes::verdicts(&nodes, &pods, now))
 }
 
 /// Whether the API server keeps `ipMode`. From 1.32 on nothing can switch it off, before 1.29 nothing can switch it on; between
-/// them only a write on trial tells, which nobody may who may only read.
+/// them only a write on trial shows it, which nobody may who may only read.
 async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
     let version = client.apiserver_version().await.map_err(said)?;
     match Version::parse(&version.git_version) {
@@ -107,7 +107,7 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         ServerSupport::Keeps => Ok(true),
         ServerSupport::Drops => Ok(false),
         ServerSupport::Unknown => Err(format!(
-            "of {} only a status written on trial tells (patch of services/status with dryRun=All), which was refused",
+            "of {} only a status written on trial shows it (patch of services/status with dryRun=All), which was refused",
             version.git_version
         )),
     }

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `reading` | lists, and why one could not be read |
 //! | `cluster` | nodes, Services, policies, what the API server keeps |
-//! | `names` | what name servers are told, and the names that are served |
+//! | `names` | how name servers are configured, and the names that are served |
 //! | `workloads` | pod templates |
 //! | `path` | what the way to an application needs, and how it would be published |
 //! | `backend` | the application, and what configures it |
@@ -79,18 +79,18 @@ pub(super) async fn gather(
     arguments: &WalkArgs,
     progress: &mut Progress,
 ) -> anyhow::Result<Gathered> {
-    progress.tell("reading the cluster");
+    progress.report("reading the cluster");
     let known = cluster::gather(client, arguments).await?;
     let chosen = choose(&known, arguments)?;
     let provider = provider(arguments);
-    progress.tell("looking at the cloud");
+    progress.report("looking at the cloud");
     let (mut clouds, cloud_trouble) = look_at_cloud(&provider, arguments, &chosen).await;
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
     let mut services = Vec::new();
     for service in chosen {
         let key = key_of(&service);
-        progress.tell(format_args!("reading {key}"));
+        progress.report(format_args!("reading {key}"));
         let path = path::of(&service, config);
         services.push(ServiceFacts {
             wanted: path::wanted(&service, &path, &known.held),

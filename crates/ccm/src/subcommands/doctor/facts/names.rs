@@ -1,4 +1,4 @@
-//! What name servers of the cluster are told, and the names that Ingresses and Gateways serve.
+//! How name servers of the cluster are configured, and the names that Ingresses and Gateways serve.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::Ingress;

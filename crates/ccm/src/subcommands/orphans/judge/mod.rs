@@ -62,7 +62,7 @@ pub struct Orphan {
     pub name: String,
     /// When it was made, as far as that is known.
     pub created: Option<Timestamp>,
-    /// The Service that it was made for, where something tells.
+    /// The Service that it was made for, where something says so.
     pub service: Option<String>,
     /// Why it is listed.
     pub why: String,

@@ -42,7 +42,7 @@ impl Story {
 }
 
 /// One run, killed once at most. Answers how it ended, and how many calls it took up to the last write.
-async fn tell(story: Story, atomic: bool, stop: Option<Stop>) -> (String, usize) {
+async fn run(story: Story, atomic: bool, stop: Option<Stop>) -> (String, usize) {
     let mut stage = if atomic { Stage::new() } else { Stage::new().without("extraroute-atomic") };
     stage.add_routes(&["192.168.0.0/24 via 198.18.0.77"]);
     if story.begins_with_the_program() {
@@ -69,13 +69,13 @@ async fn routes_survive_a_kill_at_any_call(
     #[values(Story::FirstNodes, Story::NodeAdded, Story::NodeRemoved, Story::RangeMoved)] story: Story,
     #[values(true, false)] atomic: bool,
 ) {
-    let (expected, calls) = tell(story, atomic, None).await;
+    let (expected, calls) = run(story, atomic, None).await;
     insta::assert_snapshot!(format!("{story:?}"), expected);
     assert!(calls >= 2, "{story:?} makes only {calls} calls");
     for stop in [Stop::Before, Stop::After] {
         for number in 0..calls {
             let stop = stop(number);
-            let (end, _) = tell(story, atomic, Some(stop)).await;
+            let (end, _) = run(story, atomic, Some(stop)).await;
             assert!(
                 end == expected,
                 "{story:?} killed {stop:?} ended differently:\n{end}\nexpected:\n{expected}"

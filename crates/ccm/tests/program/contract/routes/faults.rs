@@ -73,9 +73,9 @@ async fn a_refused_pair_damages_no_route(#[case] atomic: bool) {
     stage.world.until("both are reachable", |_| stage.conditions() == [REACHABLE, REACHABLE]).await;
 }
 
-/// A router takes a limited number of routes; what fits is made, and the rest is told.
+/// A router takes a limited number of routes; what fits is made, and the rest is reported.
 #[tokio::test(start_paused = true)]
-async fn a_full_router_is_told() {
+async fn a_full_router_is_reported() {
     let mut stage = Stage::new();
     let message = "Unable to complete operation for r. The number of routes exceeds the maximum 1.";
     let full = json!({"NeutronError": {"type": "RoutesExhausted", "message": message, "detail": ""}});
@@ -124,7 +124,7 @@ async fn the_last_routes_are_not_taken_away_because_no_node_is_known() {
     assert!(!stage.routes().is_empty());
 }
 
-/// A router that does not exist is told in the log, and does not keep others from work.
+/// A router that does not exist is reported in the log, and does not keep others from work.
 #[tokio::test(start_paused = true)]
 async fn a_wrong_router_id_writes_nothing() {
     let mut stage = Stage::new();

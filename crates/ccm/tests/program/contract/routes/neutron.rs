@@ -194,7 +194,7 @@ async fn t8_each_family_has_its_own_next_hop() {
     assert!(warnings[0].contains("no InternalIP of the family of fd00:244:0:2::/64"), "{warnings:?}");
 }
 
-/// A node whose range is outside of the cluster's gets no route that nobody would ever take away, and the user is told.
+/// A node whose range is outside of the cluster's gets no route that nobody would ever take away, and the user is warned.
 #[tokio::test(start_paused = true)]
 async fn a_pod_cidr_outside_of_the_ranges_is_reported() {
     let stage = Stage::empty();

@@ -161,7 +161,7 @@ async fn framework_r11_a_range_given_twice_gets_one_route() {
 /// Framework: R12, better: repeats are one event with a count, because the message does not contain the time that each try
 /// took; and the retries become less frequent.
 #[tokio::test(start_paused = true)]
-async fn framework_r12_a_route_that_cannot_be_made_is_told() {
+async fn framework_r12_a_route_that_cannot_be_made_is_reported() {
     // Without pairs ports are not looked at, and Neutron has the last word.
     let stage = Stage::new().without("allowed-address-pairs");
     stage.set_addresses("node-1", &["203.0.113.9"]);

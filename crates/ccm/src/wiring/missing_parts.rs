@@ -8,12 +8,12 @@ use crate::args::controllers::ControllerName;
 /// becomes ready nor asks for the lease.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {remedy}", listed(controllers))]
-pub(crate) struct Lacks {
+pub(crate) struct MissingParts {
     controllers: Vec<(ControllerName, String)>,
     remedy: String,
 }
 
-impl Lacks {
+impl MissingParts {
     /// Checks that the cloud has what the controllers need.
     ///
     /// # Errors
