@@ -78,7 +78,7 @@ impl Artifacts {
     }
 }
 
-/// What cert-manager is made from, and its version, which it tells as the released one does.
+/// What cert-manager is made from, and its version, which it reports as the released one does.
 fn cert_manager_build() -> Result<(GoBuild, String)> {
     let module = source("tools/cert-manager");
     let version = pinned_version(&module, MODULE)?;

@@ -1,5 +1,5 @@
 //! Gateways other than nginx in the pods: each takes the PROXY header, as its documentation says, and passes requests on to a
-//! backend that tells which client they name.
+//! backend that answers with the client that they name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

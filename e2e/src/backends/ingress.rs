@@ -1,4 +1,4 @@
-//! nginx as ingress in the pods: it insists on the PROXY header and tells whom it saw.
+//! nginx as ingress in the pods: it insists on the PROXY header and answers whom it saw.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::network::{OUTSIDE, OUTSIDE_ADDRESS};
 /// Its name.
 pub(crate) const NAME: &str = "acme.e2e.test";
 const PORT: u16 = 14000;
-/// Where it tells its roots.
+/// Where it publishes its roots.
 const MANAGEMENT: (&str, u16) = ("127.0.0.1", 15000);
 
 /// A running Pebble.
@@ -58,7 +58,7 @@ impl Pebble {
         Ok(pebble)
     }
 
-    /// The URL of its directory, as clients are told it.
+    /// The URL of its directory, as clients are given it.
     pub(crate) fn directory() -> String {
         format!("https://{NAME}:{PORT}/dir")
     }

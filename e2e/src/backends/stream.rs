@@ -32,7 +32,7 @@ pub(crate) struct Tally {
     pub failed: u64,
 }
 
-/// A stream that runs in a namespace until it is told to end.
+/// A stream that runs in a namespace until it is asked to end.
 pub(crate) struct Stream {
     daemon: Daemon,
     tally: std::path::PathBuf,
@@ -57,7 +57,7 @@ impl Stream {
         Ok(Self { daemon, tally, stop })
     }
 
-    /// Ends it and tells what became of its connections.
+    /// Ends it and returns what became of its connections.
     ///
     /// # Errors
     /// It has ended before.

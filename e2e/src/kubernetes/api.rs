@@ -126,7 +126,7 @@ impl Kubernetes {
         if answer.status == 404 { Ok(()) } else { answer.success().map(drop) }
     }
 
-    /// GET of what the server goes on to tell, line by line, for a quarter of an hour.
+    /// GET of what the server goes on to send, line by line, for a quarter of an hour.
     ///
     /// # Errors
     /// As for [`Kubernetes::get`].

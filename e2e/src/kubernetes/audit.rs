@@ -101,7 +101,7 @@ pub(crate) struct Claim {
 }
 
 impl Audit {
-    /// Writes the policy, and tells the flags of the server that go with it.
+    /// Writes the policy, and returns the flags of the server that go with it.
     ///
     /// # Errors
     /// The file cannot be written.

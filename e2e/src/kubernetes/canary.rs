@@ -211,7 +211,7 @@ impl Drop for CanaryPods {
     fn drop(&mut self) {
         *held(&self.stop) = true;
         if let Some(beat) = self.beat.take() {
-            // It has nothing to tell.
+            // It has nothing to report.
             beat.join().ok();
         }
     }

@@ -1,4 +1,4 @@
-//! All statuses that Services have had, as a watch tells them: what a reader of the last one misses.
+//! All statuses that Services have had, as a watch shows them: what a reader of the last one misses.
 
 use std::io::BufRead as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::api::{Kubernetes, NAMESPACE};
 /// One version of a Service.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
-    /// When it was told.
+    /// When it was received.
     pub at: Instant,
     /// The name of the Service.
     pub service: String,
@@ -30,7 +30,7 @@ impl Version {
 
 /// The versions since it was begun. The watch goes on as long as the server lets it.
 pub(crate) struct History {
-    told: Arc<Mutex<Vec<Version>>>,
+    versions: Arc<Mutex<Vec<Version>>>,
 }
 
 impl History {
@@ -43,22 +43,22 @@ impl History {
         let list = api.get(&path)?;
         let now = list["metadata"]["resourceVersion"].as_str().context("the list has no version")?.to_owned();
         let services = list["items"].as_array().context("the list has no items")?;
-        let told = Arc::new(Mutex::new(services.iter().map(version).collect::<Vec<_>>()));
+        let versions = Arc::new(Mutex::new(services.iter().map(version).collect::<Vec<_>>()));
         let changes = api.watch(&format!("{path}?watch=1&resourceVersion={now}"))?;
-        let telling = Arc::clone(&told);
+        let received = Arc::clone(&versions);
         std::thread::spawn(move || {
             for line in changes.lines().map_while(Result::ok) {
                 let event: Value = serde_json::from_str(&line).unwrap_or_default();
-                telling.lock().unwrap_or_else(PoisonError::into_inner).push(version(&event["object"]));
+                received.lock().unwrap_or_else(PoisonError::into_inner).push(version(&event["object"]));
             }
         });
-        Ok(Self { told })
+        Ok(Self { versions })
     }
 
-    /// The versions that were told since a moment.
+    /// The versions that came since a moment.
     pub(crate) fn since(&self, moment: Instant) -> Vec<Version> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.iter().filter(|version| version.at >= moment).cloned().collect()
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.iter().filter(|version| version.at >= moment).cloned().collect()
     }
 
     /// How long each short circuit of a Service lasted that began since a moment.

@@ -88,7 +88,7 @@ impl Drop for Kubelets {
     fn drop(&mut self) {
         *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = None;
         if let Some(beat) = self.beat.take() {
-            // It has nothing to tell.
+            // It has nothing to report.
             beat.join().ok();
         }
     }

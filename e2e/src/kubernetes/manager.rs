@@ -38,7 +38,7 @@ impl Manager {
         Ok(Self { daemon })
     }
 
-    /// One more that is told to take part in the election of cloud-controller-managers: it has client-go's elector, as
+    /// One more that is configured to take part in the election of cloud-controller-managers: it has client-go's elector, as
     /// every other cloud-controller-manager has. As its work it gets what finds nothing to do here. On SIGTERM it gives
     /// the lease back, for which kube-controller-manager has a gate.
     ///

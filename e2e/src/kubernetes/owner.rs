@@ -61,7 +61,7 @@ impl Owner {
         Ok(())
     }
 
-    /// How many times it has told its cloud of changed nodes.
+    /// How many times it has reported changed nodes to its cloud.
     ///
     /// # Errors
     /// Its log cannot be read.

@@ -88,7 +88,7 @@ impl Proxy {
     /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()?;
-        // The clean-up tells by its exit code that it met rules of other modes, which is no failure.
+        // The exit code of the clean-up says that it met rules of other modes, which is no failure.
         run(in_namespace(&self.place.name(), &self.program).arg("--cleanup")).ok();
         for family in ["ip", "ip6"] {
             // That of 1.29 leaves the rules of nftables; elsewhere there is no such table any more.

@@ -53,7 +53,7 @@ impl Drop for ShortPods {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(follows) = self.follows.take() {
-            // It has nothing to tell.
+            // It has nothing to report.
             follows.join().ok();
         }
     }

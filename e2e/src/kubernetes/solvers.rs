@@ -86,7 +86,7 @@ impl Drop for Solvers {
     fn drop(&mut self) {
         *held(&self.stop) = true;
         if let Some(beat) = self.beat.take() {
-            // It has nothing to tell.
+            // It has nothing to report.
             beat.join().ok();
         }
     }

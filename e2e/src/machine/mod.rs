@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_go_is_told_from_a_new_one() {
+    fn an_old_go_is_not_taken_for_a_new_one() {
         assert!(fetches_its_successors("go version go1.26.8 linux/amd64\n"));
         assert!(!fetches_its_successors("go version go1.19.8 linux/amd64"));
         assert!(!fetches_its_successors("what"));

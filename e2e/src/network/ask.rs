@@ -102,7 +102,7 @@ impl fmt::Display for Outcome {
 /// The request could not even be started.
 pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
-    told(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))
+    outcome_of(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))
 }
 
 /// Asks `https://host:port/` from a namespace and trusts only the given authority.
@@ -117,7 +117,7 @@ pub(crate) fn from_namespace_by_tls(
 ) -> Result<Outcome> {
     let this = std::env::current_exe()?;
     let mut command = in_namespace(namespace, this);
-    told(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
+    outcome_of(command.args(["ask", host, &port.to_string(), "--authority"]).arg(authority))
 }
 
 /// The text of `https://host:port/path`, asked from a namespace that trusts only the given authority.
@@ -134,7 +134,7 @@ pub(crate) fn page_by_tls(
     let this = std::env::current_exe()?;
     let mut command = in_namespace(namespace, this);
     command.args(["ask", host, &port.to_string(), "--path", path, "--authority"]).arg(authority);
-    match told(&mut command)? {
+    match outcome_of(&mut command)? {
         Outcome::Answered { status: 200, body } => Ok(body),
         other => bail!("https://{host}:{port}{path}: {other}"),
     }
@@ -146,7 +146,7 @@ pub(crate) fn page_by_tls(
 /// The request could not even be started.
 pub(crate) fn page(namespace: &str, host: &str, port: u16, path: &str) -> Result<Outcome> {
     let this = std::env::current_exe()?;
-    told(in_namespace(namespace, this).args(["ask", host, &port.to_string(), "--path", path]))
+    outcome_of(in_namespace(namespace, this).args(["ask", host, &port.to_string(), "--path", path]))
 }
 
 /// The status of [`page`]; absent where there is no answer.
@@ -164,7 +164,7 @@ pub(crate) fn status(namespace: &str, host: &str, port: u16, path: &str) -> Resu
 ///
 /// # Errors
 /// It could not even be started.
-pub(crate) fn told(command: &mut Command) -> Result<Outcome> {
+pub(crate) fn outcome_of(command: &mut Command) -> Result<Outcome> {
     let text = run(command)?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("no account of the request: {text}"))?;
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_client_and_pod() {
+    fn an_answer_names_client_and_pod() {
         let outcome =
             parse("HTTP/1.1 200 OK\r\nServer: x\r\n\r\npod=n1-ingress client=192.0.2.1 peer=10.0.0.1\n");
         assert_eq!(outcome.client(), Some("192.0.2.1"));

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::machine::process::Daemon;
 use crate::machine::world::in_namespace;
-use crate::network::ask::{Outcome, PATIENCE, told};
+use crate::network::ask::{Outcome, PATIENCE, outcome_of};
 
 /// The port of the pods.
 pub(crate) const PORT: u16 = 8443;
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// It could not even be tried.
 pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
-    told(in_namespace(namespace, this).args(["ask-by-datagram", host, &port.to_string()]))
+    outcome_of(in_namespace(namespace, this).args(["ask-by-datagram", host, &port.to_string()]))
 }
 
 /// The other end of [`from_namespace`].
@@ -57,7 +57,7 @@ pub(crate) fn backend(pod: &str, port: u16) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).with_context(|| format!("port {port}"))?;
     let mut buffer = [0; 512];
     loop {
-        // What an earlier answer met, such as a client that is gone, is told here.
+        // What an earlier answer met, such as a client that is gone, is reported here.
         let Ok((_, client)) = socket.recv_from(&mut buffer) else { continue };
         socket.send_to(answer(pod, client).as_bytes(), client).ok();
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_pod_and_client() {
+    fn an_answer_names_pod_and_client() {
         let body = answer("n1-ingress", "192.0.2.1:5000".parse().unwrap());
         let outcome = Outcome::Answered { status: 200, body };
         assert_eq!((outcome.pod(), outcome.client()), (Some("n1-ingress"), Some("192.0.2.1")));

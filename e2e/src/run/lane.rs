@@ -76,7 +76,7 @@ impl Lane {
         }
     }
 
-    /// Runs one world to its end, keeps which group it is at and since when, and tells why it did not come to a good one.
+    /// Runs one world to its end, keeps which group it is at and since when, and returns why it did not come to a good one.
     fn one_world(
         &self,
         folder: &Path,

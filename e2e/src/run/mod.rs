@@ -21,7 +21,7 @@ use crate::run::lane::Lane;
 use crate::run::queue::Queue;
 use crate::scenario::{GROUPS, Group};
 
-/// The file that tells the folder of a run from any other.
+/// The file that marks the folder of a run.
 const MARK: &str = ".end-to-end-run";
 
 /// What the user asks for.

@@ -254,7 +254,7 @@ fn forth(stage: &mut Stage, audit: &Audit, operator: &Terminal) -> Result<String
         let cluster = audit.writes()?.split_off(before);
         Ok(Calls::made(&cluster, &writes.done_by_this_program()?, &known).sorted())
     };
-    // Tags that tell whose everything is come a minute later.
+    // Tags that say whose everything is come a minute later.
     until("what was planned was done", Duration::from_secs(40), || {
         let made = made()?;
         ensure!(made == planned, "planned {planned:#?}, made {made:#?}");

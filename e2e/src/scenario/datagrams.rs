@@ -59,8 +59,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         let address = published_through(&api, SERVICE)?;
         let pools = has(stage, &["TCP", "UDP"], &["PROXYV2", "UDP"])?;
         let events = api.events(SERVICE)?;
-        let told = events.into_iter().find(|(reason, _)| reason == "LoadBalancerTcpPortsOnly");
-        let (_, note) = told.context("no event tells that the header is for TCP")?;
+        let event = events.into_iter().find(|(reason, _)| reason == "LoadBalancerTcpPortsOnly");
+        let (_, note) = event.context("no event says that the header is for TCP")?;
         Ok(format!("{address} with ipMode Proxy; {pools}; event {note}"))
     });
     stage.stop_controller()?;

@@ -158,7 +158,7 @@ fn speaks(stage: &Stage, protocol: &str) -> Result<()> {
     tree.settled()
 }
 
-/// The backend is told the address of each client, by the gateway.
+/// The backend gets the address of each client from the gateway.
 fn answered(address: &str, clients: &[Client]) -> Result<()> {
     for client in clients {
         until(&format!("{} is answered", client.who), FOLLOWS, || {

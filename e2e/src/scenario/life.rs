@@ -208,7 +208,7 @@ fn deleted_behind_its_back(stage: &mut Stage) -> Result<String> {
         ensure!(id(stage)?.is_empty(), "it is still there");
         Ok(())
     })?;
-    // Nobody tells the controller: the next change of the Service makes it look.
+    // No event reaches the controller: the next change of the Service makes it look.
     annotate(stage, "connection-limit", "1000")?;
     Ok(before)
 }

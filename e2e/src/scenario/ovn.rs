@@ -136,7 +136,7 @@ fn has(stage: &Stage, places: &[NodePlace]) -> Result<String> {
     })
 }
 
-/// As a chassis would tell it. It is no reason to write anything.
+/// As a chassis would report it. It is no reason to write anything.
 fn check_fails(stage: &mut Stage) -> Result<String> {
     at_rest(&stage.cloud.user, SERVICE)?;
     let writes = Writes::from_now(&stage.cloud.folders)?;
@@ -262,7 +262,7 @@ fn deleted(stage: &mut Stage) -> Result<String> {
     Ok(left)
 }
 
-/// Octavia's own choice is ovn, which does not have the usual algorithm: its refusal tells who it is.
+/// Octavia's own choice is ovn, which does not have the usual algorithm: its refusal says who it is.
 fn nobody_names_it(stage: &mut Stage) -> Result<String> {
     stage.stop_controller()?;
     settings(stage, "lb-provider =")?;

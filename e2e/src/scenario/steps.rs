@@ -208,8 +208,9 @@ fn get_nothing(host: &str, port: u16, clients: &[Client]) -> Result<()> {
     let outcomes: Vec<Result<Outcome>> = std::thread::scope(|scope| {
         let ask = |client: &Client| from_namespace(&client.namespace, host, port);
         let asked: Vec<_> = clients.iter().map(|client| scope.spawn(move || ask(client))).collect();
-        let told = asked.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a request panicked")));
-        told.collect()
+        let outcomes =
+            asked.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a request panicked")));
+        outcomes.collect()
     });
     clients.iter().zip(outcomes).try_for_each(|(client, outcome)| {
         let outcome = outcome?;

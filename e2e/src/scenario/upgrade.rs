@@ -31,7 +31,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     servers(stage, GATE_ON)?;
     stage.replace_proxies(GATE_ON, Mode::Iptables)?;
     look(stage, "1.29 gate on, kubelets 1.29 are in doubt", by_name);
-    told_that_nodes_are_fit(stage)?;
+    nodes_are_reported_fit(stage)?;
     gate_off_over_stored_values(stage)?;
     servers(stage, CURRENT)?;
     look(stage, "server 1.36, nodes still 1.29", by_name);
@@ -57,7 +57,7 @@ fn servers(stage: &mut Stage, kind: ServerKind) -> Result<()> {
 }
 
 /// Scenario 1 on 1.29: the operator knows that kube-proxy has the gate on, and says so by the flag.
-fn told_that_nodes_are_fit(stage: &mut Stage) -> Result<()> {
+fn nodes_are_reported_fit(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     stage.stop_controller()?;
     stage.check("1 hairpin", "1.29 gate on, status as before", |stage| {

@@ -1,4 +1,4 @@
-//! The simulators tell the truth: the same conversations with a real API and with our simulator of it, compared.
+//! The simulators are held to the truth: the same conversations with a real API and with our simulator of it, compared.
 //!
 //! A conversation is a file in `e2e/conversations`. What a real service answers is kept in `e2e/recorded`, so that the
 //! simulators are held to it also where no real service can be started: then the tests of this module compare with that.

@@ -1,4 +1,4 @@
-//! One of the two sides that are compared: addresses, tokens, and how its worker is told to fail.
+//! One of the two sides that are compared: addresses, tokens, and how its worker is made to fail.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -171,7 +171,7 @@ impl Side {
         if service.is_empty() { request.bearer_auth(token) } else { request.header("X-Auth-Token", token) }
     }
 
-    /// Waits until a load balancer or a server has no work before it any more. The status tree of a load balancer tells of its children
+    /// Waits until a load balancer or a server has no work before it any more. The status tree of a load balancer includes its children
     /// too: with ovn they are at work for longer.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Side {
         })
     }
 
-    /// Waits until a load balancer or a server is gone: what deletes it may begin a moment after it was told to.
+    /// Waits until a load balancer or a server is gone: what deletes it may begin a moment after it was asked to.
     ///
     /// # Errors
     /// It stays.

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_key_is_told() {
+    fn a_missing_key_is_reported() {
         let real = entry(200, json!({"port": {"id": "x", "tags": []}}));
         let simulated = entry(200, json!({"port": {"id": "y"}}));
         assert!(real.difference(&simulated).unwrap().contains("lacks [\"port.tags\"]"));

@@ -93,7 +93,7 @@ impl Pod {
         all
     }
 
-    /// Starts the process and does not wait. Each has a token of its own, so that the audit log tells them apart.
+    /// Starts the process and does not wait. Each has a token of its own, so that the audit log distinguishes them.
     ///
     /// # Errors
     /// A volume cannot be filled, or the process not be started.

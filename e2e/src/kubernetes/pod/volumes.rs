@@ -11,7 +11,7 @@ use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::authorization::token;
 use crate::machine::wait::soon;
 
-/// Fills all volumes, and tells the folder and the place of each mount.
+/// Fills all volumes, and returns the folder and the place of each mount.
 ///
 /// # Errors
 /// A source is not there, or of a kind that the manifests do not use.

@@ -1,4 +1,4 @@
-//! Who may read what the endpoints tell: asked of the real API server, with the rights that the manifests grant for it.
+//! Who may read what the endpoints answer: asked of the real API server, with the rights that the manifests grant for it.
 
 use std::time::Duration;
 

@@ -102,7 +102,7 @@ impl Holder {
     fn end(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(renewals) = self.renewals.take() {
-            // It has nothing to tell.
+            // It has nothing to report.
             renewals.join().ok();
         }
     }

@@ -1,5 +1,5 @@
 //! A whole cluster with openstack-ccm as its only cloud-controller-manager: what the manifests of the repository make of it.
-//! The DaemonSet is applied as it is; kube-controller-manager, told that the cloud is external, makes its pods; the test is
+//! The DaemonSet is applied as it is; kube-controller-manager, started with an external cloud provider, makes its pods; the test is
 //! the scheduler and the kubelets (`kubernetes/pod`), and starts what the pods say.
 
 mod balance;

@@ -12,7 +12,7 @@ use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::stage::Stage;
 
-/// Two resyncs of the service controller, which come every 30 s whatever it is told. `E2E_QUIET` replaces it, in seconds.
+/// Two resyncs of the service controller, which come every 30 s whatever its settings. `E2E_QUIET` replaces it, in seconds.
 const LONG: u64 = 65;
 /// How long everybody takes to come to rest after the owners have started.
 const SETTLES: Duration = Duration::from_secs(5);
@@ -51,8 +51,8 @@ pub(super) fn quiet(stage: &mut Stage, owned: &mut Owned) -> Result<String> {
     let long = Duration::from_secs(seconds()?);
     // The length of the measure, not a wait for readiness.
     std::thread::sleep(long.saturating_sub(since.elapsed()));
-    let told = owned.history.since(since);
-    ensure!(told.is_empty(), "{} versions, for example {:?}", told.len(), told.first());
+    let versions = owned.history.since(since);
+    ensure!(versions.is_empty(), "{} versions, for example {:?}", versions.len(), versions.first());
     ensure!(revisions()? == before, "the versions of the Services are others");
     owners.into_iter().try_for_each(Owner::stop)?;
     let versions = Framework::ALL.map(Framework::text).join(", ");

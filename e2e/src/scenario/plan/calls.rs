@@ -11,7 +11,7 @@ use crate::openstack::api::OpenStack;
 /// The annotation in which the controller notes for itself when everything agreed: a plan does not say when.
 const NOTE: &str = "loadbalancer.openstack.org/settled";
 
-/// Calls by the log that shows them, because logs tell no order between each other.
+/// Calls by the log that shows them, because logs show no order between each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::scenario) struct Calls {
     /// To the API server.

@@ -134,7 +134,7 @@ fn reader(stage: &mut Stage, credential: &Value) -> Result<Terminal> {
     Ok(Terminal { program, kubeconfig, cloud_config })
 }
 
-/// A plan with all rights there are, under the eyes of all that could tell of a write.
+/// A plan with all rights there are, under the eyes of all that could show a write.
 fn untouched(stage: &mut Stage, audit: &Audit) -> Result<String> {
     let api = stage.api()?;
     let all = json!({

@@ -63,7 +63,7 @@ fn through_a_restart(stage: &mut Stage) -> Result<String> {
         restart(stage, 1)?;
         let parts = [&id, "ERROR", "ONLINE", "may still serve", "openstack loadbalancer failover"];
         let note = warned(&api, SERVICE, REASON, &parts)?;
-        told_by_metrics(stage)?;
+        shown_by_metrics(stage)?;
         all_reach(stage, &address)?;
         writes.none()?;
         before.is_unchanged(&stage.cloud.user, &id)?;
@@ -73,7 +73,7 @@ fn through_a_restart(stage: &mut Stage) -> Result<String> {
     })
 }
 
-fn told_by_metrics(stage: &mut Stage) -> Result<()> {
+fn shown_by_metrics(stage: &mut Stage) -> Result<()> {
     let controller = stage.cluster()?.controller.as_ref();
     soon("the metrics count it", || {
         let lines = controller.map_or(Ok(Vec::new()), |one| one.metrics("openstack_ccm_services_held"))?;
