@@ -8,8 +8,8 @@
 {{- end -}}
 
 {{/*
-The groups of alerts.yaml. In its expressions `$selector` stands for what chooses the series, `$cluster` for the label that tells
-clusters apart, and each alert gets the address of its entry in the page of alerts.
+The groups of alerts.yaml. In its expressions `$selector` stands for what chooses the series, `$cluster` for the label that
+distinguishes clusters, and each alert gets the address of its entry in the page of alerts.
 */}}
 {{- define "openstack-ccm.alerts" -}}
 {{- $file := .Files.Get "alerts.yaml" | fromYaml -}}
