@@ -124,7 +124,10 @@ impl Course {
         });
         if count > SERVICES.len() {
             self.node_joins(stage, 2 * count);
-            self.node_leaves(stage)?;
+            let left = self.node_leaves(stage);
+            if self.by == Sender::OpenstackCcm {
+                left?;
+            }
         }
         let change = format!("{DELETE} {count}, in a burst");
         self.measure_as(stage, &change, DELETE, count, |_, stage| remove(stage, &names));

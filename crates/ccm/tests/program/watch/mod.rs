@@ -28,13 +28,14 @@ type Moment = u64;
 /// The watch over one cloud and the clusters in it.
 #[derive(Clone)]
 pub(crate) struct Watch {
+    cloud: Cloud,
     record: Arc<Mutex<Record>>,
 }
 
 impl Watch {
     /// Watches a cloud. Clusters are named afterwards.
     pub(crate) fn over(cloud: &Cloud) -> Self {
-        let watch = Self { record: Arc::default() };
+        let watch = Self { cloud: cloud.clone(), record: Arc::default() };
         let record = Arc::clone(&watch.record);
         cloud.watch_writes(move |write| lock(&record).judge(write));
         watch
@@ -49,7 +50,10 @@ impl Watch {
     /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for, except that
     /// a node that is not there any more is gone.
     pub(crate) fn unasked(&self, happens: impl FnOnce()) {
+        let traffic = self.cloud.traffic();
         let mut record = lock(&self.record);
+        // Whose a load balancer is that a Service names is known by its name.
+        record.note(&traffic);
         record.follow();
         happens();
         record.now += 1;
