@@ -35,4 +35,5 @@ mod rights;
 mod served;
 mod trial;
 mod upgrade;
+mod workload_at_work;
 mod workload_cluster;

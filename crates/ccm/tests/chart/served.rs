@@ -71,7 +71,7 @@ impl Served {
 }
 
 /// Kubelets register their nodes.
-async fn join(cluster: &Cluster, cloud: &Cloud) {
+pub(crate) async fn join(cluster: &Cluster, cloud: &Cloud) {
     let nodes: Api<Node> = Api::all(cluster.client().await);
     for server in cloud.nodes() {
         let node = json!({
