@@ -43,7 +43,8 @@ impl Sim {
         let used: Vec<Value> = self.load_balancers().iter().map(|lb| lb["vip_port_id"].clone()).collect();
         self.ports()
             .into_iter()
-            .filter(|port| port["device_owner"] == "Octavia" && !used.contains(&port["id"]))
+            .filter(|port| ["Octavia", "ovn-lb:vip"].iter().any(|owner| port["device_owner"] == *owner))
+            .filter(|port| !used.contains(&port["id"]))
             .collect()
     }
 

@@ -14,7 +14,7 @@ use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_sim::OperationKind;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{cluster_uid, id};
+use crate::contract::setup::{cluster_uid, configured, id};
 use crate::support::line::cloud;
 use crate::support::{PROXY, Stop, World, lb_name, service};
 
@@ -25,11 +25,15 @@ fn openstack(world: &World) -> OpenStack {
 }
 
 async fn find(world: &World) -> Vec<Orphan> {
+    find_at(world, Timestamp::now()).await
+}
+
+async fn find_at(world: &World, now: Timestamp) -> Vec<Orphan> {
     let inventory = Inventory::read(&openstack(world)).await.unwrap();
     let owners = Owners::of(kube::Client::new(world.kube.service(), "default")).await.unwrap();
     let cluster = ClusterIdentity { name: "c1".to_owned(), uid: cluster_uid(world) };
     // The group that was made and not yet tagged is known by its name alone.
-    let question = Question { cluster, occm_names: true, older_than: Duration::ZERO, now: Timestamp::now() };
+    let question = Question { cluster, occm_names: true, older_than: Duration::ZERO, now };
     orphans(&inventory, &owners, &question)
 }
 
@@ -86,6 +90,26 @@ async fn what_serves_is_not_named_and_cannot_be_deleted() {
     let id = world.cloud.load_balancers()[0]["id"].as_str().unwrap().to_owned();
     let refusal = chosen(&found, &[id]).unwrap_err().to_string();
     assert!(refusal.contains("is not orphaned"), "{refusal}");
+}
+
+/// The provider ovn refuses a whole load balancer, and leaves the port of its VIP, which has another owner than those of amphora.
+#[tokio::test(start_paused = true)]
+async fn the_port_that_a_refusal_of_ovn_leaves_is_named() {
+    let world = configured(|world| {
+        world.cloud.set_default_octavia_provider("ovn");
+        "lb-provider =\n".to_owned()
+    })
+    .await;
+    world.serve(&service("web", json!({}))).await;
+    let tomorrow = Timestamp::now() + Duration::from_secs(86_400);
+    let found = find_at(&world, tomorrow).await;
+    let leaked: Vec<String> = world.cloud.leaked_ports().iter().map(id).collect();
+    assert_eq!(leaked.len(), 1);
+    let ids: Vec<String> = found.iter().map(|one| one.id.clone()).collect();
+    assert_eq!(ids, leaked, "{found:#?}");
+    delete(&openstack(&world), &found[0]).await.unwrap();
+    assert!(world.cloud.leaked_ports().is_empty());
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
 }
 
 /// Octavia takes minutes for the first, and somebody creates the Service of the second anew.

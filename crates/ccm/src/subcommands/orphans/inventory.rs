@@ -14,8 +14,8 @@ use openstack_ccm_openstack_api::neutron::{
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_runtime::watch::list_all;
 
-/// The owner of ports that Octavia makes for VIPs.
-const VIP_OWNER: &str = "Octavia";
+/// The owners of ports that Octavia makes for VIPs: its own, and that of its provider ovn.
+const VIP_OWNERS: [&str; 2] = ["Octavia", "ovn-lb:vip"];
 
 /// The lists of a project.
 #[derive(Clone, Debug, Default)]
@@ -37,14 +37,14 @@ impl Inventory {
     pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
-        let vip_ports = PortFilter {
-            device_owner: Some(VIP_OWNER.to_owned()),
-            project_id: project(),
-            ..Default::default()
-        };
         let security_groups = SecurityGroupFilter { project_id: project(), ..Default::default() };
         // Ports first: one whose load balancer is not listed afterwards has none.
-        let vip_ports = neutron.list_ports(&vip_ports).await?;
+        let mut vip_ports = Vec::new();
+        for owner in VIP_OWNERS {
+            let device_owner = Some(owner.to_owned());
+            let filter = PortFilter { device_owner, project_id: project(), ..Default::default() };
+            vip_ports.extend(neutron.list_ports(&filter).await?);
+        }
         Ok(Self {
             vip_ports,
             load_balancers: octavia.list_load_balancers_of_project(project_id.as_deref()).await?,

@@ -156,10 +156,12 @@ fn a_vip_port_is_orphaned_when_no_load_balancer_has_it() {
             port("leaked", "octavia-lb-nothing", day),
             port("under-way", "octavia-lb-under-way", minutes),
             port("ageless", "octavia-lb-ageless", None),
+            port("of-ovn", "ovn-lb-vip-lb", day),
+            port("left-by-ovn", "ovn-lb-vip-nothing", day),
         ],
         ..Inventory::default()
     };
     let found = orphans(&inventory, &owners(), &question());
     let found: Vec<_> = found.iter().map(|one| (one.id.as_str(), one.refused.is_none())).collect();
-    assert_eq!(found, [("ageless", false), ("leaked", true)]);
+    assert_eq!(found, [("ageless", false), ("leaked", true), ("left-by-ovn", true)]);
 }
