@@ -18,10 +18,12 @@ from octavia.amphorae.backends.utils import haproxy_query
 from octavia.amphorae.backends.utils import ip_advertisement
 from octavia.amphorae.drivers.haproxy import rest_api_driver
 from octavia.common import constants as consts
+from octavia.common import utils
 from oslo_config import cfg
 
 from local_amphora import datagrams
 from local_amphora import state
+from local_amphora import vrrp
 from local_amphora.compute import neutron
 
 CONF = cfg.CONF
@@ -31,6 +33,11 @@ HAPROXY = os.environ.get('LOCAL_AMPHORA_HAPROXY', '/usr/sbin/haproxy')
 def haproxy_version():
     out = subprocess.run([HAPROXY, '-v'], capture_output=True, text=True).stdout
     return re.search(r'version (\S+)', out).group(1)
+
+
+def peer(amp):
+    """The name of an amphora among the peers of HAProxy."""
+    return utils.base64_sha1_string(amp.id).rstrip('=')
 
 
 class LocalClient:
@@ -108,13 +115,8 @@ class LocalClient:
         network_id = self._network_of(amp, amp.vrrp_port_id)
         state.plug(ns, 'eth1', network_id, mac=net_info['mac_address'], mtu=net_info.get('mtu'))
         self._address(ns, 'eth1', net_info['vrrp_ip'], net_info['subnet_cidr'])
-        self._address(ns, 'eth1', vip, net_info['subnet_cidr'], host=True)
-        # As the agent does: a neighbour may still know the address by the MAC of a former amphora.
-        ip_advertisement.send_ip_advertisement('eth1', vip, ns)
-        for extra in net_info.get('additional_vips', ()):
-            self._address(ns, 'eth1', extra['ip_address'], extra['subnet_cidr'], host=False)
-            self._gateway(ns, extra.get('gateway'))
-            ip_advertisement.send_ip_advertisement('eth1', extra['ip_address'], ns)
+        if not vrrp.is_pair(amp.id):
+            self._vips(ns, vip, net_info)
         self._gateway(ns, net_info.get('gateway'))
         for route in net_info.get('host_routes', ()):
             state.run('ip', 'route', 'replace', route['destination'], 'via', route['nexthop'], netns=ns, check=False)
@@ -123,6 +125,15 @@ class LocalClient:
         # Without these LVS forwards nothing.
         state.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', netns=ns)
         state.run('sysctl', '-qw', 'net.ipv6.conf.all.forwarding=1', netns=ns, check=False)
+
+    def _vips(self, ns, vip, net_info):
+        self._address(ns, 'eth1', vip, net_info['subnet_cidr'], host=True)
+        # As the agent does: a neighbour may still know the address by the MAC of a former amphora.
+        ip_advertisement.send_ip_advertisement('eth1', vip, ns)
+        for extra in net_info.get('additional_vips', ()):
+            self._address(ns, 'eth1', extra['ip_address'], extra['subnet_cidr'], host=False)
+            self._gateway(ns, extra.get('gateway'))
+            ip_advertisement.send_ip_advertisement('eth1', extra['ip_address'], ns)
 
     def plug_network(self, amp, port):
         state.fault('plug_network', amp.id)
@@ -160,15 +171,17 @@ class LocalClient:
     def set_interface_rules(self, amp, ip_address, rules, timeout_dict=None):
         pass
 
-    # -- keepalived: both amphorae of an ACTIVE_STANDBY pair would hold the VIP; here the topology is SINGLE
+    # -- keepalived: see `vrrp`
     def upload_vrrp_config(self, amp, config):
-        with open(os.path.join(self._dir(amp), 'keepalived.conf'), 'w') as f:
-            f.write(config)
+        vrrp.configure(self._dir(amp), config)
 
     def start_vrrp(self, amp, timeout_dict=None):
-        pass
+        vrrp.start(self.netns(amp), self._dir(amp))
 
-    stop_vrrp = reload_vrrp = start_vrrp
+    reload_vrrp = start_vrrp
+
+    def stop_vrrp(self, amp):
+        vrrp.stop(self._dir(amp))
 
     # -- HAProxy
     def upload_config(self, amp, loadbalancer_id, config, timeout_dict=None):
@@ -182,7 +195,7 @@ class LocalClient:
         with open(path + '.new', 'w') as f:
             f.write(self._localise(amp, config))
         # the agent checks the configuration before it takes it
-        check = subprocess.run([HAPROXY, '-c', '-f', path + '.new'], capture_output=True, text=True, cwd=own)
+        check = subprocess.run([HAPROXY, '-c', '-L', peer(amp), '-f', path + '.new'], capture_output=True, text=True, cwd=own)
         if check.returncode:
             raise RuntimeError('haproxy -c: ' + check.stderr)
         os.replace(path + '.new', path)
@@ -231,7 +244,7 @@ class LocalClient:
             time.sleep(0.1)
             return
         argv = ['ip', 'netns', 'exec', self.netns(amp), HAPROXY, '-Ws', '-f', 'haproxy.cfg',
-                '-L', amp.id[:8], '-p', 'haproxy.pid']
+                '-L', peer(amp), '-p', 'haproxy.pid']
         with open(os.path.join(state.ROOT, 'haproxy.log'), 'ab') as log:
             # -Ws stays in the foreground; HAProxy must outlive the worker process
             child = subprocess.Popen(argv, cwd=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -294,3 +307,8 @@ class LocalHaproxyDriver(rest_api_driver.HaproxyAmphoraLoadBalancerDriver):
     def get_info(self, amphora, raise_retry_exception=False, timeout_dict=None):
         state.fault('get_info', amphora.id)
         return super().get_info(amphora, raise_retry_exception, timeout_dict)
+
+    def post_vip_plug(self, amphora, load_balancer, *args, **kwargs):
+        if load_balancer.topology == consts.TOPOLOGY_ACTIVE_STANDBY:
+            vrrp.mark_pair(amphora.id)
+        super().post_vip_plug(amphora, load_balancer, *args, **kwargs)

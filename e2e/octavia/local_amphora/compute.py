@@ -90,7 +90,7 @@ class LocalComputeDriver(compute_base.ComputeBase):
 
 def remove_amphora(amphora_id):
     directory = state.amphora_dir(amphora_id)
-    for name in ('haproxy.pid', 'metrics.pid'):
+    for name in ('keepalived.pid', 'haproxy.pid', 'metrics.pid'):
         try:
             with open(os.path.join(directory, name)) as f:
                 for pid in f.read().split():

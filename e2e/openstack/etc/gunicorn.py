@@ -14,11 +14,11 @@ port, wsgi_app, arguments, environment = {
     'octavia': (9876, 'octavia_application:application',
                 ['--config-file', STATE + '/etc/octavia/octavia.conf', '--log-file', STATE + '/log/octavia-api.log'], {}),
     'barbican': (9311, 'barbican_application:application', [], {'HOME': STATE + '/etc'}),
-    'placement': (8778, 'placement.wsgi.api:application', [], {'OS_PLACEMENT_CONFIG_DIR': STATE + '/etc/placement'}),
-    'glance': (9292, 'glance.wsgi.api:application', [],
+    'placement': (8778, 'placement_application:application', [], {'OS_PLACEMENT_CONFIG_DIR': STATE + '/etc/placement'}),
+    'glance': (9292, 'glance_application:application', [],
                {'OS_GLANCE_CONFIG_DIR': STATE + '/etc/glance', 'OS_GLANCE_CONFIG_FILES': 'glance-api.conf'}),
     # The first of its files must be the one of paste.
-    'nova': (8774, 'nova.wsgi.osapi_compute:application', ['--log-file', STATE + '/log/nova-api.log'],
+    'nova': (8774, 'nova_application:application', ['--log-file', STATE + '/log/nova-api.log'],
              {'OS_NOVA_CONFIG_DIR': '/', 'OS_NOVA_CONFIG_FILES': VENV + '/etc/nova/api-paste.ini;' + STATE + '/etc/nova/nova.conf'}),
 }[name]
 bind = '127.0.0.1:%d' % port

@@ -67,9 +67,9 @@ impl Release {
         if self == Self::NEWEST { "setuptools<81" } else { "setuptools>=61,<70" }
     }
 
-    /// Only the newest comes with Nova, Placement and Glance.
+    /// Whether it comes with Nova, Placement and Glance: the newest, and one of the older ones.
     pub(crate) fn has_nova(self) -> bool {
-        self == Self::NEWEST
+        matches!(self, Self::V2024_1 | Self::V2026_2)
     }
 
     /// Keystone's policy: older releases have their defaults.

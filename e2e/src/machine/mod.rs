@@ -15,10 +15,11 @@ use anyhow::{Context as _, Result};
 use crate::machine::process::{run, run_line};
 
 /// Programs from Debian packages: program, package.
-const PACKAGED: [(&str, &str); 12] = [
+const PACKAGED: [(&str, &str); 13] = [
     ("/usr/sbin/mariadbd", "mariadb-server"),
     ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"),
     ("/usr/sbin/haproxy", "haproxy"),
+    ("/usr/sbin/keepalived", "keepalived"),
     ("/usr/sbin/nginx", "nginx-light"),
     ("/usr/sbin/nft", "nftables"),
     ("/usr/sbin/iptables", "iptables"),

@@ -11,6 +11,7 @@
 pub(crate) mod ask;
 pub(crate) mod datagram;
 pub(crate) mod ipv6;
+pub(crate) mod second;
 pub(crate) mod security;
 
 use std::process::Command;
@@ -194,15 +195,7 @@ fn machine(cloud: &OpenStack, network: &str, name: &str, device: &str, address: 
 
 /// Connects a new namespace to the bridge of a Neutron network, as the drivers for Octavia do it.
 fn plug(namespace: &str, network: &str, mac: Option<&str>, address: &str) -> Result<()> {
-    let bridge = bridge_name(network);
-    if run(Command::new("ip").args(["-n", FABRIC, "link", "show", &bridge])).is_err() {
-        if run(Command::new("ip").args(["-n", FABRIC, "link", "show", "lo"])).is_err() {
-            run_line(&format!("ip netns add {FABRIC}"))?;
-            run_line(&format!("ip -n {FABRIC} link set lo up"))?;
-        }
-        run_line(&format!("ip -n {FABRIC} link add {bridge} type bridge"))?;
-        run_line(&format!("ip -n {FABRIC} link set {bridge} up"))?;
-    }
+    let bridge = bridge(network)?;
     run_line(&format!("ip netns add {namespace}"))?;
     run_line(&format!("ip -n {namespace} link set lo up"))?;
     run_line(&format!(
@@ -215,6 +208,20 @@ fn plug(namespace: &str, network: &str, mac: Option<&str>, address: &str) -> Res
     run_line(&format!("ip -n {namespace} addr add {address}/24 dev eth0"))?;
     run_line(&format!("ip -n {namespace} link set eth0 up"))?;
     Ok(())
+}
+
+/// The bridge of a Neutron network, which is made unless it is there.
+fn bridge(network: &str) -> Result<String> {
+    let bridge = bridge_name(network);
+    if run(Command::new("ip").args(["-n", FABRIC, "link", "show", &bridge])).is_err() {
+        if run(Command::new("ip").args(["-n", FABRIC, "link", "show", "lo"])).is_err() {
+            run_line(&format!("ip netns add {FABRIC}"))?;
+            run_line(&format!("ip -n {FABRIC} link set lo up"))?;
+        }
+        run_line(&format!("ip -n {FABRIC} link add {bridge} type bridge"))?;
+        run_line(&format!("ip -n {FABRIC} link set {bridge} up"))?;
+    }
+    Ok(bridge)
 }
 
 /// Pods are routed, not bridged: replies between pods of one node would bypass conntrack on a bridge.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use reqwest::Method;
-use reqwest::blocking::Client;
+use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::machine::answer::Answer;
@@ -61,9 +61,35 @@ impl OpenStack {
         Self::authenticate(&body).context("the application credential is refused")
     }
 
+    /// Logs in as somebody whom an authentication module in front of Keystone has let in. The token has no scope.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::log_in`].
+    pub(crate) fn log_in_at(provider: &str, protocol: &str) -> Result<Self> {
+        let path = format!("/OS-FEDERATION/identity_providers/{provider}/protocols/{protocol}/auth");
+        Self::with_token_of(|http| http.post(format!("{KEYSTONE}{path}")))
+            .context("the federated login is refused")
+    }
+
+    /// The same user in a project.
+    ///
+    /// # Errors
+    /// As for [`OpenStack::log_in`].
+    pub(crate) fn in_project(&self, id: &str) -> Result<Self> {
+        let body = json!({"auth": {
+            "identity": {"methods": ["token"], "token": {"id": self.token}},
+            "scope": {"project": {"id": id}},
+        }});
+        Self::authenticate(&body).context("the token gets no scope")
+    }
+
     fn authenticate(body: &Value) -> Result<Self> {
+        Self::with_token_of(|http| http.post(format!("{KEYSTONE}/auth/tokens")).json(body))
+    }
+
+    fn with_token_of(request: impl FnOnce(&Client) -> RequestBuilder) -> Result<Self> {
         let http = Client::builder().timeout(Duration::from_secs(60)).build()?;
-        let response = http.post(format!("{KEYSTONE}/auth/tokens")).json(body).send()?;
+        let response = request(&http).send()?;
         let token = response.headers().get("X-Subject-Token").and_then(|value| value.to_str().ok());
         let token = token.with_context(|| response.status().to_string())?.to_owned();
         Ok(Self { http, token })
@@ -72,6 +98,17 @@ impl OpenStack {
     /// The token.
     pub(crate) fn token(&self) -> &str {
         &self.token
+    }
+
+    /// What Keystone says of the token.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub(crate) fn about_token(&self) -> Result<Value> {
+        let request = self.http.get(format!("{KEYSTONE}/auth/tokens"));
+        let own = ["X-Auth-Token", "X-Subject-Token"];
+        let request = own.iter().fold(request, |request, name| request.header(*name, &self.token));
+        Answer::read("GET identity /auth/tokens".to_owned(), request.send()?)?.success()
     }
 
     /// Any call. `service` is a type in the catalog, such as `network`.

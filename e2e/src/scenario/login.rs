@@ -1,6 +1,6 @@
 //! The ways to log in that clouds ask for, beside a password in the domain of the project.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,6 +16,11 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// Roles of a user for whom the controller works.
 const ROLES: [&str; 2] = ["member", "load-balancer_member"];
 
+/// The identity provider and its protocol.
+const PROVIDER: (&str, &str) = ("staff", "openid");
+/// What the provider calls itself, as the authentication module in front of Keystone says (`keystone_application.py`).
+const ISSUER: &str = "https://staff.example";
+
 /// Makes what is needed in Keystone, and returns lines of `[Global]`.
 type Prepare = fn(&Stage) -> Result<String>;
 
@@ -24,10 +29,13 @@ type Prepare = fn(&Stage) -> Result<String>;
 /// # Errors
 /// The cloud.conf cannot be written.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
-    let ways: [(&str, Prepare); 2] = [
+    let ways: [(&str, Prepare); 4] = [
         ("an application credential", application_credential),
         ("a user of a domain other than the project's", user_of_another_domain),
+        ("an application credential of a federated user", credential_of_federated_user),
+        ("the token of a federated login", token_of_federated_login),
     ];
+    stage.check(SCENARIO, "a federated login", |_| federated_login());
     for (case, prepare) in ways {
         stage.check(SCENARIO, case, |stage| serve_with(stage, prepare));
         steps::remove(stage, &[SERVICE])?;
@@ -65,10 +73,15 @@ fn first(admin: &OpenStack, path: &str, key: &str) -> Result<String> {
 
 fn application_credential(_: &Stage) -> Result<String> {
     let user = first(&OpenStack::log_in("admin")?, "/users?name=demo", "users")?;
+    credential(&OpenStack::log_in("demo")?, &user)
+}
+
+/// Lines with a new application credential of somebody who is logged in.
+fn credential(cloud: &OpenStack, user: &str) -> Result<String> {
     // With all roles of the user: a credential of 2024.1 that has `member` and `load-balancer_member` alone is shown no subnets.
     let body = json!({"application_credential": {"name": "login"}});
     let path = format!("/users/{user}/application_credentials");
-    let made = OpenStack::log_in("demo")?.post("identity", &path, &body)?.success()?;
+    let made = cloud.post("identity", &path, &body)?.success()?;
     let made = &made["application_credential"];
     let text = |key: &str| made[key].as_str().unwrap_or_default().to_owned();
     Ok(format!(
@@ -78,22 +91,77 @@ fn application_credential(_: &Stage) -> Result<String> {
     ))
 }
 
-fn user_of_another_domain(_: &Stage) -> Result<String> {
-    let admin = OpenStack::log_in("admin")?;
-    let make = |path: &str, kind: &str, body: &Value| -> Result<String> {
-        let made = admin.post("identity", path, &json!({kind: body}))?.success()?;
-        Ok(made[kind]["id"].as_str().context("no id")?.to_owned())
-    };
-    let domain = make("/domains", "domain", &json!({"name": "people"}))?;
-    let user =
-        make("/users", "user", &json!({"name": "operator", "domain_id": domain, "password": "of people"}))?;
-    let project = first(&admin, "/projects?name=demo", "projects")?;
+fn make(admin: &OpenStack, path: &str, kind: &str, body: &Value) -> Result<String> {
+    let made = admin.post("identity", path, &json!({kind: body}))?.success()?;
+    Ok(made[kind]["id"].as_str().context("no id")?.to_owned())
+}
+
+/// Lets a user or a group, by kind and id, work for the controller in the project.
+fn give_roles(admin: &OpenStack, project: &str, whom: &str) -> Result<()> {
     for name in ROLES {
-        let role = first(&admin, &format!("/roles?name={name}"), "roles")?;
-        let path = format!("/projects/{project}/users/{user}/roles/{role}");
+        let role = first(admin, &format!("/roles?name={name}"), "roles")?;
+        let path = format!("/projects/{project}/{whom}/roles/{role}");
         admin.call("identity", Method::PUT, &path, None)?.success()?;
     }
+    Ok(())
+}
+
+fn project(admin: &OpenStack) -> Result<String> {
+    first(admin, "/projects?name=demo", "projects")
+}
+
+fn user_of_another_domain(_: &Stage) -> Result<String> {
+    let admin = OpenStack::log_in("admin")?;
+    let domain = make(&admin, "/domains", "domain", &json!({"name": "people"}))?;
+    let person = json!({"name": "operator", "domain_id": domain, "password": "of people"});
+    let user = make(&admin, "/users", "user", &person)?;
+    give_roles(&admin, &project(&admin)?, &format!("users/{user}"))?;
     Ok("username = operator\npassword = \"of people\"\nuser-domain-name = people\ntenant-name = demo\n\
         tenant-domain-name = Default\n"
         .to_owned())
+}
+
+/// Makes Keystone trust an identity provider, whose operators have the roles of a group, and logs in there.
+fn federated_login() -> Result<String> {
+    let admin = OpenStack::log_in("admin")?;
+    let operators = json!({"name": "operators", "domain_id": "default"});
+    let group = make(&admin, "/groups", "group", &operators)?;
+    give_roles(&admin, &project(&admin)?, &format!("groups/{group}"))?;
+    let put = |path: &str, body: &Value| {
+        admin.put("identity", &format!("/OS-FEDERATION/{path}"), body)?.success().map(drop)
+    };
+    // Without a time the user belongs to the group for as long as the token lasts, and can make no application credential.
+    let provider = json!({"enabled": true, "remote_ids": [ISSUER], "authorization_ttl": 60});
+    let path = format!("identity_providers/{}", PROVIDER.0);
+    put(&path, &json!({"identity_provider": provider}))?;
+    let rule = json!({
+        "local": [{"user": {"name": "{0}"}, "group": {"id": group}}],
+        "remote": [{"type": "REMOTE_USER"}, {"type": "HTTP_OIDC_GROUPS", "any_one_of": ["operators"]}],
+    });
+    put("mappings/staff", &json!({"mapping": {"rules": [rule]}}))?;
+    let protocol = json!({"mapping_id": "staff", "remote_id_attribute": "HTTP_OIDC_ISS"});
+    put(&format!("{path}/protocols/{}", PROVIDER.1), &json!({"protocol": protocol}))?;
+    let (user, name) = person(&OpenStack::log_in_at(PROVIDER.0, PROVIDER.1)?)?;
+    Ok(format!("{name} is user {user}"))
+}
+
+/// Id and name of who is logged in.
+fn person(cloud: &OpenStack) -> Result<(String, String)> {
+    let token = cloud.about_token()?;
+    let user = &token["token"]["user"];
+    let text = |key: &str| user[key].as_str().unwrap_or_default().to_owned();
+    ensure!(!user["OS-FEDERATION"].is_null(), "no federated user: {user}");
+    Ok((text("id"), text("name")))
+}
+
+fn credential_of_federated_user(_: &Stage) -> Result<String> {
+    let project = project(&OpenStack::log_in("admin")?)?;
+    let cloud = OpenStack::log_in_at(PROVIDER.0, PROVIDER.1)?.in_project(&project)?;
+    credential(&cloud, &person(&cloud)?.0)
+}
+
+/// The token has no scope: the controller asks for one in the project.
+fn token_of_federated_login(_: &Stage) -> Result<String> {
+    let cloud = OpenStack::log_in_at(PROVIDER.0, PROVIDER.1)?;
+    Ok(format!("token = {}\ntenant-name = demo\ntenant-domain-name = Default\n", cloud.token()))
 }

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::steps::{self, Reach, clients_inside, green, published_through, warned};
-use super::{CURRENT, hairpin, life, login, security_groups, trouble};
+use super::{CURRENT, hairpin, life, login, machines, pair, security_groups, trouble};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
@@ -49,9 +49,10 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         }
     }
     login::run(stage)?;
-    stage.start_controller()?;
+    pair::run(stage)?;
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
-    security_groups::run(stage)
+    security_groups::run(stage)?;
+    if stage.cloud.folders.release.has_nova() { machines::run(stage) } else { Ok(()) }
 }
 
 fn version(stage: &Stage) -> Result<String> {

@@ -4,10 +4,10 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::CURRENT;
 use super::steps::{
     self, Reach, annotate, at_rest, client_outside, clients_inside, green, published_through,
 };
+use super::{CURRENT, interfaces};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::wait::soon;
@@ -42,7 +42,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.check(SCENARIO, "without the annotation it shows them to nobody", no_metrics);
     stage.check(SCENARIO, "a Service that is Local gets a health monitor", local);
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE, LOCAL]));
-    Ok(())
+    interfaces::run(stage)
 }
 
 /// Load balancer, listeners and pools have the tag.
