@@ -23,7 +23,7 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let second = SecondNetwork::add(&stage.cloud.user, &PLACES)?;
     let looked = look(stage, &second);
-    second.remove(&stage.cloud.user)?;
+    second.remove()?;
     looked
 }
 
