@@ -173,7 +173,7 @@ class LocalClient:
 
     # -- keepalived: see `vrrp`
     def upload_vrrp_config(self, amp, config):
-        vrrp.configure(self._dir(amp), config)
+        vrrp.configure(self._dir(amp), config, self._socket(amp))
 
     def start_vrrp(self, amp, timeout_dict=None):
         vrrp.start(self.netns(amp), self._dir(amp))

@@ -5,6 +5,7 @@ It gives the VIP to one of the two, as in the VM: to the one with the higher pri
 import os
 import signal
 import subprocess
+import sys
 
 from octavia.amphorae.backends.agent.api_server import util
 
@@ -23,11 +24,12 @@ def is_pair(amphora_id):
     return os.path.exists(os.path.join(state.amphora_dir(amphora_id), 'pair'))
 
 
-def configure(directory, config):
-    """The agent's script asks HAProxy over its socket; without HAProxy an amphora does not serve either."""
-    script = os.path.join(directory, 'check_script.sh')
+def configure(directory, config, socket):
+    """As in the VM, a script asks whether HAProxy takes connections at its socket; its process may have ended and still have a number."""
+    script = os.path.join(directory, 'check_script')
     with open(script, 'w') as f:
-        f.write('#!/bin/sh\nkill -0 "$(cat %s/haproxy.pid)"\n' % directory)
+        f.write('#!%s -S\nimport socket\nasked = socket.socket(socket.AF_UNIX)\nasked.settimeout(2)\nasked.connect(%r)\n'
+                % (sys.executable, socket))
     os.chmod(script, 0o755)
     with open(os.path.join(directory, 'keepalived.conf'), 'w') as f:
         f.write('global_defs {\n    script_user root\n}\n' + config.replace(util.keepalived_check_script_path(), script))

@@ -1,6 +1,6 @@
 //! The ways to log in that clouds ask for, beside a password in the domain of the project.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -8,6 +8,7 @@ use super::steps::{self, Reach, clients_inside, green, published_through};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::{KEYSTONE, OpenStack};
+use crate::openstack::database;
 use crate::stage::Stage;
 
 const SCENARIO: &str = "33 login";
@@ -16,8 +17,8 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// Roles of a user for whom the controller works.
 const ROLES: [&str; 2] = ["member", "load-balancer_member"];
 
-/// The identity provider and its protocol.
-const PROVIDER: (&str, &str) = ("staff", "openid");
+/// The identity provider and its protocol, which has the name of the method that serves it.
+const PROVIDER: (&str, &str) = ("staff", "mapped");
 /// What the provider calls itself, as the authentication module in front of Keystone says (`keystone_application.py`).
 const ISSUER: &str = "https://staff.example";
 
@@ -40,6 +41,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         stage.check(SCENARIO, case, |stage| serve_with(stage, prepare));
         steps::remove(stage, &[SERVICE])?;
     }
+    stage.check(SCENARIO, "an application credential whose user's membership has ended", membership_ends);
     stage.stop_controller()?;
     let networks = stage.cloud.networks.clone();
     stage.cluster()?.launch.load_balancer_settings(&networks, "")
@@ -73,22 +75,22 @@ fn first(admin: &OpenStack, path: &str, key: &str) -> Result<String> {
 
 fn application_credential(_: &Stage) -> Result<String> {
     let user = first(&OpenStack::log_in("admin")?, "/users?name=demo", "users")?;
-    credential(&OpenStack::log_in("demo")?, &user)
+    Ok(lines(&credential(&OpenStack::log_in("demo")?, &user, "login")?))
 }
 
-/// Lines with a new application credential of somebody who is logged in.
-fn credential(cloud: &OpenStack, user: &str) -> Result<String> {
+/// A new application credential of somebody who is logged in.
+fn credential(cloud: &OpenStack, user: &str, name: &str) -> Result<Value> {
     // With all roles of the user: a credential of 2024.1 that has `member` and `load-balancer_member` alone is shown no subnets.
-    let body = json!({"application_credential": {"name": "login"}});
+    let body = json!({"application_credential": {"name": name}});
     let path = format!("/users/{user}/application_credentials");
     let made = cloud.post("identity", &path, &body)?.success()?;
-    let made = &made["application_credential"];
-    let text = |key: &str| made[key].as_str().unwrap_or_default().to_owned();
-    Ok(format!(
-        "application-credential-id = {}\napplication-credential-secret = {}\n",
-        text("id"),
-        text("secret")
-    ))
+    Ok(made["application_credential"].clone())
+}
+
+fn lines(credential: &Value) -> String {
+    let text = |key: &str| credential[key].as_str().unwrap_or_default();
+    let (id, secret) = (text("id"), text("secret"));
+    format!("application-credential-id = {id}\napplication-credential-secret = {secret}\n")
 }
 
 fn make(admin: &OpenStack, path: &str, kind: &str, body: &Value) -> Result<String> {
@@ -155,9 +157,30 @@ fn person(cloud: &OpenStack) -> Result<(String, String)> {
 }
 
 fn credential_of_federated_user(_: &Stage) -> Result<String> {
+    Ok(lines(&federated_credential("login")?))
+}
+
+fn federated_credential(name: &str) -> Result<Value> {
     let project = project(&OpenStack::log_in("admin")?)?;
     let cloud = OpenStack::log_in_at(PROVIDER.0, PROVIDER.1)?.in_project(&project)?;
-    credential(&cloud, &person(&cloud)?.0)
+    credential(&cloud, &person(&cloud)?.0, name)
+}
+
+/// The time of the identity provider is over, and the user has not logged in again.
+fn membership_ends(stage: &mut Stage) -> Result<String> {
+    let credential = federated_credential("membership")?;
+    OpenStack::log_in_with(&credential)?;
+    database::execute(
+        "keystone",
+        "UPDATE expiring_user_group_membership SET last_verified = '2020-01-01 00:00:00'",
+    )?;
+    // It remembers roles for ten minutes.
+    let folders = stage.cloud.folders.clone();
+    stage.cloud.services.stop("keystone")?;
+    stage.cloud.services.resume(&folders, "keystone")?;
+    let refused = OpenStack::log_in_with(&credential);
+    let Err(error) = refused else { bail!("it is taken") };
+    Ok(format!("{error:#}"))
 }
 
 /// The token has no scope: the controller asks for one in the project.
