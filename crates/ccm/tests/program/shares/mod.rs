@@ -1,19 +1,20 @@
 //! Whatever is shared has a share for each Service and namespace: trouble stays with those that cause it.
+//!
+//! Here is who changes much; `trouble` has load balancers and answers with which something is wrong.
+
+mod trouble;
 
 use std::time::Duration;
 
 use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
+use openstack_ccm_openstack_sim::Fault;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cloud_faults::{REPLACE, breaks_down};
-use crate::contract::setup::{configured, id};
-use crate::support::{World, lb_name, service};
+use crate::support::{World, service};
 
 const LIMIT: &str = "loadbalancer.openstack.org/connection-limit";
-const HOUR: Duration = Duration::from_secs(3600);
 /// What a small Service may take beside a large one.
 const BESIDE_A_LARGE_ONE: Duration = Duration::from_secs(15);
 
@@ -109,67 +110,6 @@ async fn a_tenant_that_changes_all_its_services_at_once_lets_others_have_their_t
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_creation_that_always_fails_stops_no_replacement_for_other_tenants() {
-    let world = configured(|_| REPLACE.to_owned()).await;
-    world.serve(&service("web", json!({}))).await;
-    let before = id(&world.cloud.load_balancer(&lb_name("web")).unwrap());
-    let fails = WorkerFault::fail(OperationKind::LoadBalancerCreate).of("kube_service_c1_other_fails");
-    world.cloud.faults().add_worker(fails);
-    create_other(&world, "fails");
-    tokio::time::sleep(HOUR).await;
-    breaks_down(&world, "web");
-    let is_replaced = |world: &World| {
-        let now = world.cloud.load_balancer(&lb_name("web"));
-        now.is_some_and(|now| id(&now) != before && is_active(&now))
-    };
-    world.until("it is replaced", is_replaced).await;
-}
-
-/// A policy, or a provider, that shows the status tree of all load balancers but one.
-#[tokio::test(start_paused = true)]
-async fn a_status_tree_that_is_refused_is_done_without_for_that_load_balancer_alone() {
-    let mut world = World::serving(&service("web", json!({}))).await;
-    world.settings.plans = false;
-    world.serve(&service("refused", json!({}))).await;
-    let refused = id(&world.cloud.load_balancer(&lb_name("refused")).unwrap());
-    let web = id(&world.cloud.load_balancer(&lb_name("web")).unwrap());
-    let answer = json!({"faultstring": "Policy does not allow this request to be performed."});
-    world.cloud.faults().add(octavia(Method::GET, &format!("/{refused}/status")).answer(403, answer));
-    for number in 3..5 {
-        let place = world.cloud.log().calls().len();
-        world.add_node(&format!("node-{number}"), "v1.36.0");
-        world.quiet().await;
-        let pools = world.cloud.pools();
-        assert!(pools.iter().all(|pool| pool["members"].as_array().unwrap().len() == number));
-        let made = world.cloud.log().calls().split_off(place);
-        let reads = |path: &str| made.iter().filter(|call| call.path.contains(path)).count();
-        assert!(reads(&format!("/loadbalancers/{web}/status")) >= 2, "checks for the other");
-        let of_web =
-            |path: &str| made.iter().any(|call| call.query.contains(&web) && call.path.contains(path));
-        assert!(!of_web("/listeners") && !of_web("/pools"), "and no whole look");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn creations_that_never_end_delay_other_tenants_for_three_minutes_at_most() {
-    let mut world = World::started().await;
-    world.settings.plans = false;
-    for number in 0..8 {
-        let hold =
-            WorkerFault::hold(OperationKind::LoadBalancerCreate).of(&lb_name(&format!("stuck-{number}")));
-        world.cloud.faults().add_worker(hold);
-        world.create(&service(&format!("stuck-{number}"), json!({})));
-    }
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    for name in ["web", "web2"] {
-        let start = Instant::now();
-        create_other(&world, name);
-        until_active(&world, name).await;
-        assert!(start.elapsed() < Duration::from_secs(190), "{name} after {:?}", start.elapsed());
-    }
-}
-
 /// The largest Service that a tenant may reasonably have follows a node with a change for each of its ports.
 #[tokio::test(start_paused = true)]
 async fn a_service_of_97_ports_on_64_nodes_holds_nobody_else_up() {
@@ -211,32 +151,4 @@ async fn a_service_of_97_ports_on_64_nodes_holds_nobody_else_up() {
     };
     assert!(followed(&world) < 50, "the large one is under way: {}", followed(&world));
     world.until("the large one follows, too", |world| followed(world) == 99).await;
-}
-
-/// More load balancers of one tenant do not answer than there are workers.
-#[tokio::test(start_paused = true)]
-async fn a_tenant_whose_load_balancers_do_not_answer_delays_others_by_one_request_at_most() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.plans = false;
-    world.settings.service.concurrency = 4;
-    world.start().await;
-    create_other(&world, "web");
-    until_active(&world, "web").await;
-    for number in 0..8 {
-        world.serve(&service(&format!("hangs-{number}"), json!({}))).await;
-    }
-    for number in 0..8 {
-        let load_balancer = id(&world.cloud.load_balancer(&lb_name(&format!("hangs-{number}"))).unwrap());
-        let hangs = octavia(Method::GET, &format!("/loadbalancers/{load_balancer}")).latency(HOUR);
-        world.cloud.faults().add(hangs);
-    }
-    world.add_node("node-3", "v1.36.0");
-    let start = Instant::now();
-    let of_other = other_load_balancer(&world, "web").unwrap()["pools"][0]["id"].clone();
-    let follows = |world: &World| {
-        let pools = world.cloud.pools();
-        pools.iter().any(|pool| pool["id"] == of_other && pool["members"].as_array().unwrap().len() == 3)
-    };
-    world.until("the node is a member", follows).await;
-    assert!(start.elapsed() < Duration::from_secs(190), "{:?}", start.elapsed());
 }
