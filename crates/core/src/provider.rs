@@ -13,6 +13,17 @@ use crate::failure::Failure;
 use crate::notice::Notice;
 use crate::service::{Goal, Service, ServiceKey};
 
+/// What an annotation of a Service is to a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnnotationUse {
+    /// It may mean something.
+    Meaning,
+    /// It means nothing, which is reported to whoever wrote it.
+    Message,
+    /// It is somebody else's: a change of it leads to no reconciliation.
+    None,
+}
+
 /// The load balancers of a cloud.
 #[async_trait]
 pub trait LoadBalancers: Send + Sync {
@@ -34,10 +45,9 @@ pub trait LoadBalancers: Send + Sync {
     /// would otherwise trust what earlier ones saw. A provider that remembers nothing has nothing to do here.
     fn expect_drift(&self, service: &ServiceKey);
 
-    /// Whether an annotation of a Service with this key means something to the provider, or would have to: a change of any
-    /// other leads to no reconciliation. A provider that does not know says yes.
-    fn reads_annotation(&self, _key: &str) -> bool {
-        true
+    /// What an annotation of a Service with this key is to the provider. A provider that does not know says that it has a meaning.
+    fn use_of_annotation(&self, _key: &str) -> AnnotationUse {
+        AnnotationUse::Meaning
     }
 
     /// Introduces the other Services that the controller serves. Called once, before the first reconciliation. A provider that

@@ -35,7 +35,7 @@ impl ServiceController {
             if ours.wanted(&service, false) != Wanted::Nothing {
                 concerned.push(key(&service));
             }
-            trim(&mut service, ours, false, |key| self.sync.provider.reads_annotation(key));
+            trim(&mut service, ours, false, |key| self.sync.provider.use_of_annotation(key));
             self.sync.cache.put(key(&service), Arc::new(service));
         }
         concerned.sort();

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_advertise::cluster::ServerSupport;
+use openstack_ccm_core::provider::AnnotationUse;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -85,8 +86,8 @@ impl Follower {
     /// What is cached of an object.
     fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<k8s::Service>) {
         let key = key(&service);
-        let means_something = |key: &str| self.sync.provider.reads_annotation(key);
-        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key), means_something);
+        let use_of = |key: &str| self.sync.provider.use_of_annotation(key);
+        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key), use_of);
         (key, Arc::new(service))
     }
 
@@ -125,7 +126,7 @@ impl Follower {
         });
         let (written, published) = known.unwrap_or_default();
         let ours = &self.sync.ours;
-        let means_something = |key: &str| self.sync.provider.reads_annotation(key);
+        let means_something = |key: &str| self.sync.provider.use_of_annotation(key) != AnnotationUse::None;
         let annotations = Annotations { written: &written, means_something: &means_something };
         if needs_reconciliation(ours, old, new, &annotations) {
             return self.queue.add(key, cause);

@@ -14,8 +14,9 @@ use openstack_ccm_advertise::entry::entries;
 /// cloud-controller-manager, so that a cluster can change from one to another.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// Bytes that the values of a Service's annotations have at most; an object may have 256 KiB. About 800 CIDRs.
-const MOST_VALUES: usize = 16 << 10;
+/// Bytes that the values of a Service's annotations have at most, and the names of those that are not known; an object may have
+/// 256 KiB. About 800 CIDRs.
+pub(super) const MOST_VALUES: usize = 16 << 10;
 /// Letters of a longer value in messages.
 const SHOWN: usize = 20;
 

@@ -81,8 +81,6 @@ impl Restorations {
     /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next reconciliation.
     pub(crate) const MOST: u32 = 10;
     pub(crate) const WINDOW: Duration = Duration::from_secs(600);
-    /// From so many on, somebody else writes the status again and again.
-    const QUARREL: u32 = 3;
 
     /// Counts one, and answers whether it may be made.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
@@ -93,9 +91,9 @@ impl Restorations {
         self.count <= Self::MOST
     }
 
-    /// Whether it is time to report that there is another writer.
+    /// Whether it is time to report that there is another writer: this is the last restoration.
     pub(crate) fn announce(&mut self) -> bool {
-        self.count >= Self::QUARREL && !std::mem::replace(&mut self.announced, true)
+        self.count >= Self::MOST && !std::mem::replace(&mut self.announced, true)
     }
 }
 

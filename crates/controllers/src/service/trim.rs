@@ -3,27 +3,34 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::ObjectMeta;
+use openstack_ccm_core::provider::AnnotationUse;
 
-use super::intent::{Ours, short_enough};
+use super::intent::{MOST_VALUES, Ours, short_enough};
 
 /// Takes out what is never read. Of a Service that is none of ours, and was none, only what shows that stays.
 pub(super) fn trim(
     service: &mut k8s::Service,
     ours: &Ours,
     served: bool,
-    means_something: impl Fn(&str) -> bool,
+    use_of: impl Fn(&str) -> AnnotationUse,
 ) {
     if served || ours.wants(service) || ours.needs_cleanup(service) {
-        trim_ours(service, means_something);
+        trim_ours(service, use_of);
     } else {
         trim_others(service);
     }
 }
 
-fn trim_ours(service: &mut k8s::Service, means_something: impl Fn(&str) -> bool) {
+fn trim_ours(service: &mut k8s::Service, use_of: impl Fn(&str) -> AnnotationUse) {
     let metadata = &mut service.metadata;
     if let Some(mut annotations) = metadata.annotations.take() {
-        annotations.retain(|key, _| means_something(key));
+        // Names that are only reported take no more than values may.
+        let mut room = MOST_VALUES;
+        annotations.retain(|key, _| match use_of(key) {
+            AnnotationUse::Meaning => true,
+            AnnotationUse::Message => room.checked_sub(key.len()).map(|left| room = left).is_some(),
+            AnnotationUse::None => false,
+        });
         metadata.annotations = Some(short_enough(annotations));
     }
     metadata.labels = None;
@@ -63,6 +70,7 @@ fn trim_others(service: &mut k8s::Service) {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
     use serde_json::{Value, from_value, json, to_value};
 
     use super::*;
@@ -82,9 +90,17 @@ mod tests {
         .unwrap()
     }
 
+    fn use_of(key: &str) -> AnnotationUse {
+        match key {
+            "a" => AnnotationUse::Meaning,
+            _ if key.starts_with("ours/") => AnnotationUse::Message,
+            _ => AnnotationUse::None,
+        }
+    }
+
     fn trimmed(kind: &str, served: bool) -> Value {
         let mut service = service(kind);
-        trim(&mut service, &Ours::WithoutClass, served, |key| key == "a");
+        trim(&mut service, &Ours::WithoutClass, served, use_of);
         to_value(service).unwrap()
     }
 
@@ -97,6 +113,22 @@ mod tests {
             assert_eq!(service["spec"], json!({"type": service["spec"]["type"], "ports": [{"port": 80}]}));
             assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");
         }
+    }
+
+    /// As many as an object may have: 256 KiB.
+    #[rstest]
+    #[case::of_nobody("example.org/", 0)]
+    #[case::that_are_reported_as_unknown("ours/", MOST_VALUES)]
+    fn thousands_of_names_take_no_memory(#[case] prefix: &str, #[case] most: usize) {
+        let mut service = service("LoadBalancer");
+        let names = (0..4096).map(|number| (format!("{prefix}{number:0>50}"), String::new()));
+        service.metadata.annotations.as_mut().unwrap().extend(names);
+        trim(&mut service, &Ours::WithoutClass, true, use_of);
+        let kept = service.metadata.annotations.unwrap();
+        assert_eq!(kept["a"], "1");
+        let bytes: usize = kept.keys().map(String::len).sum();
+        assert!(bytes <= most + 1, "{bytes}");
+        assert!(bytes + 100 > most, "as many are reported as there is room for: {bytes}");
     }
 
     #[test]

@@ -249,7 +249,7 @@ async fn another_controller_that_keeps_writing_a_status_is_named_and_counted() {
             )
             .await;
         settle().await;
-        assert_eq!(world.events("app").iter().any(contested), edit >= 3, "after {edit} edits");
+        assert_eq!(world.events("app").iter().any(contested), edit >= 10, "after {edit} edits");
     }
     let events = world.events("app");
     let reports: Vec<_> = events.iter().filter(|event| contested(event)).collect();

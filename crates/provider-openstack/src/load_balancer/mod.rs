@@ -67,7 +67,7 @@ use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::{
-    Gauge, LoadBalancers, Neighbours, OrphanCandidate, ProviderNames, Reconciliation, Wake,
+    AnnotationUse, Gauge, LoadBalancers, Neighbours, OrphanCandidate, ProviderNames, Reconciliation, Wake,
 };
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_openstack_api::OpenStack;
@@ -142,8 +142,14 @@ impl LoadBalancers for OpenStackLoadBalancers {
         self.reconciler.set_neighbours(neighbours);
     }
 
-    fn reads_annotation(&self, key: &str) -> bool {
-        annotations::is_known(key) || annotations::is_ours(key)
+    fn use_of_annotation(&self, key: &str) -> AnnotationUse {
+        if annotations::is_known(key) {
+            AnnotationUse::Meaning
+        } else if annotations::is_ours(key) {
+            AnnotationUse::Message
+        } else {
+            AnnotationUse::None
+        }
     }
 
     fn begin_dry_run(&self) {
