@@ -49,8 +49,9 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         }
     }
     login::run(stage)?;
-    pair::run(stage)?;
+    stage.start_controller()?;
     stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[SERVICE]));
+    pair::run(stage)?;
     security_groups::run(stage)?;
     if stage.cloud.folders.release.has_nova() { machines::run(stage) } else { Ok(()) }
 }

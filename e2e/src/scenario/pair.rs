@@ -20,13 +20,12 @@ const SCENARIO: &str = "35 two amphorae";
 const SERVICE: &str = "pair";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
-/// On the present cluster, with nodes 1 and 2.
+/// On the present cluster, with nodes 1 and 2 and the controller at work.
 ///
 /// # Errors
 /// Octavia refuses the flavor.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let flavor = flavor(&OpenStack::log_in("admin")?)?;
-    stage.start_controller()?;
     stage.check(SCENARIO, "a Service", |stage| {
         let annotation = "loadbalancer.openstack.org/flavor-id";
         let sketch = ServiceSketch::proxy(SERVICE, "v2", true).annotate(annotation, &flavor);
