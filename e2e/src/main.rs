@@ -2,7 +2,8 @@
 //!
 //! `openstack-ccm-e2e run` builds or installs what is missing, makes a private world of namespaces and runs itself in it.
 //!
-//! Each layer names only those above it in this table:
+//! An error of a function says what could not be done; it fails the case that met it, with its text. Each layer names only those above it
+//! in this table:
 //!
 //! | layer | holds |
 //! | --- | --- |

@@ -45,9 +45,6 @@ impl Artifacts {
     pub(crate) const ACME_BUILD: Duration = Duration::from_secs(300);
 
     /// cert-manager, with the manifests of the same sources.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn cert_manager(&self) -> Result<CertManager> {
         let (how, version) = cert_manager_build()?;
         let folder = self.cache.entry("cert-manager", &how.key()?, |folder| {
@@ -61,17 +58,11 @@ impl Artifacts {
     }
 
     /// Pebble.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn pebble(&self) -> Result<PathBuf> {
         self.go("pebble", &pebble_build(), "pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble")
     }
 
     /// Whether both are built.
-    ///
-    /// # Errors
-    /// A module cannot be read.
     pub(crate) fn has_acme(&self) -> Result<bool> {
         let cert_manager = self.cache.has("cert-manager", &cert_manager_build()?.0.key()?);
         Ok(cert_manager && self.cache.has("pebble", &pebble_build().key()?))

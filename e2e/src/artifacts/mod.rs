@@ -143,68 +143,44 @@ impl Artifacts {
     }
 
     /// etcd.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn etcd(&self) -> Result<PathBuf> {
         let build = GoBuild::new(source("tools/etcd"), "-s -w");
         self.go("etcd", &build, "etcd", "go.etcd.io/etcd/server/v3")
     }
 
     /// The load balancer controller of another cloud.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn owner(&self, framework: Framework) -> Result<PathBuf> {
         self.go(&owner_name(framework), &owner_build(framework), "owner", ".")
     }
 
     /// Whether it is built.
-    ///
-    /// # Errors
-    /// Its sources cannot be read.
     pub(crate) fn has_owner(&self, framework: Framework) -> Result<bool> {
         Ok(self.cache.has(&owner_name(framework), &owner_build(framework).key()?))
     }
 
     /// A program of Kubernetes: `kube-apiserver` or `kube-proxy`.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn kubernetes(&self, minor: Minor, program: &str) -> Result<PathBuf> {
         let package = format!("k8s.io/kubernetes/cmd/{program}");
         self.go(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?, program, &package)
     }
 
     /// Whether a program of Kubernetes is built.
-    ///
-    /// # Errors
-    /// Its module cannot be read.
     pub(crate) fn has(&self, minor: Minor, program: &str) -> Result<bool> {
         Ok(self.cache.has(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?.key()?))
     }
 
     /// OCCM, the openstack-cloud-controller-manager.
-    ///
-    /// # Errors
-    /// It cannot be built.
     pub(crate) fn occm(&self) -> Result<PathBuf> {
         let package = format!("k8s.io/cloud-provider-openstack/cmd/{OCCM}");
         self.go("occm", &occm_build(), OCCM, &package)
     }
 
     /// Whether OCCM is built.
-    ///
-    /// # Errors
-    /// Its module cannot be read.
     pub(crate) fn has_occm(&self) -> Result<bool> {
         Ok(self.cache.has("occm", &occm_build().key()?))
     }
 
     /// The folder with mermaid and the program that reads a diagram with it; absent on machines without npm.
-    ///
-    /// # Errors
-    /// It cannot be installed.
     pub(crate) fn mermaid(&self) -> Result<Option<PathBuf>> {
         if run(Command::new("npm").arg("--version")).is_err() {
             return Ok(None);
@@ -235,9 +211,6 @@ impl Artifacts {
     }
 
     /// The virtual environment with the OpenStack services of a release.
-    ///
-    /// # Errors
-    /// There is no Python for it, or it cannot be installed.
     pub(crate) fn openstack(&self, release: Release) -> Result<PathBuf> {
         let (name, key, python) = environment(release)?;
         self.cache.entry(&name, &key, |folder| {
@@ -256,18 +229,12 @@ impl Artifacts {
     }
 
     /// Whether the environment of a release is installed.
-    ///
-    /// # Errors
-    /// As for [`Artifacts::openstack`].
     pub(crate) fn has_openstack(&self, release: Release) -> Result<bool> {
         let (name, key, _) = environment(release)?;
         Ok(self.cache.has(&name, &key))
     }
 
     /// The folder for `PYTHONPATH` with the drivers that make amphorae local processes.
-    ///
-    /// # Errors
-    /// They cannot be installed.
     pub(crate) fn drivers(&self, release: Release) -> Result<PathBuf> {
         let environment = self.openstack(release)?;
         let key = Key::of(&[release.name()])

@@ -15,9 +15,6 @@ const PROVIDER: &str = "ovn-octavia-provider==11.0.0";
 
 impl Artifacts {
     /// The folder for `PYTHONPATH` with the driver.
-    ///
-    /// # Errors
-    /// It cannot be installed.
     pub(crate) fn ovn_provider(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         self.cache.entry("ovn-provider", &Key::of(&[PROVIDER]), |folder| {

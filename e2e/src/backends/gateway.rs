@@ -70,9 +70,6 @@ impl Gateway {
     }
 
     /// Its version, such as `3.7.13`.
-    ///
-    /// # Errors
-    /// It cannot be built or started.
     pub(crate) fn version(self, artifacts: &Artifacts) -> Result<String> {
         let says = |flag: &str| run(Command::new(self.program(artifacts)?).arg(flag));
         let text = match self {
@@ -95,9 +92,6 @@ impl Gateway {
     }
 
     /// Starts it in the pod of a node, and waits until it listens.
-    ///
-    /// # Errors
-    /// It cannot be built or started.
     pub(crate) fn start(self, artifacts: &Artifacts, place: NodePlace, folder: &Path) -> Result<Daemon> {
         let own = folder.join(format!("{self:?}-{}", place.ingress()));
         std::fs::create_dir_all(&own)?;

@@ -46,9 +46,6 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// Replaces all routes, and has nginx read them.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub(crate) fn set(&self, routes: &[Route]) -> Result<()> {
         let text: String = routes.iter().map(Route::text).collect();
         for (folder, process) in &self.pods {
@@ -66,9 +63,6 @@ pub(crate) struct IngressPods {
 
 impl IngressPods {
     /// Starts one on each node and waits until it listens.
-    ///
-    /// # Errors
-    /// nginx cannot be started.
     pub(crate) fn start(folder: &Path) -> Result<Self> {
         let mut pods = Vec::new();
         for place in NODES {

@@ -27,9 +27,6 @@ pub(crate) struct Pebble {
 
 impl Pebble {
     /// Starts it with a new authority, and waits until it answers. Its name must resolve to the address of the client outside.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub(crate) fn start(program: &Path, folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let names = [NAME, OUTSIDE_ADDRESS, MANAGEMENT.0].map(str::to_owned);
@@ -64,9 +61,6 @@ impl Pebble {
     }
 
     /// The certificate by which clients know the server itself.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn certificate(&self) -> Result<String> {
         Ok(std::fs::read_to_string(self.folder.join("pebble.crt"))?)
     }
@@ -76,9 +70,6 @@ impl Pebble {
     }
 
     /// A chain is one that leads to Pebble's root and is for this name. Returns who issued it.
-    ///
-    /// # Errors
-    /// It is not.
     pub(crate) fn has_signed(&self, chain: &[u8], name: &str) -> Result<String> {
         let file = self.folder.join(format!("{name}.crt"));
         std::fs::write(&file, chain)?;
@@ -94,9 +85,6 @@ impl Pebble {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }

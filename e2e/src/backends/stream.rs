@@ -41,9 +41,6 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Starts it.
-    ///
-    /// # Errors
-    /// The program cannot be started.
     pub(crate) fn start(namespace: &str, host: &str, folder: &Path) -> Result<Self> {
         let (tally, stop) = (folder.join("stream.json"), folder.join("stream.stop"));
         for file in [&tally, &stop] {
@@ -58,9 +55,6 @@ impl Stream {
     }
 
     /// Ends it and returns what became of its connections.
-    ///
-    /// # Errors
-    /// It has ended before.
     pub(crate) fn end(mut self) -> Result<Tally> {
         self.daemon.check()?;
         std::fs::write(&self.stop, "")?;
@@ -74,9 +68,6 @@ impl Stream {
 }
 
 /// The other end of [`Stream`]: asks until the stop file appears, then writes the tally.
-///
-/// # Errors
-/// The tally cannot be written.
 pub(crate) fn run(host: &str, tally: &Path, stop: &Path) -> Result<()> {
     let (ended, answered, failed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -105,9 +96,6 @@ pub(crate) fn run(host: &str, tally: &Path, stop: &Path) -> Result<()> {
 }
 
 /// Serves HTTP on a port and takes connections with and without the PROXY header. Does not return.
-///
-/// # Errors
-/// The port is taken.
 pub(crate) fn tolerant_backend(port: u16) -> Result<()> {
     let listener = TcpListener::bind(("0.0.0.0", port)).with_context(|| format!("port {port}"))?;
     for stream in listener.incoming() {
@@ -150,9 +138,6 @@ fn serve(stream: &TcpStream) -> Result<()> {
 }
 
 /// Starts the tolerant backend in a pod.
-///
-/// # Errors
-/// The program cannot be started.
 pub(crate) fn start_tolerant_backend(namespace: &str, folder: &Path) -> Result<Daemon> {
     let mut command: Command = in_namespace(namespace, std::env::current_exe()?);
     command.args(["tolerant-backend", &TOLERANT_PORT.to_string()]);

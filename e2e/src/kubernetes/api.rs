@@ -26,9 +26,6 @@ pub(crate) struct Kubernetes {
 
 impl Kubernetes {
     /// A client with the administrator's certificate. Nothing is asked yet.
-    ///
-    /// # Errors
-    /// The certificate cannot be read.
     pub(crate) fn administrator(pki: &Pki) -> Result<Self> {
         let mut identity = std::fs::read(pki.file("admin.crt"))?;
         identity.extend(std::fs::read(pki.file("admin.key"))?);
@@ -60,76 +57,49 @@ impl Kubernetes {
     }
 
     /// GET, whatever the answer.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
     pub(crate) fn raw(&self, path: &str) -> Result<Answer> {
         self.call(Method::GET, path, None)
     }
 
     /// GET of an object.
-    ///
-    /// # Errors
-    /// The server cannot be reached or refuses.
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.raw(path)?.success()
     }
 
     /// POST.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn create(&self, path: &str, object: &Value) -> Result<Value> {
         self.call(Method::POST, path, Some(("application/json", object)))?.success()
     }
 
     /// POST of an object that may be there already.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn ensure(&self, path: &str, object: &Value) -> Result<()> {
         let answer = self.call(Method::POST, path, Some(("application/json", object)))?;
         if answer.status == 409 { Ok(()) } else { answer.success().map(drop) }
     }
 
     /// PUT.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn replace(&self, path: &str, object: &Value) -> Result<Value> {
         self.call(Method::PUT, path, Some(("application/json", object)))?.success()
     }
 
     /// A merge patch.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn patch(&self, path: &str, change: &Value) -> Result<Value> {
         self.call(Method::PATCH, path, Some(("application/merge-patch+json", change)))?.success()
     }
 
     /// A strategic merge patch: lists with keys, such as conditions, are merged.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn patch_list(&self, path: &str, change: &Value) -> Result<()> {
         let kind = "application/strategic-merge-patch+json";
         self.call(Method::PATCH, path, Some((kind, change)))?.success().map(drop)
     }
 
     /// DELETE; an object that is not there is fine.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn delete(&self, path: &str) -> Result<()> {
         let answer = self.call(Method::DELETE, path, None)?;
         if answer.status == 404 { Ok(()) } else { answer.success().map(drop) }
     }
 
     /// GET of what the server goes on to send, line by line, for a quarter of an hour.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn watch(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
         let answer = self.http.get(format!("{}{path}", self.url)).timeout(WATCH).send()?;
         Ok(BufReader::new(answer.error_for_status()?))
@@ -141,17 +111,11 @@ impl Kubernetes {
     }
 
     /// A Service.
-    ///
-    /// # Errors
-    /// It is not there.
     pub(crate) fn service(&self, name: &str) -> Result<Value> {
         self.get(&Self::service_path(name))
     }
 
     /// Fails unless the object is gone.
-    ///
-    /// # Errors
-    /// It is still there.
     pub(crate) fn gone(&self, path: &str) -> Result<()> {
         let answer = self.raw(path)?;
         if answer.status == 404 {
@@ -162,17 +126,11 @@ impl Kubernetes {
     }
 
     /// What the status of a Service lists.
-    ///
-    /// # Errors
-    /// The Service is not there.
     pub(crate) fn ingress(&self, name: &str) -> Result<Value> {
         Ok(self.service(name)?["status"]["loadBalancer"]["ingress"].clone())
     }
 
     /// Writes a status as somebody else would.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn write_ingress(&self, name: &str, ingress: &Value) -> Result<Value> {
         let change = json!({"status": {"loadBalancer": {"ingress": ingress}}});
         let path = format!("{}/status", Self::service_path(name));
@@ -180,17 +138,11 @@ impl Kubernetes {
     }
 
     /// Reasons and notes of the events about a Service, without those about its cluster IP by the API server itself.
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn events(&self, service: &str) -> Result<Vec<(String, String)>> {
         self.events_of_type(service, &["Normal", "Warning"])
     }
 
     /// The warnings among [`Kubernetes::events`].
-    ///
-    /// # Errors
-    /// As for [`Kubernetes::get`].
     pub(crate) fn warnings(&self, service: &str) -> Result<Vec<(String, String)>> {
         self.events_of_type(service, &["Warning"])
     }

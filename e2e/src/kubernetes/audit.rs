@@ -102,9 +102,6 @@ pub(crate) struct Claim {
 
 impl Audit {
     /// Writes the policy, and returns the flags of the server that go with it.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn prepare(folder: &Path) -> Result<(Self, Vec<String>)> {
         let (policy, log) = (folder.join("audit-policy.yaml"), folder.join("audit.log"));
         std::fs::write(&policy, POLICY)?;
@@ -117,9 +114,6 @@ impl Audit {
     }
 
     /// All requests so far.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
         let text = std::fs::read_to_string(&self.log).context("the audit log cannot be read")?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -127,25 +121,16 @@ impl Audit {
     }
 
     /// All writes of the Lease so far.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub(crate) fn claims(&self) -> Result<Vec<Claim>> {
         Ok(claims(&self.entries()?))
     }
 
     /// What pods of the controller have written, other than leases, events and questions about callers.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub(crate) fn writes(&self) -> Result<Vec<Entry>> {
         Ok(self.entries()?.into_iter().filter(Entry::is_work).collect())
     }
 
     /// What the onlooker did: nothing but reads, and questions what a write would do.
-    ///
-    /// # Errors
-    /// It did something else, or nothing at all, or the log cannot be read.
     pub(crate) fn onlooker_only_looked(&self) -> Result<String> {
         let user = format!("system:serviceaccount:kube-system:{ONLOOKER}");
         let entries: Vec<Entry> = self.entries()?.into_iter().filter(|entry| entry.user == user).collect();
@@ -158,18 +143,12 @@ impl Audit {
     }
 
     /// All addresses that another cloud's controller has published.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub(crate) fn publications(&self) -> Result<Vec<Publication>> {
         Ok(self.entries()?.iter().filter_map(Entry::publication).collect())
     }
 
     /// Every write of a pod lies within the time for which the Lease was its own: nobody else had it in between, and it
     /// had not lapsed.
-    ///
-    /// # Errors
-    /// One does not.
     pub(crate) fn one_at_a_time(&self) -> Result<String> {
         let entries = self.entries()?;
         let (writes, leaders) = one_at_a_time(&entries)?;
@@ -178,9 +157,6 @@ impl Audit {
     }
 
     /// No request of the controller was refused for want of a right.
-    ///
-    /// # Errors
-    /// One was.
     pub(crate) fn nothing_forbidden(&self) -> Result<String> {
         let entries = self.entries()?;
         let own: Vec<&Entry> = entries.iter().filter(|entry| entry.user == CONTROLLER).collect();

@@ -10,9 +10,6 @@ use super::manifests;
 const LONG: u64 = 86400;
 
 /// Makes the ServiceAccount and the chart's roles, and returns a token for it.
-///
-/// # Errors
-/// The manifests cannot be read, or the server refuses an object.
 pub(crate) fn controller_token(api: &Kubernetes) -> Result<String> {
     for object in manifests::all()?.iter().filter(|object| object["kind"] != "DaemonSet") {
         manifests::apply(api, object)?;
@@ -24,9 +21,6 @@ pub(crate) fn controller_token(api: &Kubernetes) -> Result<String> {
 }
 
 /// A token for a ServiceAccount; `spec` is that of a TokenRequest.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn token(api: &Kubernetes, namespace: &str, account: &str, spec: &Value) -> Result<String> {
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
     let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec});

@@ -83,9 +83,6 @@ struct Pod {
 }
 
 /// The flags of the controller that reads it, as the component of the kustomization adds them.
-///
-/// # Errors
-/// The manifests cannot be read.
 pub(crate) fn flags() -> Result<Vec<String>> {
     let text = manifests::text("canary/kustomization.yaml")?;
     let values = text.lines().filter_map(|line| line.trim().strip_prefix("value: "));
@@ -94,9 +91,6 @@ pub(crate) fn flags() -> Result<Vec<String>> {
 
 impl CanaryPods {
     /// Makes the objects. Nobody follows the DaemonSet here, so its pods are made by [`CanaryPods::start`].
-    ///
-    /// # Errors
-    /// The server refuses one.
     pub(crate) fn prepare(api: &Kubernetes, whose: Whose, program: &Path, logs: &Path) -> Result<Self> {
         let objects = whose.objects()?;
         for object in &objects {
@@ -132,9 +126,6 @@ impl CanaryPods {
     }
 
     /// Starts the pod of a node.
-    ///
-    /// # Errors
-    /// The server refuses it, or the process cannot be started.
     pub(crate) fn start(&self, place: NodePlace, dual_stack: bool) -> Result<()> {
         let ips = pod_ips(place, dual_stack);
         let mut command = in_namespace(&place.client(), &self.program);

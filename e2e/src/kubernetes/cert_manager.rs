@@ -32,9 +32,6 @@ pub(crate) struct CertManager {
 
 impl CertManager {
     /// Starts it in the pod of a node, on a cluster that has not had it yet.
-    ///
-    /// # Errors
-    /// The server refuses an object, or it cannot be started.
     pub(crate) fn start(plane: &ControlPlane, programs: &Programs, place: NodePlace) -> Result<Self> {
         let api = &plane.api;
         for object in types(programs)?.iter().chain(&rights(programs)?) {
@@ -52,9 +49,6 @@ impl CertManager {
     }
 
     /// Makes an Issuer that proves names by HTTP-01, and waits until it has an account.
-    ///
-    /// # Errors
-    /// It does not become ready.
     pub(crate) fn add_issuer(&mut self, name: &str, server: &str, authority: &str) -> Result<()> {
         let solver = json!({"http01": {"ingress": {"ingressClassName": "nginx"}}});
         let issuer = json!({
@@ -74,9 +68,6 @@ impl CertManager {
     }
 
     /// Asks for a certificate for a DNS name, which is also the name of Certificate and Secret.
-    ///
-    /// # Errors
-    /// The server refuses.
     pub(crate) fn request(&self, dns_name: &str, issuer: &str) -> Result<()> {
         let certificate = json!({
             "apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": dns_name},
@@ -89,9 +80,6 @@ impl CertManager {
     }
 
     /// Whether the Certificate for a name is ready, and its conditions.
-    ///
-    /// # Errors
-    /// There is none, or the program has ended.
     pub(crate) fn certificate(&mut self, dns_name: &str) -> Result<(bool, Value)> {
         self.daemon.check()?;
         let certificate = self.api.get(&format!("{}/{dns_name}", path("certificates")))?;
@@ -99,9 +87,6 @@ impl CertManager {
     }
 
     /// The chain in the Secret for a name; absent where there is no such Secret.
-    ///
-    /// # Errors
-    /// The server cannot be asked, or the Secret holds none.
     pub(crate) fn chain(&self, dns_name: &str) -> Result<Option<Vec<u8>>> {
         let answer = self.api.raw(&format!("/api/v1/namespaces/{NAMESPACE}/secrets/{dns_name}"))?;
         if answer.status == 404 {
@@ -113,9 +98,6 @@ impl CertManager {
     }
 
     /// The Challenge for a name.
-    ///
-    /// # Errors
-    /// There is none.
     pub(crate) fn challenge(&mut self, dns_name: &str) -> Result<Value> {
         self.daemon.check()?;
         let path = format!("/apis/acme.cert-manager.io/v1/namespaces/{NAMESPACE}/challenges");
@@ -125,9 +107,6 @@ impl CertManager {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }

@@ -35,9 +35,6 @@ pub(crate) struct History {
 
 impl History {
     /// Begins with what there is now, which counts as the first version of each.
-    ///
-    /// # Errors
-    /// The server refuses.
     pub(crate) fn begin(api: &Kubernetes) -> Result<Self> {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/services");
         let list = api.get(&path)?;
@@ -62,9 +59,6 @@ impl History {
     }
 
     /// How long each short circuit of a Service lasted that began since a moment.
-    ///
-    /// # Errors
-    /// The last one lasts.
     pub(crate) fn blinks(&self, service: &str, moment: Instant) -> Result<Vec<Duration>> {
         let (mut began, mut blinks) = (None, Vec::new());
         for version in self.since(moment).iter().filter(|version| version.service == service) {

@@ -49,9 +49,6 @@ impl Kubelets {
     }
 
     /// Registers a node with the taint, without provider id and addresses.
-    ///
-    /// # Errors
-    /// The server refuses.
     pub(crate) fn register(&self, place: NodePlace, kind: ServerKind, control_plane: bool) -> Result<()> {
         register_node(&self.api, place, kind, UNINITIALIZED)?;
         if control_plane {

@@ -20,9 +20,6 @@ pub(crate) struct Manager {
 
 impl Manager {
     /// The one of the cluster, with all its controllers.
-    ///
-    /// # Errors
-    /// It cannot be built or started.
     pub(crate) fn start(plane: &ControlPlane, artifacts: &Artifacts) -> Result<Self> {
         let mut command = command(plane, artifacts, "kube-controller-manager", 10257)?;
         command.args([
@@ -41,9 +38,6 @@ impl Manager {
     /// One more that is configured to take part in the election of cloud-controller-managers: it has client-go's elector, as
     /// every other cloud-controller-manager has. As its work it gets what finds nothing to do here. On SIGTERM it gives
     /// the lease back, for which kube-controller-manager has a gate.
-    ///
-    /// # Errors
-    /// As for [`Manager::start`].
     pub(crate) fn peer(plane: &ControlPlane, artifacts: &Artifacts) -> Result<Self> {
         // The rights of system:kube-controller-manager end at its own lease.
         let mut command = command(plane, artifacts, "admin", 10267)?;

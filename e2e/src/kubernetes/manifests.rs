@@ -10,9 +10,6 @@ use crate::artifacts::source;
 const FOLDER: &str = "../manifests";
 
 /// All objects, in the order of the kustomization.
-///
-/// # Errors
-/// A file cannot be read or is not YAML.
 pub(crate) fn all() -> Result<Vec<Value>> {
     let kustomization = documents("kustomization.yaml")?;
     let files = kustomization.first().and_then(|document| document["resources"].as_array());
@@ -24,59 +21,38 @@ pub(crate) fn all() -> Result<Vec<Value>> {
 }
 
 /// Those of the canary.
-///
-/// # Errors
-/// The file cannot be read or is not YAML.
 pub(crate) fn canary() -> Result<Vec<Value>> {
     documents("canary/canary.yaml")
 }
 
 /// Those of the overlay beside the controllers of other clouds.
-///
-/// # Errors
-/// The file cannot be read or is not YAML.
 pub(crate) fn overlay() -> Result<Vec<Value>> {
     documents("ip-mode-overlay/controller.yaml")
 }
 
 /// Those of its canary.
-///
-/// # Errors
-/// The file cannot be read or is not YAML.
 pub(crate) fn canary_of_overlay() -> Result<Vec<Value>> {
     documents("ip-mode-overlay/canary/canary.yaml")
 }
 
 /// The objects of a YAML text.
-///
-/// # Errors
-/// It is not YAML.
 pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     text.split("\n---\n").map(|document| Ok(serde_saphyr::from_str(document)?)).collect()
 }
 
 /// The text of a file.
-///
-/// # Errors
-/// It cannot be read.
 pub(crate) fn text(file: &str) -> Result<String> {
     let path = source(FOLDER).join(file);
     std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
 /// The only object of a kind.
-///
-/// # Errors
-/// There is none, or the manifests cannot be read.
 pub(crate) fn of_kind(kind: &str) -> Result<Value> {
     let found = all()?.into_iter().find(|object| object["kind"] == kind);
     found.with_context(|| format!("{FOLDER} has no {kind}"))
 }
 
 /// Creates an object, unless it is there. The server refuses fields that it does not know.
-///
-/// # Errors
-/// The server refuses it.
 pub(crate) fn apply(api: &Kubernetes, object: &Value) -> Result<()> {
     api.ensure(&format!("{}?fieldValidation=Strict", collection(object)?), object)
 }

@@ -9,9 +9,6 @@ use crate::network::NodePlace;
 use crate::network::datagram;
 
 /// Adds a node that is ready, with a kubelet of a version and with addresses of the families of the cluster.
-///
-/// # Errors
-/// The server refuses it.
 pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kind: ServerKind) -> Result<()> {
     let name = place.name();
     let mut pod_ranges = vec![place.pod_range()];
@@ -33,9 +30,6 @@ pub(crate) fn add_node(api: &Kubernetes, place: NodePlace, kind: ServerKind) -> 
 }
 
 /// Writes the status that a kubelet of a version would write.
-///
-/// # Errors
-/// The server refuses it.
 pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kind: ServerKind) -> Result<()> {
     let name = place.name();
     let mut addresses = vec![json!({"type": "InternalIP", "address": place.address()})];
@@ -56,9 +50,6 @@ pub(crate) fn set_kubelet(api: &Kubernetes, place: NodePlace, kind: ServerKind) 
 }
 
 /// Registers a node as a kubelet does that leaves the rest to the cloud: with a taint, and without provider id and addresses.
-///
-/// # Errors
-/// The server refuses it.
 pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kind: ServerKind, taint: &str) -> Result<()> {
     let name = place.name();
     let object = json!({
@@ -76,9 +67,6 @@ pub(crate) fn register_node(api: &Kubernetes, place: NodePlace, kind: ServerKind
 }
 
 /// Writes whether a node is ready: `True`, or `Unknown` when its kubelet has fallen silent.
-///
-/// # Errors
-/// The server refuses it.
 pub(crate) fn set_ready(api: &Kubernetes, place: NodePlace, ready: &str) -> Result<()> {
     let path = format!("/api/v1/nodes/{}/status", place.name());
     let condition = json!([{"type": "Ready", "status": ready, "reason": "Test", "message": ""}]);
@@ -168,18 +156,12 @@ impl ServiceSketch {
     }
 
     /// Creates the Service and its endpoints on nodes.
-    ///
-    /// # Errors
-    /// The server refuses one of them.
     pub(crate) fn create(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         api.create(&format!("/api/v1/namespaces/{NAMESPACE}/services"), &self.object())?;
         self.create_endpoints(api, places)
     }
 
     /// Creates the endpoints of a Service that is there.
-    ///
-    /// # Errors
-    /// The server refuses one of them.
     pub(crate) fn create_endpoints(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         for family in self.families {
             api.create(&slices_path(), &self.endpoints(places, family))?;
@@ -208,9 +190,6 @@ impl ServiceSketch {
     }
 
     /// Writes ports and endpoints anew after a change of the sketch.
-    ///
-    /// # Errors
-    /// The server refuses one of them.
     pub(crate) fn update(&self, api: &Kubernetes, places: &[NodePlace]) -> Result<()> {
         let object = self.object();
         api.patch(
@@ -236,9 +215,6 @@ fn slice_name(service: &str, family: &str) -> String {
 }
 
 /// Deletes a Service and its endpoints. The Service goes when the controller lets it.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn delete_service(api: &Kubernetes, name: &str) -> Result<()> {
     api.delete(&Kubernetes::service_path(name))?;
     // One for each family that it has.

@@ -28,9 +28,6 @@ pub(crate) struct OverlayLaunch {
 
 impl OverlayLaunch {
     /// Makes the account and its rights.
-    ///
-    /// # Errors
-    /// The manifests cannot be read, or the server refuses an object.
     pub(crate) fn prepare(plane: &ControlPlane, binary: &Path) -> Result<Self> {
         let (mut workloads, objects): (Vec<Value>, Vec<Value>) =
             manifests::overlay()?.into_iter().partition(|object| object["kind"] == "Deployment");
@@ -50,9 +47,6 @@ impl OverlayLaunch {
     }
 
     /// Starts a replica with further flags, and waits until it is ready.
-    ///
-    /// # Errors
-    /// It ended or does not become ready.
     pub(crate) fn start(&self, replica: usize, flags: &[String]) -> Result<Replica> {
         let port = PORTS[replica];
         let mut command = Command::new(&self.program);
@@ -68,9 +62,6 @@ impl OverlayLaunch {
     }
 
     /// One of its commands that end by themselves, and what it printed.
-    ///
-    /// # Errors
-    /// It failed.
     pub(crate) fn command(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         run(command.args(arguments).arg("--kubeconfig").arg(&self.kubeconfig))
@@ -78,9 +69,6 @@ impl OverlayLaunch {
 }
 
 /// The policy for these clouds and annotations, as the program prints it.
-///
-/// # Errors
-/// The program fails, or what it prints is no YAML.
 pub(crate) fn policy(binary: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
     let text = run(Command::new(binary).args(["overlay", "policy"]).args(arguments))?;
     manifests::parse(&text).context("the policy")
@@ -93,9 +81,6 @@ pub(crate) fn policy_objects() -> [String; 2] {
 }
 
 /// Takes the policy out of force.
-///
-/// # Errors
-/// The API server refuses it.
 pub(crate) fn remove_policy(api: &Kubernetes) -> Result<()> {
     policy_objects().iter().try_for_each(|path| api.delete(path))
 }
@@ -116,18 +101,12 @@ impl Replica {
     }
 
     /// The lines of its metrics that begin so.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub(crate) fn metrics(&self, start: &str) -> Result<Vec<String>> {
         let text = self.page("metrics")?;
         Ok(text.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect())
     }
 
     /// Ends it as a cluster does.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }

@@ -31,9 +31,6 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Starts it with the rights that Kubernetes has for service controllers.
-    ///
-    /// # Errors
-    /// It cannot be built, or the server refuses its account.
     pub(crate) fn start(plane: &ControlPlane, artifacts: &Artifacts, framework: Framework) -> Result<Self> {
         let kubeconfig = kubeconfig(plane)?;
         let name = format!("owner-{}", framework.text());
@@ -46,9 +43,6 @@ impl Owner {
     }
 
     /// Waits until it has looked at each of these Services so many times.
-    ///
-    /// # Errors
-    /// It has not.
     pub(crate) fn looked(&mut self, services: &[&str], times: usize) -> Result<()> {
         for service in services {
             soon(&format!("the owner looks at {service}"), || {
@@ -62,9 +56,6 @@ impl Owner {
     }
 
     /// How many times it has reported changed nodes to its cloud.
-    ///
-    /// # Errors
-    /// Its log cannot be read.
     pub(crate) fn node_updates(&self) -> Result<usize> {
         self.count("nodes of ")
     }
@@ -76,9 +67,6 @@ impl Owner {
     }
 
     /// Ends it as a cluster does.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }

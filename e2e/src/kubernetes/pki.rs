@@ -20,9 +20,6 @@ pub(crate) struct Pki {
 
 impl Pki {
     /// Makes everything, for an API server on this port.
-    ///
-    /// # Errors
-    /// A key cannot be made or a file not written.
     pub(crate) fn create(folder: &Path, port: u16) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let pki = Self { folder: folder.to_owned(), port };
@@ -103,9 +100,6 @@ impl Pki {
     }
 
     /// Writes a client configuration; `user` holds the credentials as YAML in flow style.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn kubeconfig(&self, name: &str, user: &str) -> Result<PathBuf> {
         let path = self.file(&format!("{name}.kubeconfig"));
         let text = format!(

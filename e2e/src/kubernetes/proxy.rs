@@ -42,9 +42,6 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Starts it and waits until it serves.
-    ///
-    /// # Errors
-    /// It cannot be built or started.
     pub(crate) fn start(
         plane: &ControlPlane,
         artifacts: &Artifacts,
@@ -75,17 +72,11 @@ impl Proxy {
     }
 
     /// Ends it and leaves its rules.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn die(self) -> Result<()> {
         self.daemon.kill()
     }
 
     /// Ends it and removes the rules that it leaves behind.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()?;
         // The exit code of the clean-up says that it met rules of other modes, which is no failure.
@@ -111,9 +102,6 @@ fn gates(kind: ServerKind, mode: Mode) -> Option<String> {
 }
 
 /// Rules of a node that catch traffic to an address, one for each line.
-///
-/// # Errors
-/// The rules cannot be listed.
 pub(crate) fn rules_for(place: NodePlace, address: &str) -> Result<Vec<String>> {
     let (save, family) =
         if address.contains(':') { ("ip6tables-save", "ip6") } else { ("iptables-save", "ip") };

@@ -77,25 +77,16 @@ pub(crate) struct ControlPlane {
 
 impl ControlPlane {
     /// Starts both with empty data, and waits until the API is ready.
-    ///
-    /// # Errors
-    /// A program cannot be built or started.
     pub(crate) fn start(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
         Self::start_with(folder, artifacts, kind, PORTS, Vec::new())
     }
 
     /// A second one beside the one that runs.
-    ///
-    /// # Errors
-    /// As for [`ControlPlane::start`].
     pub(crate) fn start_beside(folder: &Path, artifacts: &Artifacts, kind: ServerKind) -> Result<Self> {
         Self::start_with(folder, artifacts, kind, PORTS_BESIDE, Vec::new())
     }
 
     /// The same with an audit log.
-    ///
-    /// # Errors
-    /// As for [`ControlPlane::start`].
     pub(crate) fn start_audited(
         folder: &Path,
         artifacts: &Artifacts,
@@ -179,9 +170,6 @@ impl ControlPlane {
     }
 
     /// Replaces the API server by another version or setting, over the same data.
-    ///
-    /// # Errors
-    /// The new one does not become ready.
     pub(crate) fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
         if let Some(server) = self.server.take() {
             server.stop_within(LAST_REQUESTS)?;

@@ -33,9 +33,6 @@ pub(crate) struct Solvers {
 
 impl Solvers {
     /// Looks at a cluster from now on. Its solvers run in the pod of a node, one after the other.
-    ///
-    /// # Errors
-    /// The server refuses the ServiceAccount of the pods.
     pub(crate) fn run(
         api: &Kubernetes,
         program: PathBuf,
@@ -70,9 +67,6 @@ impl Solvers {
     }
 
     /// Nothing of a challenge is left in the cluster.
-    ///
-    /// # Errors
-    /// Something is.
     pub(crate) fn nothing_left(api: &Kubernetes) -> Result<()> {
         for kind in [pods(), services(), ingresses()] {
             let left = items(api, &kind)?;

@@ -17,9 +17,6 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Reads a response.
-    ///
-    /// # Errors
-    /// The connection broke, or the body is not JSON.
     pub(crate) fn read(request: String, response: Response) -> Result<Self> {
         let status = response.status().as_u16();
         let text = response.text().with_context(|| request.clone())?;
@@ -32,9 +29,6 @@ impl Answer {
     }
 
     /// The body of a 2xx answer.
-    ///
-    /// # Errors
-    /// Any other status, with the body.
     pub(crate) fn success(self) -> Result<Value> {
         if !(200..300).contains(&self.status) {
             bail!("{}: {} {}", self.request, self.status, self.body);

@@ -13,9 +13,6 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// The cache of this user: `$XDG_CACHE_HOME/openstack-ccm-e2e`, by default below `~/.cache`.
-    ///
-    /// # Errors
-    /// There is no home folder, or it cannot be written.
     pub(crate) fn of_user() -> Result<Self> {
         let base = match std::env::var_os("XDG_CACHE_HOME") {
             Some(folder) => PathBuf::from(folder),
@@ -35,9 +32,6 @@ impl Cache {
     ///
     /// The builder works in the final place, because virtual environments hold their own path; a mark beside it says
     /// that it was completed.
-    ///
-    /// # Errors
-    /// The build failed.
     pub(crate) fn entry(
         &self,
         name: &str,
@@ -95,9 +89,6 @@ impl Key {
     }
 
     /// Adds a file, or all files of a folder, by name and content.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub(crate) fn file(mut self, path: &Path) -> Result<Self> {
         if path.is_dir() {
             let mut names: Vec<PathBuf> =

@@ -108,17 +108,11 @@ fn missing_packages(wanted: &[(&str, &'static str)]) -> Vec<&'static str> {
 }
 
 /// Installs the Debian packages that are missing. None of them starts a service of its own.
-///
-/// # Errors
-/// A package cannot be installed.
 pub(crate) fn install_packages() -> Result<()> {
     ensure_installed(&PACKAGED)
 }
 
 /// The same for OVN's databases.
-///
-/// # Errors
-/// This machine has no such package.
 pub(crate) fn install_ovn() -> Result<()> {
     ensure_installed(&OVN)
 }

@@ -32,9 +32,6 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Starts the command; its output is appended to `logs`/`name`.log.
-    ///
-    /// # Errors
-    /// The program does not exist, or the log cannot be written.
     pub(crate) fn start(name: &str, logs: &Path, command: &mut Command) -> Result<Self> {
         let log = logs.join(format!("{name}.log"));
         let file = append(&log)?;
@@ -48,9 +45,6 @@ impl Daemon {
     }
 
     /// Fails, with the end of its log, when the process has ended.
-    ///
-    /// # Errors
-    /// The process has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
             return Err(Ended(format!("{} ended ({status}): {}", self.name, last_lines(&self.log, 5))).into());
@@ -83,17 +77,11 @@ impl Daemon {
     }
 
     /// Asks it to end, and kills it if it does not.
-    ///
-    /// # Errors
-    /// The process cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.stop_within(GRACE)
     }
 
     /// [`Daemon::stop`] with another time between SIGTERM and SIGKILL.
-    ///
-    /// # Errors
-    /// As for [`Daemon::stop`].
     pub(crate) fn stop_within(mut self, grace: Duration) -> Result<()> {
         self.terminate();
         let deadline = Instant::now() + grace;
@@ -104,9 +92,6 @@ impl Daemon {
     }
 
     /// Kills it at once.
-    ///
-    /// # Errors
-    /// The process cannot be waited for.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -143,9 +128,6 @@ fn append(path: &Path) -> Result<File> {
 }
 
 /// Runs a command to its end and returns its output.
-///
-/// # Errors
-/// It cannot be started, or it failed: with what it wrote to its error output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output =
         command.stdin(Stdio::null()).output().with_context(|| format!("{command:?} cannot be started"))?;
@@ -157,9 +139,6 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
 }
 
 /// Runs a command line of words without blanks.
-///
-/// # Errors
-/// As for [`run`].
 pub(crate) fn run_line(line: &str) -> Result<String> {
     let mut words = line.split_whitespace();
     let program = words.next().context("an empty command line")?;
@@ -167,9 +146,6 @@ pub(crate) fn run_line(line: &str) -> Result<String> {
 }
 
 /// Runs a command to its end with its output in a file.
-///
-/// # Errors
-/// It failed: with the last lines of the file.
 pub(crate) fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
     let file = append(log)?;
     let status = command

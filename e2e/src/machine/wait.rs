@@ -11,9 +11,6 @@ use crate::machine::process::Ended;
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
 
 /// Tries until it works, and returns the result.
-///
-/// # Errors
-/// It did not work in time, with the failure of the last attempt; or a daemon has ended.
 pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + patience;
     let (mut interval, longest) = INTERVALS;
@@ -34,9 +31,6 @@ pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut()
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// [`until`] with the time that a step of Octavia may need.
-///
-/// # Errors
-/// As for [`until`].
 pub(crate) fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
     until(what, PATIENCE, attempt)
 }

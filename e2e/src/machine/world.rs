@@ -21,9 +21,6 @@ exit $?
 ///
 /// The world dies with the thread that calls this, however it ends: the parent-death signal reaches `unshare`, which kills
 /// the first process of the world.
-///
-/// # Errors
-/// The world cannot be made.
 pub(crate) fn start(program: &Path, arguments: &[&str]) -> Result<Child> {
     Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"])
@@ -43,9 +40,6 @@ pub(crate) fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>
 }
 
 /// Gives this world an `/etc/hosts` of its own, which stands in for the DNS records that an operator would make.
-///
-/// # Errors
-/// The file cannot be mounted.
 pub(crate) fn own_hosts_file(file: &Path) -> Result<()> {
     std::fs::write(file, "127.0.0.1 localhost\n")?;
     crate::machine::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;

@@ -97,18 +97,12 @@ impl fmt::Display for Outcome {
 }
 
 /// Asks `http://host:port/` from a namespace.
-///
-/// # Errors
-/// The request could not even be started.
 pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
     outcome_of(in_namespace(namespace, this).args(["ask", host, &port.to_string()]))
 }
 
 /// Asks `https://host:port/` from a namespace and trusts only the given authority.
-///
-/// # Errors
-/// The request could not even be started.
 pub(crate) fn from_namespace_by_tls(
     namespace: &str,
     host: &str,
@@ -121,9 +115,6 @@ pub(crate) fn from_namespace_by_tls(
 }
 
 /// The text of `https://host:port/path`, asked from a namespace that trusts only the given authority.
-///
-/// # Errors
-/// The answer is another one than 200, or there is none.
 pub(crate) fn page_by_tls(
     namespace: &str,
     host: &str,
@@ -141,18 +132,12 @@ pub(crate) fn page_by_tls(
 }
 
 /// Asks `http://host:port/path` from a namespace.
-///
-/// # Errors
-/// The request could not even be started.
 pub(crate) fn page(namespace: &str, host: &str, port: u16, path: &str) -> Result<Outcome> {
     let this = std::env::current_exe()?;
     outcome_of(in_namespace(namespace, this).args(["ask", host, &port.to_string(), "--path", path]))
 }
 
 /// The status of [`page`]; absent where there is no answer.
-///
-/// # Errors
-/// The request could not even be started.
 pub(crate) fn status(namespace: &str, host: &str, port: u16, path: &str) -> Result<Option<u16>> {
     Ok(match page(namespace, host, port, path)? {
         Outcome::Answered { status, .. } => Some(status),
@@ -161,9 +146,6 @@ pub(crate) fn status(namespace: &str, host: &str, port: u16, path: &str) -> Resu
 }
 
 /// What the request of a process in a namespace came to.
-///
-/// # Errors
-/// It could not even be started.
 pub(crate) fn outcome_of(command: &mut Command) -> Result<Outcome> {
     let text = run(command)?;
     let value: Value =

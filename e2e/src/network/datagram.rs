@@ -16,9 +16,6 @@ pub(crate) const PORT: u16 = 8443;
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Sends a datagram from a namespace to an IPv4 address.
-///
-/// # Errors
-/// It could not even be tried.
 pub(crate) fn from_namespace(namespace: &str, host: &str, port: u16) -> Result<Outcome> {
     let this = std::env::current_exe()?;
     outcome_of(in_namespace(namespace, this).args(["ask-by-datagram", host, &port.to_string()]))
@@ -50,9 +47,6 @@ fn exchange(host: &str, port: u16) -> std::io::Result<Outcome> {
 }
 
 /// Answers each datagram with the address that it comes from. Does not return.
-///
-/// # Errors
-/// The port is taken.
 pub(crate) fn backend(pod: &str, port: u16) -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).with_context(|| format!("port {port}"))?;
     let mut buffer = [0; 512];
@@ -68,9 +62,6 @@ fn answer(pod: &str, client: SocketAddr) -> String {
 }
 
 /// Starts the backend in a pod.
-///
-/// # Errors
-/// The program cannot be started.
 pub(crate) fn start_backend(namespace: &str, folder: &Path) -> Result<Daemon> {
     let mut command = in_namespace(namespace, std::env::current_exe()?);
     command.args(["datagram-backend", namespace, &PORT.to_string()]);

@@ -50,9 +50,6 @@ pub(crate) struct SecondSubnet {
 
 impl SecondSubnet {
     /// Makes it, and gives machines and pods addresses.
-    ///
-    /// # Errors
-    /// The kernel has no IPv6, Neutron refuses, or a command fails.
     pub(crate) fn add(cloud: &OpenStack, networks: &Networks) -> Result<Self> {
         ensure!(is_there(), "this kernel has no IPv6");
         let body = json!({"subnet": {
@@ -83,9 +80,6 @@ impl SecondSubnet {
     }
 
     /// Takes it away from Neutron. Addresses in namespaces stay: nobody asks for them any more.
-    ///
-    /// # Errors
-    /// Neutron refuses.
     pub(crate) fn remove(self, cloud: &OpenStack) -> Result<()> {
         for (name, first, _) in machines() {
             set_addresses(cloud, &name, &[&first])?;

@@ -104,9 +104,6 @@ pub(crate) struct Networks {
 
 impl Networks {
     /// Looks them up in Neutron.
-    ///
-    /// # Errors
-    /// Neutron cannot be asked, or they are not there.
     pub(crate) fn find(cloud: &OpenStack) -> Result<Self> {
         let network = |name: &str| {
             let list = cloud.list("network", &format!("/v2.0/networks?name={name}"), "networks")?;
@@ -126,9 +123,6 @@ fn id_of(object: Option<&Value>) -> Option<String> {
 }
 
 /// Builds all machines, pods and clients. Each machine gets a Neutron port with its address.
-///
-/// # Errors
-/// Neutron refuses a port, or a command fails.
 pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
     open_default_group(cloud)?;
     run_line("ip link add management type bridge")?;

@@ -16,9 +16,6 @@ pub(crate) struct Port {
 
 impl Port {
     /// Looks it up.
-    ///
-    /// # Errors
-    /// There is none, or Neutron cannot be asked.
     pub(crate) fn of(cloud: &OpenStack, place: NodePlace) -> Result<Self> {
         let path = format!("/v2.0/ports?name={}", place.name());
         let ports = cloud.list("network", &path, "ports")?;
@@ -44,9 +41,6 @@ pub(crate) struct Closed {
 
 impl Closed {
     /// Makes the groups, and gives them to the machines instead of those that they have.
-    ///
-    /// # Errors
-    /// Neutron refuses.
     pub(crate) fn around(cloud: &OpenStack, places: &[NodePlace]) -> Result<Self> {
         let (nodes, extra) = (group(cloud, "nodes")?, group(cloud, "of the first node")?);
         let pods = ["IPv4", "IPv6"].map(|family| (family, json!({"remote_group_id": nodes})));
@@ -74,9 +68,6 @@ impl Closed {
     }
 
     /// Gives the machines back what they had.
-    ///
-    /// # Errors
-    /// Neutron refuses.
     pub(crate) fn open(self, cloud: &OpenStack) -> Result<()> {
         for (_, port) in &self.machines {
             port.set_groups(cloud, &port.groups)?;

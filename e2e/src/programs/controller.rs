@@ -41,9 +41,6 @@ pub(crate) struct Launch {
 
 impl Launch {
     /// Makes ServiceAccount, rights and configuration for a cluster.
-    ///
-    /// # Errors
-    /// The server refuses, or a file cannot be written.
     pub(crate) fn prepare(plane: &ControlPlane, networks: &Networks, program: &Path) -> Result<Self> {
         let token = controller_token(&plane.api)?;
         let kubeconfig = plane.pki.kubeconfig("controller", &format!("token: {token}"))?;
@@ -63,26 +60,17 @@ impl Launch {
     }
 
     /// Adds lines to the section `[LoadBalancer]`.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn load_balancer_settings(&mut self, networks: &Networks, lines: &str) -> Result<()> {
         Ok(std::fs::write(&self.cloud_config, configuration(networks, lines))?)
     }
 
     /// Adds lines at the end of the cloud.conf.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn append(&self, lines: &str) -> Result<()> {
         let text = std::fs::read_to_string(&self.cloud_config)? + lines;
         Ok(std::fs::write(&self.cloud_config, text)?)
     }
 
     /// Starts the controller and waits until it works.
-    ///
-    /// # Errors
-    /// It ended or does not become ready.
     pub(crate) fn start(&self) -> Result<Controller> {
         let mut controller = self.start_at_once()?;
         until("openstack-ccm is ready", Duration::from_secs(60), || {
@@ -95,9 +83,6 @@ impl Launch {
     }
 
     /// Starts the controller and does not wait.
-    ///
-    /// # Errors
-    /// The program does not exist.
     pub(crate) fn start_at_once(&self) -> Result<Controller> {
         Ok(Controller { daemon: self.spawn()?, port: self.port })
     }
@@ -137,9 +122,6 @@ impl Controller {
     }
 
     /// Lines of the metrics that begin with a name.
-    ///
-    /// # Errors
-    /// The endpoint does not answer.
     pub(crate) fn metrics(&self, name: &str) -> Result<Vec<String>> {
         let (_, text) = self.ask("/metrics")?;
         Ok(text.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect())
@@ -161,26 +143,17 @@ impl Controller {
     }
 
     /// Ends it as a cluster does.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(self) -> Result<()> {
         self.daemon.stop()
     }
 
     /// Ends it as a broken machine does.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn kill(self) -> Result<()> {
         self.daemon.kill()
     }
 }
 
 /// What a program on this machine answers about itself, with the status.
-///
-/// # Errors
-/// It does not answer.
 pub(crate) fn ask(port: u16, path: &str) -> Result<(u16, String)> {
     let client = reqwest::blocking::Client::builder()
         .danger_accept_invalid_certs(true)
@@ -200,9 +173,6 @@ pub(crate) fn configuration(networks: &Networks, lines: &str) -> String {
 }
 
 /// The program that was built with this one.
-///
-/// # Errors
-/// It is not there.
 pub(crate) fn program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let program = this.parent().context("no folder of programs")?.join("openstack-ccm");

@@ -5,9 +5,6 @@ use anyhow::{Context as _, Result};
 use crate::artifacts::source;
 
 /// The block of a page that is marked `file=NAME`.
-///
-/// # Errors
-/// The page cannot be read or shows no such file.
 pub(crate) fn file(page: &str, name: &str) -> Result<String> {
     let path = source("../docs/guides").join(page);
     let text = std::fs::read_to_string(&path).with_context(|| format!("{page} cannot be read"))?;

@@ -17,9 +17,6 @@ use crate::programs::controller::ask;
 const PORT: u16 = 10270;
 
 /// Gives the ServiceAccount of the manifests what OCCM needs beyond it: it patches Services themselves.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn allow(api: &Kubernetes) -> Result<()> {
     let account = &manifests::of_kind("ServiceAccount")?["metadata"];
     let group = "rbac.authorization.k8s.io";
@@ -41,9 +38,6 @@ pub(crate) fn allow(api: &Kubernetes) -> Result<()> {
 }
 
 /// Starts its load balancer controller as it is by default and waits until it works.
-///
-/// # Errors
-/// It ended or does not become healthy.
 pub(crate) fn start(program: &Path, folder: &Path, kubeconfig: &Path, cloud_config: &Path) -> Result<Daemon> {
     let mut command = Command::new(program);
     command.args([

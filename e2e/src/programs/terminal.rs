@@ -30,9 +30,6 @@ pub(crate) struct Said {
 
 impl Terminal {
     /// Types a subcommand with its arguments.
-    ///
-    /// # Errors
-    /// The program cannot be started, or was killed.
     pub(crate) fn types(&self, arguments: &[&str]) -> Result<Said> {
         let mut command = Command::new(&self.program);
         command
@@ -51,9 +48,6 @@ impl Terminal {
 
 impl Said {
     /// The output of a program that ended with one of these codes.
-    ///
-    /// # Errors
-    /// It ended with another one.
     pub(crate) fn with_code(self, codes: &[i32]) -> Result<String> {
         let Self { code, text, error } = self;
         ensure!(codes.contains(&code), "exit code {code}: {text}{error}");
@@ -61,9 +55,6 @@ impl Said {
     }
 
     /// The same as JSON.
-    ///
-    /// # Errors
-    /// It ended with another code, or this is no JSON.
     pub(crate) fn json(self, codes: &[i32]) -> Result<Value> {
         let text = self.with_code(codes)?;
         serde_json::from_str(&text).with_context(|| format!("no JSON: {text}"))

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 
 use cost::{Cost, Sender};
 
@@ -15,7 +16,7 @@ pub(crate) const COSTS: &str = "24 calls";
 pub(crate) const COSTS_BESIDE_OCCM: &str = "28 beside OCCM";
 
 /// One thing that was looked at: what was expected and what was seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Which scenario.
     pub scenario: String,
@@ -117,9 +118,6 @@ impl Report {
     }
 
     /// Writes the tables to a file.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn write(&self, path: &Path, took: Duration) -> Result<()> {
         let (table, summary) = (self.table(None), self.summary());
         let tables = [self.costs(), self.costs_beside_occm()];

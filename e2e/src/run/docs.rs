@@ -30,9 +30,6 @@ const BY_GATEWAY: &str = "<!-- begin: gateways, written by `make e2e E2E_ARGS=--
 const END: &str = "<!-- end -->";
 
 /// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
-///
-/// # Errors
-/// A file cannot be written, or the page has lost its marks.
 pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
     for world in std::fs::read_dir(run)? {
         let world = world?.path();
@@ -68,9 +65,6 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
 }
 
 /// Writes what groups of a run have been run with, each with the number of its cases. Rows of what this run had nothing of stay.
-///
-/// # Errors
-/// The page cannot be written, or has lost its marks.
 pub(crate) fn record_versions(groups: &[(&Group, usize)]) -> Result<()> {
     let page = std::fs::read_to_string(source(VERSIONS))?;
     let (_, rest) = page.split_once(TESTED).context("the page has no table of versions")?;

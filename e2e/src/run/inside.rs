@@ -15,9 +15,6 @@ use crate::run::queue::Queue;
 use crate::stage::Stage;
 
 /// Runs groups of a run's queue until there are none.
-///
-/// # Errors
-/// The cloud does not start.
 pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
@@ -25,7 +22,7 @@ pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     say(&format!("     a cloud of {} answers after {} s", release.name(), began.elapsed().as_secs()));
     loop {
         std::fs::write(present_file(folder), "-")?;
-        let Some(group) = queue.wait(release)? else { break };
+        let Some(group) = queue.take(release) else { break };
         std::fs::write(present_file(folder), group.name)?;
         let began = Instant::now();
         let findings = queue.clone();

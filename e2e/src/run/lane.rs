@@ -40,9 +40,6 @@ pub(crate) fn present_file(world: &Path) -> PathBuf {
 
 impl Lane {
     /// Works until the queue is over.
-    ///
-    /// # Errors
-    /// Worlds cannot be made, or break again and again.
     pub(crate) fn work(&self, number: usize) -> Result<()> {
         let mut broken = 0;
         for attempt in 0.. {
@@ -65,15 +62,7 @@ impl Lane {
         if first && self.with_newest {
             return Some(Release::NEWEST);
         }
-        loop {
-            if let Some(release) = self.queue.release() {
-                return Some(release);
-            }
-            if self.queue.is_over() {
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        self.queue.next().map(|group| group.release)
     }
 
     /// Runs one world to its end, keeps which group it is at and since when, and returns why it did not come to a good one.

@@ -54,9 +54,6 @@ pub(crate) struct Options {
 }
 
 /// Runs what the options say. Returns whether all went well.
-///
-/// # Errors
-/// The run cannot be prepared, or its results not be written.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let groups = chosen(&options.only)?;
     if let Some(obstacle) = machine::obstacle(Release::NEWEST.python_minor()) {
@@ -70,17 +67,20 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     lock.try_lock().context("another run is under way in this folder")?;
     prepare(&folder)?;
     let plan = Plan { groups, deadline: options.budget.map(|seconds| began + Duration::from_secs(seconds)) };
-    let (report, queue) = plan.attempt(&folder, options)?;
+    let (report, results) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
-        docs::record(&report, &folder, plan.left_out(&queue).is_empty() && options.only.is_empty())?;
+        docs::record(&report, &folder, results.iter().all(|result| result.taken) && options.only.is_empty())?;
     }
     if options.record {
-        docs::record_versions(&plan.passed(&queue)?)?;
+        let passed = results.iter().filter(|result| result.is_good());
+        docs::record_versions(
+            &passed.map(|result| (result.group, result.findings.len())).collect::<Vec<_>>(),
+        )?;
     }
     if succeeds(&report, options.if_possible) || !options.again {
         return Ok(succeeds(&report, options.if_possible));
     }
-    plan.again(&queue, &folder, options)
+    again(&results, &folder, options)
 }
 
 /// Whether a run is a success. Where a new machine has not built the components when the budget is over, no case has run:
@@ -129,6 +129,44 @@ fn own_copies(folder: &Path) -> Result<PathBuf> {
     Ok(programs.join(this.file_name().context("a program without a name")?))
 }
 
+/// What became of a group.
+struct GroupResult {
+    group: &'static Group,
+    taken: bool,
+    done: bool,
+    findings: Vec<Finding>,
+}
+
+impl GroupResult {
+    fn of(group: &'static Group, queue: &Queue) -> Result<Self> {
+        let (taken, done) = (queue.was_taken(group), queue.is_done(group));
+        Ok(Self { group, taken, done, findings: queue.findings(group)? })
+    }
+
+    /// Whether it came to its end, and all its cases went well.
+    fn is_good(&self) -> bool {
+        self.done && self.findings.iter().all(|finding| finding.passed)
+    }
+}
+
+/// Runs the groups that failed once more, in a folder of their own. Returns whether all of them went well now.
+fn again(results: &[GroupResult], folder: &Path, options: &Options) -> Result<bool> {
+    let failed = results.iter().filter(|result| result.taken && !result.is_good());
+    let groups: Vec<_> = failed.map(|result| result.group).collect();
+    if groups.is_empty() {
+        return Ok(false);
+    }
+    let names = groups.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
+    say(&format!("\nonce more, because they failed: {names}"));
+    let folder = folder.join("again");
+    std::fs::create_dir_all(&folder)?;
+    let (report, _) = Plan { groups, deadline: None }.attempt(&folder, options)?;
+    if report.passed() {
+        say(&format!("failed at first and not when run once more: {names}"));
+    }
+    Ok(report.passed())
+}
+
 /// The groups of a run, and until when they may begin.
 struct Plan {
     groups: Vec<&'static Group>,
@@ -137,7 +175,7 @@ struct Plan {
 
 impl Plan {
     /// Runs everything in a folder, and says what was seen.
-    fn attempt(&self, folder: &Path, options: &Options) -> Result<(Report, Queue)> {
+    fn attempt(&self, folder: &Path, options: &Options) -> Result<(Report, Vec<GroupResult>)> {
         let began = Instant::now();
         let queue = Queue::open(folder)?;
         let lane = Lane {
@@ -148,35 +186,22 @@ impl Plan {
             with_newest: self.groups.iter().any(|group| group.release == Release::NEWEST),
         };
         let broken = self.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
-        let mut report = self.report(&queue)?;
+        let results: Vec<_> =
+            self.groups.iter().map(|group| GroupResult::of(group, &queue)).collect::<Result<_>>()?;
+        let mut report = Report::default();
+        for result in &results {
+            result.findings.iter().for_each(|finding| report.add(finding.clone()));
+            if result.taken && !result.done {
+                report.add(Finding::failure("group", result.group.name, "it did not come to its end"));
+            }
+        }
         if let Err(error) = broken {
             report.add(Finding::failure("run", "worlds", &format!("{error:#}")));
         }
-        conclude(&report, &self.left_out(&queue), folder, began)?;
-        Ok((report, queue))
-    }
-
-    /// Runs the groups that failed once more, in a folder of their own. Returns whether all of them went well now.
-    fn again(&self, first: &Queue, folder: &Path, options: &Options) -> Result<bool> {
-        let mut groups = Vec::new();
-        for group in &self.groups {
-            let whole = first.is_done(group) && first.findings(group)?.iter().all(|finding| finding.passed);
-            if first.was_taken(group) && !whole {
-                groups.push(*group);
-            }
-        }
-        if groups.is_empty() {
-            return Ok(false);
-        }
-        let names = groups.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
-        say(&format!("\nonce more, because they failed: {names}"));
-        let folder = folder.join("again");
-        std::fs::create_dir_all(&folder)?;
-        let (report, _) = Self { groups, deadline: None }.attempt(&folder, options)?;
-        if report.passed() {
-            say(&format!("failed at first and not when run once more: {names}"));
-        }
-        Ok(report.passed())
+        let left_out: Vec<_> =
+            results.iter().filter(|result| !result.taken).map(|result| result.group.name).collect();
+        conclude(&report, &left_out, folder, began)?;
+        Ok((report, results))
     }
 
     /// Builds and runs. What worlds found is in the queue afterwards.
@@ -267,36 +292,6 @@ impl Plan {
             std::thread::sleep(Duration::from_millis(500));
         }
     }
-
-    /// Everything that was found, in the order of the groups.
-    fn report(&self, queue: &Queue) -> Result<Report> {
-        let mut report = Report::default();
-        for group in &self.groups {
-            for finding in queue.findings(group)? {
-                report.add(finding);
-            }
-            if queue.was_taken(group) && !queue.is_done(group) {
-                report.add(Finding::failure("group", group.name, "it did not come to its end"));
-            }
-        }
-        Ok(report)
-    }
-
-    /// The groups whose cases all went well, with the number of them.
-    fn passed(&self, queue: &Queue) -> Result<Vec<(&'static Group, usize)>> {
-        let mut passed = Vec::new();
-        for group in self.groups.iter().filter(|group| queue.is_done(group)) {
-            let findings = queue.findings(group)?;
-            if findings.iter().all(|finding| finding.passed) {
-                passed.push((*group, findings.len()));
-            }
-        }
-        Ok(passed)
-    }
-
-    fn left_out(&self, queue: &Queue) -> Vec<&'static str> {
-        self.groups.iter().filter(|group| !queue.was_taken(group)).map(|group| group.name).collect()
-    }
 }
 
 /// How long the build of what a group needs takes at most.
@@ -306,14 +301,10 @@ fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
         time += Release::INSTALLATION;
     }
     for minor in group.needs {
-        if !group
-            .programs
-            .iter()
-            .map(|program| artifacts.has(*minor, program))
-            .collect::<Result<Vec<_>>>()?
-            .iter()
-            .all(|has| *has)
-        {
+        let programs = group.programs.iter();
+        let are_there: Vec<bool> =
+            programs.map(|program| artifacts.has(*minor, program)).collect::<Result<_>>()?;
+        if are_there.contains(&false) {
             time += Minor::BUILD;
         }
     }

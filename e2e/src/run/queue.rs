@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
 
 use crate::artifacts::release::Release;
 use crate::report::Finding;
@@ -25,21 +24,8 @@ pub(crate) struct Queue {
     folder: PathBuf,
 }
 
-/// What a world finds when it looks for work.
-pub(crate) enum Work {
-    /// A group that nobody else runs.
-    Group(&'static Group),
-    /// Not now.
-    Later,
-    /// Never again.
-    Nothing,
-}
-
 impl Queue {
     /// The queue in the folder of a run.
-    ///
-    /// # Errors
-    /// Its folders cannot be made.
     pub(crate) fn open(run: &Path) -> Result<Self> {
         let folder = run.join("queue");
         for state in ["ready", "taken", "findings", "done"] {
@@ -54,25 +40,16 @@ impl Queue {
     }
 
     /// A group can run.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn offer(&self, group: &Group) -> Result<()> {
         Ok(std::fs::write(self.file("ready", group), "")?)
     }
 
     /// Nothing more will be offered.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn close(&self) -> Result<()> {
         Ok(std::fs::write(self.folder.join("closed"), "")?)
     }
 
     /// Takes back what nobody has taken yet, and closes.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn withdraw(&self) -> Result<()> {
         for group in GROUPS {
             // A world may be faster.
@@ -81,63 +58,40 @@ impl Queue {
         self.close()
     }
 
-    /// Takes the first group that is ready and runs on a release of OpenStack.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
-    pub(crate) fn take(&self, release: Release) -> Result<Work> {
-        // Looked at first: what is offered before the queue closes is seen after it.
-        let closed = self.folder.join("closed").exists();
-        for group in GROUPS.iter().filter(|group| group.release == release) {
-            if std::fs::rename(self.file("ready", group), self.file("taken", group)).is_ok() {
-                return Ok(Work::Group(group));
-            }
-        }
-        Ok(if closed { Work::Nothing } else { Work::Later })
+    /// Waits for a group that runs on a release of OpenStack, and takes it; absent when there will be none.
+    pub(crate) fn take(&self, release: Release) -> Option<&'static Group> {
+        self.wait(|group| {
+            group.release == release
+                && std::fs::rename(self.file("ready", group), self.file("taken", group)).is_ok()
+        })
     }
 
-    /// Waits for work.
-    ///
-    /// # Errors
-    /// As for [`Queue::take`].
-    pub(crate) fn wait(&self, release: Release) -> Result<Option<&'static Group>> {
+    /// Waits for a group that is ready, and leaves it to a world; absent when there will be none.
+    pub(crate) fn next(&self) -> Option<&'static Group> {
+        self.wait(|group| self.file("ready", group).exists())
+    }
+
+    fn wait(&self, is_found: impl Fn(&Group) -> bool) -> Option<&'static Group> {
         loop {
-            match self.take(release)? {
-                Work::Group(group) => return Ok(Some(group)),
-                Work::Nothing => return Ok(None),
-                Work::Later => std::thread::sleep(Duration::from_millis(200)),
+            // Looked at first: what is offered before the queue closes is seen after it.
+            let closed = self.folder.join("closed").exists();
+            let found = GROUPS.iter().find(|group| is_found(group));
+            if found.is_some() || closed {
+                return found;
             }
+            std::thread::sleep(Duration::from_millis(200));
         }
-    }
-
-    /// The release of the first group that is ready.
-    pub(crate) fn release(&self) -> Option<Release> {
-        GROUPS.iter().find(|group| self.file("ready", group).exists()).map(|group| group.release)
-    }
-
-    /// Whether all work is taken and no more will come.
-    pub(crate) fn is_over(&self) -> bool {
-        self.folder.join("closed").exists() && !GROUPS.iter().any(|group| self.file("ready", group).exists())
     }
 
     /// Keeps a finding of a group.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn record(&self, group: &Group, finding: &Finding) -> Result<()> {
         let file = self.file("findings", group);
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
-        let line = json!({
-            "scenario": finding.scenario, "case": finding.case, "seen": finding.seen, "passed": finding.passed,
-            "milliseconds": u64::try_from(finding.took.as_millis())?, "cost": finding.cost,
-        });
+        let line = serde_json::to_string(finding)?;
         Ok(writeln!(file, "{line}")?)
     }
 
     /// A group came to its end.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn finish(&self, group: &Group) -> Result<()> {
         Ok(std::fs::write(self.file("done", group), "")?)
     }
@@ -153,28 +107,13 @@ impl Queue {
     }
 
     /// The findings of a group so far.
-    ///
-    /// # Errors
-    /// A line is no finding.
     pub(crate) fn findings(&self, group: &Group) -> Result<Vec<Finding>> {
         let text = std::fs::read_to_string(self.file("findings", group)).unwrap_or_default();
         // A world that was killed may have left half a line.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let finding = |line| serde_json::from_str(line).with_context(|| format!("no finding: {line}"));
         whole.lines().map(finding).collect()
     }
-}
-
-fn finding(line: &str) -> Result<Finding> {
-    let value: Value = serde_json::from_str(line).with_context(|| format!("no finding: {line}"))?;
-    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    Ok(Finding {
-        scenario: text("scenario"),
-        case: text("case"),
-        seen: text("seen"),
-        passed: value["passed"] == true,
-        took: Duration::from_millis(value["milliseconds"].as_u64().unwrap_or_default()),
-        cost: serde_json::from_value(value["cost"].clone())?,
-    })
 }
 
 #[cfg(test)]
@@ -201,10 +140,10 @@ mod tests {
             queue.offer(group).unwrap();
         }
         queue.close().unwrap();
-        assert_eq!(queue.wait(Release::NEWEST).unwrap().unwrap().name, GROUPS[0].name);
-        assert!(!queue.is_over());
-        assert_eq!(queue.wait(Release::NEWEST).unwrap().unwrap().name, GROUPS[1].name);
-        assert!(queue.wait(Release::NEWEST).unwrap().is_none() && queue.is_over());
+        assert_eq!(queue.next().unwrap().name, GROUPS[0].name);
+        assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[0].name);
+        assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[1].name);
+        assert!(queue.take(Release::NEWEST).is_none() && queue.next().is_none());
     }
 
     #[test]

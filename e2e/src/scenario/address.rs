@@ -23,9 +23,6 @@ const RULES: Duration = Duration::from_secs(15);
 const ROUNDS: usize = 8;
 
 /// The whole scenario on the present cluster. The controller has nothing to do with it, and must not.
-///
-/// # Errors
-/// A Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let places = [NODES[0], NODES[1]];

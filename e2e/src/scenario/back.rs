@@ -37,9 +37,6 @@ const MADE: &str = "made-by-occm";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The whole scenario, with a cluster of its own.
-///
-/// # Errors
-/// A Service cannot be made, or OCCM cannot be built or started.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let audit = cluster(stage, "back")?;
     serve(stage)?;

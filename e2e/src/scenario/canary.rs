@@ -43,9 +43,6 @@ const MATRIX: [(ServerKind, Mode, bool); 7] = [
 ];
 
 /// All of it on a cluster of 1.36.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let canary = prepare(stage, &[(TRUTH, "IPv4")], false)?;
     for (kind, mode, honours) in MATRIX {
@@ -61,9 +58,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// The verdict on a cluster of one version, whose nodes honour `ipMode`.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn on_one_version(stage: &mut Stage, kind: ServerKind, mode: Mode) -> Result<()> {
     let canary = prepare(stage, &[(TRUTH, "IPv4")], false)?;
     let case = format!("kube-proxy {} {}", kind.text(), mode.text());
@@ -73,9 +67,6 @@ pub(crate) fn on_one_version(stage: &mut Stage, kind: ServerKind, mode: Mode) ->
 }
 
 /// The verdict over both families of a dual-stack cluster.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn in_both_families(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     stage.cluster()?.launch.load_balancer_settings(&networks, "subnet-id =")?;

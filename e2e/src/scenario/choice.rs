@@ -15,9 +15,6 @@ const SCENARIO: &str = "5 choice";
 const ANNOTATION: &str = "loadbalancer.openstack.org/ip-mode";
 
 /// The whole scenario on a cluster that honours `ipMode`.
-///
-/// # Errors
-/// The Service cannot be made, or the controller does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     stage.stop_controller()?;

@@ -35,17 +35,11 @@ fn sketch() -> ServiceSketch {
 }
 
 /// Creates the Service. Octavia has time until the scenario begins.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn create(stage: &Stage) -> Result<()> {
     sketch().create(&stage.api()?, &PLACES)
 }
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The backends or the controller do not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let folder = stage.cluster()?.plane.folder().to_owned();
     let mut backends: Vec<Daemon> = Vec::new();

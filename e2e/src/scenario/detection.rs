@@ -14,9 +14,6 @@ const QUESTION: &str = "question";
 
 /// Whether the server keeps `ipMode`, found out on a Service that the controller does not touch: one real write, where the
 /// controller uses a dry run.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn server_keeps(api: &Kubernetes) -> Result<bool> {
     let object = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": QUESTION},
@@ -29,9 +26,6 @@ pub(crate) fn server_keeps(api: &Kubernetes) -> Result<bool> {
 }
 
 /// The verdict of the controller is the truth.
-///
-/// # Errors
-/// It is not, for longer than a minute and a half.
 pub(crate) fn verdict_is_right(stage: &Stage, service: &str) -> Result<String> {
     let truth = if server_keeps(&stage.api()?)? { "keeps" } else { "drops" };
     let cluster = stage.cluster.as_ref().context("no cluster runs")?;
@@ -54,9 +48,6 @@ pub(crate) fn verdict_is_right(stage: &Stage, service: &str) -> Result<String> {
 }
 
 /// The Service is published with `ipMode: Proxy`, everybody inside reaches it, and the verdict is right.
-///
-/// # Errors
-/// One of it is not so.
 pub(crate) fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     let address = published_through(&stage.api()?, service)?;
     let seen = green(&address, &clients_inside(stage, reach))?;
@@ -64,9 +55,6 @@ pub(crate) fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String
 }
 
 /// The Service is published by name, everybody inside reaches it, and the verdict is right.
-///
-/// # Errors
-/// One of it is not so.
 pub(crate) fn by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     published_by_name(stage, service)?;
     let verdict = verdict_is_right(stage, service)?;

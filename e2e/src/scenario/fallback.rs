@@ -16,9 +16,6 @@ pub(crate) const SUFFIX: &str = "lb.e2e.test";
 const ANNOTATED: &str = "ingress.e2e.test";
 
 /// Waits until the status lists exactly a hostname, and returns it.
-///
-/// # Errors
-/// It lists something else.
 pub(crate) fn published_by_name(stage: &Stage, service: &str) -> Result<String> {
     let api = stage.api()?;
     soon(&format!("{service} is published by name"), || {
@@ -30,9 +27,6 @@ pub(crate) fn published_by_name(stage: &Stage, service: &str) -> Result<String> 
 }
 
 /// Makes a name resolve, as the operator's DNS would.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
     forget_name(stage, name)?;
     let mut text = std::fs::read_to_string(&stage.hosts)?;
@@ -42,9 +36,6 @@ pub(crate) fn add_name(stage: &Stage, name: &str, address: &str) -> Result<()> {
 }
 
 /// The opposite.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn forget_name(stage: &Stage, name: &str) -> Result<()> {
     let known = std::fs::read_to_string(&stage.hosts)?;
     let own = format!(" {name}");
@@ -54,9 +45,6 @@ pub(crate) fn forget_name(stage: &Stage, name: &str) -> Result<()> {
 }
 
 /// Pods reach the load balancer by the name, and no node has a rule for its address.
-///
-/// # Errors
-/// A pod does not, or a node has.
 pub(crate) fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
     let name = published_by_name(stage, service)?;
     let address = steps::address(&stage.api()?, service)?;
@@ -78,9 +66,6 @@ pub(crate) fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Resul
 }
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The configuration cannot be written or a Service not be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let label = stage.cluster()?.plane.kind.text();
     let networks = stage.cloud.networks.clone();

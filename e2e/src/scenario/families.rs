@@ -25,9 +25,6 @@ const BOTH: &str = "both";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
 /// The whole scenario on a cluster with addresses of both families.
-///
-/// # Errors
-/// A Service cannot be made, or the controller does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let mut six = ServiceSketch::proxy(SIX, "v1", true);

@@ -37,9 +37,6 @@ struct Row {
 }
 
 /// All gateways on a cluster of 1.36.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("gateways", CURRENT, Mode::Iptables)?;
     let mut lines = vec![

@@ -25,9 +25,6 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// Creates the Services and waits until the controller has published all of them with `ipMode: Proxy`.
-///
-/// # Errors
-/// One is not published.
 pub(crate) fn create(stage: &mut Stage) -> Result<String> {
     let api = stage.api()?;
     for (name, version, reach) in SERVICES {
@@ -43,9 +40,6 @@ pub(crate) fn create(stage: &mut Stage) -> Result<String> {
 }
 
 /// Red with the status of an old controller, green with ours, for each Service.
-///
-/// # Errors
-/// The controller cannot be stopped.
 pub(crate) fn red_then_green(stage: &mut Stage, label: &str, mode: Mode) -> Result<()> {
     let api = stage.api()?;
     stage.stop_controller()?;
@@ -79,9 +73,6 @@ pub(crate) fn red_then_green(stage: &mut Stage, label: &str, mode: Mode) -> Resu
 }
 
 /// The whole scenario on the present cluster: with iptables, then with nftables.
-///
-/// # Errors
-/// A kube-proxy does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let kind = stage.cluster()?.plane.kind;
     if stage.check("1 hairpin", &format!("{}, publish", kind.text()), create) {

@@ -23,9 +23,6 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 const LIFE_MILLISECONDS: u64 = 4000;
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The controller cannot be started.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.stop_controller()?;
     // Without the lease a new controller works at once, so that each round has something to interrupt.

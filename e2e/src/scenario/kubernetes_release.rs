@@ -10,9 +10,6 @@ use crate::kubernetes::server::ServerKind;
 use crate::stage::Stage;
 
 /// All of it; the policy where the version has it.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage, minor: Minor) -> Result<()> {
     let kind = ServerKind { minor, gate: None, dual_stack: false };
     stage.start_cluster(&format!("kubernetes-{}", minor.text()), kind, Mode::Iptables)?;

@@ -83,9 +83,6 @@ pub(super) const CHANGES: [Change; 12] = [
 ];
 
 /// Changes that users and operators make.
-///
-/// # Errors
-/// The controller cannot be started.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_controller()?;
     for Change { case, make, seen } in CHANGES {

@@ -32,9 +32,6 @@ const WISHES: [(&str, &str, &str); 5] = [
 ];
 
 /// On a cluster of 1.36.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let provider = stage.artifacts.ovn_provider()?;
     let folders = stage.cloud.folders.clone();

@@ -26,9 +26,6 @@ const METRICS: u16 = 9100;
 const FOREIGN: &str = "billing=42";
 
 /// On a cluster of 1.36.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("requested", CURRENT, Mode::Iptables)?;
     let networks = stage.cloud.networks.clone();

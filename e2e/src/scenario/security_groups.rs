@@ -23,9 +23,6 @@ const OTHER: &str = "other";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
 /// The whole scenario on the present cluster. The machines have groups of their own meanwhile.
-///
-/// # Errors
-/// A group or a Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.stop_controller()?;
     let closed = Closed::around(&stage.cloud.user, &NODES)?;

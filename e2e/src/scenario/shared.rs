@@ -18,9 +18,6 @@ const ANNOTATION: &str = "loadbalancer.openstack.org/load-balancer-id";
 const GUEST_PORT: u16 = 8080;
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// A Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let places = [NODES[0], NODES[1]];

@@ -16,9 +16,6 @@ const SERVICE: &str = "skewed";
 const SCENARIO: &str = "4 skew";
 
 /// Server 1.36, one node 1.36, one node 1.29; then the old node leaves.
-///
-/// # Errors
-/// A part of the cluster does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     stage.stop_controller()?;

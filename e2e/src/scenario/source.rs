@@ -19,9 +19,6 @@ const RANGES: &str = "ranges";
 const FORWARDED: &str = "forwarded";
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// A Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let mut local = ServiceSketch::proxy(LOCAL, "v2", true)
@@ -106,9 +103,6 @@ fn forwarded_for(stage: &mut Stage) -> Result<String> {
 }
 
 /// Everybody who asks there is named to the application; answers how many clients that were.
-///
-/// # Errors
-/// Somebody is not.
 pub(crate) fn all_forwarded(stage: &Stage, address: &str) -> Result<usize> {
     let mut clients = vec![(NEIGHBOUR.to_owned(), NEIGHBOUR_ADDRESS.to_owned())];
     clients.extend(

@@ -83,17 +83,11 @@ fn reached(client: &Client, host: &str, port: u16) -> Result<()> {
 }
 
 /// All clients are answered, and the ingress sees the right address, every time.
-///
-/// # Errors
-/// A client is not answered, or is taken for another.
 pub(crate) fn green(host: &str, clients: &[Client]) -> Result<String> {
     green_on(host, 80, clients)
 }
 
 /// [`green`] on another port.
-///
-/// # Errors
-/// As for [`green`].
 pub(crate) fn green_on(host: &str, port: u16, clients: &[Client]) -> Result<String> {
     for client in clients {
         until(&format!("{} reaches {host}", client.who), RULES, || reached(client, host, port))?;
@@ -107,17 +101,11 @@ pub(crate) fn green_on(host: &str, port: u16, clients: &[Client]) -> Result<Stri
 }
 
 /// No client is answered, and nginx complains of each request that there is no PROXY header.
-///
-/// # Errors
-/// A client is answered, or nginx does not complain.
 pub(crate) fn red(stage: &Stage, host: &str, clients: &[Client]) -> Result<String> {
     red_on(stage, host, 80, clients)
 }
 
 /// [`red`] on another port.
-///
-/// # Errors
-/// As for [`red`].
 pub(crate) fn red_on(stage: &Stage, host: &str, port: u16, clients: &[Client]) -> Result<String> {
     let broken = |client: &Client| {
         let outcome = from_namespace(&client.namespace, host, port)?;
@@ -143,9 +131,6 @@ pub(crate) fn red_on(stage: &Stage, host: &str, port: u16, clients: &[Client]) -
 }
 
 /// Creates a public Service of one port and an internal one of two.
-///
-/// # Errors
-/// The API refuses one.
 pub(crate) fn create_both(
     api: &Kubernetes,
     public: &str,
@@ -159,26 +144,17 @@ pub(crate) fn create_both(
 }
 
 /// Waits until Octavia has done all its work on the load balancer of a Service.
-///
-/// # Errors
-/// It does not end, or something is in ERROR.
 pub(crate) fn at_rest(cloud: &OpenStack, service: &str) -> Result<()> {
     soon("Octavia is at rest", || Tree::of(cloud, service)?.settled())
 }
 
 /// Waits until the status of a Service lists exactly one address with `ipMode: Proxy`, and returns the address.
-///
-/// # Errors
-/// It lists something else.
 pub(crate) fn published_through(api: &Kubernetes, service: &str) -> Result<String> {
     let [address] = all_published_through(api, service)?;
     Ok(address)
 }
 
 /// Waits until the status of a Service lists exactly so many addresses, each with `ipMode: Proxy`, and returns them.
-///
-/// # Errors
-/// It lists something else.
 pub(crate) fn all_published_through<const COUNT: usize>(
     api: &Kubernetes,
     service: &str,
@@ -196,9 +172,6 @@ pub(crate) fn all_published_through<const COUNT: usize>(
 
 /// None of these gets through to a port of an address, not even a refusal. Octavia writes who may in a security group, which
 /// takes effect a moment after Octavia has finished.
-///
-/// # Errors
-/// Somebody is answered.
 pub(crate) fn shut_out(host: &str, port: u16, clients: &[Client]) -> Result<()> {
     until(&format!("nobody reaches {host}:{port}"), RULES, || get_nothing(host, port, clients))
 }
@@ -220,18 +193,12 @@ fn get_nothing(host: &str, port: u16, clients: &[Client]) -> Result<()> {
 }
 
 /// Writes who may use a Service.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn set_source_ranges(api: &Kubernetes, service: &str, ranges: &[&str]) -> Result<()> {
     let change = json!({"spec": {"loadBalancerSourceRanges": ranges}});
     api.patch(&Kubernetes::service_path(service), &change).map(drop)
 }
 
 /// Writes annotations of the product, by the part of their keys that differs; null removes.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]) -> Result<()> {
     let full = values.iter().map(|(key, value)| (format!("loadbalancer.openstack.org/{key}"), value.clone()));
     let change = json!({"metadata": {"annotations": full.collect::<Map<_, _>>()}});
@@ -239,9 +206,6 @@ pub(crate) fn annotate(api: &Kubernetes, service: &str, values: &[(&str, Value)]
 }
 
 /// The address of the load balancer, from the annotation.
-///
-/// # Errors
-/// There is none yet.
 pub(crate) fn address(api: &Kubernetes, service: &str) -> Result<String> {
     let service = api.service(service)?;
     let annotation = &service["metadata"]["annotations"]["loadbalancer.openstack.org/load-balancer-address"];
@@ -254,9 +218,6 @@ fn waiting(api: &Kubernetes, service: &str) -> String {
 }
 
 /// Waits for a warning about a Service whose reason is this and whose note has all of these parts, and returns the note.
-///
-/// # Errors
-/// There is none.
 pub(crate) fn warned(api: &Kubernetes, service: &str, reason: &str, parts: &[&str]) -> Result<String> {
     soon(&format!("a warning {reason} about {service} has {parts:?}"), || {
         let warnings = api.warnings(service)?;
@@ -268,26 +229,17 @@ pub(crate) fn warned(api: &Kubernetes, service: &str, reason: &str, parts: &[&st
 }
 
 /// Writes the status as a controller without `ipMode` does: the address alone.
-///
-/// # Errors
-/// The server refuses.
 pub(crate) fn publish_as_before(api: &Kubernetes, service: &str, address: &str) -> Result<()> {
     api.write_ingress(service, &json!([{"ip": address}])).map(drop)
 }
 
 /// Deletes Services, waits until they are gone, and looks whether anything is left anywhere.
-///
-/// # Errors
-/// A Service stays, or something is left.
 pub(crate) fn release(stage: &Stage, services: &[&str]) -> Result<String> {
     remove(stage, services)?;
     nothing_left(stage)
 }
 
 /// Deletes Services and waits until they are gone.
-///
-/// # Errors
-/// A Service stays.
 pub(crate) fn remove(stage: &Stage, services: &[&str]) -> Result<()> {
     let api = stage.api()?;
     for service in services {
@@ -297,9 +249,6 @@ pub(crate) fn remove(stage: &Stage, services: &[&str]) -> Result<()> {
 }
 
 /// Waits until Services that were deleted are gone.
-///
-/// # Errors
-/// One stays.
 pub(crate) fn until_gone(stage: &Stage, services: &[&str]) -> Result<()> {
     let api = stage.api()?;
     for service in services {
@@ -311,9 +260,6 @@ pub(crate) fn until_gone(stage: &Stage, services: &[&str]) -> Result<()> {
 }
 
 /// Nothing of ours is in the cloud.
-///
-/// # Errors
-/// Something is.
 pub(crate) fn nothing_left(stage: &Stage) -> Result<String> {
     // The Services are gone only after the load balancers, but Octavia's own clean-up of ports ends a little later.
     until("the cloud is empty", Duration::from_secs(30), || {

@@ -25,9 +25,6 @@ const NAME: &str = "tls.e2e.test";
 const PORT: u16 = 443;
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The certificate or the Service cannot be made.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let authority = create(stage, &[])?;
     let api = stage.api()?;
@@ -49,9 +46,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// Makes the certificate, which is the answer, and the Service with further annotations.
-///
-/// # Errors
-/// Barbican or the API server refuses one.
 pub(crate) fn create(stage: &mut Stage, annotations: &[(&str, &str)]) -> Result<PathBuf> {
     let folder = stage.cluster()?.plane.folder().join("tls");
     let (authority, secret) = certificate(stage, &folder)?;
@@ -69,9 +63,6 @@ pub(crate) fn create(stage: &mut Stage, annotations: &[(&str, &str)]) -> Result<
 
 /// Waits until openstack-ccm has published it, and makes the name in the certificate resolve to its address, which is the
 /// answer.
-///
-/// # Errors
-/// It is not published.
 pub(crate) fn published(stage: &Stage) -> Result<String> {
     let address = published_through(&stage.api()?, SERVICE)?;
     add_name(stage, NAME, &address)?;
@@ -79,9 +70,6 @@ pub(crate) fn published(stage: &Stage) -> Result<String> {
 }
 
 /// Pods and nodes take the short circuit, and a client outside is well.
-///
-/// # Errors
-/// One of it is not so.
 pub(crate) fn is_red(stage: &Stage, authority: &Path) -> Result<String> {
     for client in clients_inside(stage, Reach::Internal) {
         soon(&format!("{} is short-circuited", client.who), || {
@@ -96,9 +84,6 @@ pub(crate) fn is_red(stage: &Stage, authority: &Path) -> Result<String> {
 }
 
 /// Everybody gets TLS.
-///
-/// # Errors
-/// Somebody does not.
 pub(crate) fn is_green(stage: &Stage, authority: &Path) -> Result<String> {
     let mut clients = clients_inside(stage, Reach::Internal);
     clients.push(client_outside(Reach::Internal));

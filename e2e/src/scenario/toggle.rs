@@ -20,9 +20,6 @@ const STRICT: &str = "strict";
 const SCENARIO: &str = "6 toggle";
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The backends cannot be started.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let folder = stage.cluster()?.plane.folder().to_owned();
     let mut backends: Vec<Daemon> = Vec::new();

@@ -20,9 +20,6 @@ const SCENARIO: &str = "8 faults";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The cluster does not work.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_controller()?;
     stage.check(SCENARIO, "Service deleted while its load balancer is PENDING", deleted_while_pending);

@@ -17,9 +17,6 @@ const SERVICE: &str = "lasting";
 const SCENARIO: &str = "4 upgrade";
 
 /// From 1.29 with the gate off to 1.36 and back.
-///
-/// # Errors
-/// A part of the cluster does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     let settings = format!("ingress-hostname-suffix = {SUFFIX}");

@@ -25,9 +25,6 @@ pub(crate) struct ClusterBeside {
 
 impl ClusterBeside {
     /// Starts it with one node, which must not be one of the cluster that the stage has.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn start(stage: &Stage, kind: ServerKind, place: NodePlace) -> Result<Self> {
         let plane = ControlPlane::start_beside(&stage.folder().join("beside"), &stage.artifacts, kind)?;
         add_node(&plane.api, place, kind)?;
@@ -44,18 +41,12 @@ impl ClusterBeside {
     }
 
     /// Ends the controller and starts another, which is returned.
-    ///
-    /// # Errors
-    /// It does not become ready.
     pub(crate) fn restart_controller(&mut self) -> Result<&Controller> {
         self.controller.take().map_or(Ok(()), Controller::stop)?;
         Ok(self.controller.insert(self.launch.start()?))
     }
 
     /// Ends all of it.
-    ///
-    /// # Errors
-    /// A process cannot be ended.
     pub(crate) fn end(self) -> Result<()> {
         self.controller.map_or(Ok(()), Controller::stop)?;
         self.proxy.stop()

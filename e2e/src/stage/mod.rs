@@ -74,9 +74,6 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Starts the cloud, the network and the ingress pods.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn build(
         folder: &Path,
         artifacts: Artifacts,
@@ -127,9 +124,6 @@ impl Stage {
     }
 
     /// Starts a fresh cluster of two nodes; the one before is ended.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn start_cluster(&mut self, name: &str, kind: ServerKind, mode: Mode) -> Result<()> {
         self.start_cluster_without_nodes(name, kind)?;
         for place in [NODES[0], NODES[1]] {
@@ -139,9 +133,6 @@ impl Stage {
     }
 
     /// Starts a fresh cluster that nobody has joined; the one before is ended.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn start_cluster_without_nodes(&mut self, name: &str, kind: ServerKind) -> Result<()> {
         self.end_cluster()?;
         let folder = self.folder.join(name.replace(' ', "-"));
@@ -150,9 +141,6 @@ impl Stage {
     }
 
     /// The same with an audit log of the API server.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn start_audited_cluster(&mut self, name: &str, kind: ServerKind) -> Result<Audit> {
         self.end_cluster()?;
         let (plane, audit) = ControlPlane::start_audited(&self.folder.join(name), &self.artifacts, kind)?;
@@ -167,18 +155,12 @@ impl Stage {
     }
 
     /// Adds a node with a kubelet and a kube-proxy of one version.
-    ///
-    /// # Errors
-    /// A part cannot be started.
     pub(crate) fn join(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
         add_node(&self.api()?, place, kind)?;
         self.start_proxy(place, kind, mode)
     }
 
     /// Starts the kube-proxy of a node that has joined.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub(crate) fn start_proxy(&mut self, place: NodePlace, kind: ServerKind, mode: Mode) -> Result<()> {
         let artifacts = self.artifacts.clone();
         let cluster = self.cluster()?;
@@ -188,9 +170,6 @@ impl Stage {
     }
 
     /// Ends the kube-proxy of a node and removes its rules.
-    ///
-    /// # Errors
-    /// It cannot be ended.
     pub(crate) fn end_proxy(&mut self, place: NodePlace) -> Result<()> {
         let proxies = &mut self.cluster()?.proxies;
         if let Some(index) = proxies.iter().position(|(known, _)| *known == place) {
@@ -200,9 +179,6 @@ impl Stage {
     }
 
     /// Ends the kube-proxy of a node as a crash does: its rules stay.
-    ///
-    /// # Errors
-    /// It cannot be ended.
     pub(crate) fn kill_proxy(&mut self, place: NodePlace) -> Result<()> {
         let proxies = &mut self.cluster()?.proxies;
         if let Some(index) = proxies.iter().position(|(known, _)| *known == place) {
@@ -212,9 +188,6 @@ impl Stage {
     }
 
     /// Replaces all kube-proxies.
-    ///
-    /// # Errors
-    /// One cannot be ended or started.
     pub(crate) fn replace_proxies(&mut self, kind: ServerKind, mode: Mode) -> Result<()> {
         let places: Vec<NodePlace> = self.cluster()?.proxies.iter().map(|(place, _)| *place).collect();
         for place in places {
@@ -226,9 +199,6 @@ impl Stage {
     }
 
     /// Ends the present cluster, if there is one.
-    ///
-    /// # Errors
-    /// A process cannot be ended.
     pub(crate) fn end_cluster(&mut self) -> Result<()> {
         let Some(cluster) = self.cluster.take() else { return Ok(()) };
         if let Some(controller) = cluster.controller {
@@ -241,25 +211,16 @@ impl Stage {
     }
 
     /// The present cluster.
-    ///
-    /// # Errors
-    /// None was started.
     pub(crate) fn cluster(&mut self) -> Result<&mut Cluster> {
         self.cluster.as_mut().context("no cluster runs")
     }
 
     /// The API of the present cluster as its administrator.
-    ///
-    /// # Errors
-    /// No cluster was started.
     pub(crate) fn api(&self) -> Result<Kubernetes> {
         Ok(self.cluster.as_ref().context("no cluster runs")?.plane.api.clone())
     }
 
     /// Starts the controller, if it does not run: at first, and as a kubelet does after it has ended by itself.
-    ///
-    /// # Errors
-    /// It does not become ready.
     pub(crate) fn start_controller(&mut self) -> Result<()> {
         let cluster = self.cluster()?;
         if cluster.controller.as_mut().is_some_and(|controller| !controller.runs()) {
@@ -272,9 +233,6 @@ impl Stage {
     }
 
     /// Stops the controller, if it runs.
-    ///
-    /// # Errors
-    /// It cannot be ended.
     pub(crate) fn stop_controller(&mut self) -> Result<()> {
         self.cluster()?.controller.take().map_or(Ok(()), Controller::stop)
     }

@@ -35,9 +35,6 @@ pub(crate) fn recorded_file(name: &str) -> PathBuf {
 }
 
 /// All conversations with OpenStack.
-///
-/// # Errors
-/// A conversation cannot be read, or a side not be made.
 pub(crate) fn openstack(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     let mut real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
@@ -51,9 +48,6 @@ pub(crate) fn openstack(stage: &mut Stage) -> Result<()> {
 }
 
 /// All conversations with Nova, which must run.
-///
-/// # Errors
-/// As for [`openstack`].
 pub(crate) fn compute(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     let real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
@@ -61,9 +55,6 @@ pub(crate) fn compute(stage: &mut Stage) -> Result<()> {
 }
 
 /// All conversations with Octavia's provider ovn, which must run.
-///
-/// # Errors
-/// As for [`openstack`].
 pub(crate) fn ovn(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     let mut real = Side::openstack(&stage.cloud.user, &stage.cloud.networks, &folders)?;
@@ -71,9 +62,6 @@ pub(crate) fn ovn(stage: &mut Stage) -> Result<()> {
 }
 
 /// All conversations with Kubernetes, with a fresh API server of each kind.
-///
-/// # Errors
-/// A server does not start.
 pub(crate) fn kubernetes(stage: &mut Stage, kinds: &[ServerKind]) -> Result<()> {
     stage.end_cluster()?;
     for kind in kinds {

@@ -92,9 +92,6 @@ pub(crate) struct Call {
 }
 
 /// All conversations with an API of that name, in the order of their files.
-///
-/// # Errors
-/// A file cannot be read.
 pub(crate) fn all(api: Api, name: &str) -> Result<Vec<Conversation>> {
     let folder = source("conversations").join(match api {
         Api::OpenStack => "openstack",
@@ -125,9 +122,6 @@ fn read(file: &Path) -> Result<Conversation> {
 
 impl Conversation {
     /// Holds the conversation with one side.
-    ///
-    /// # Errors
-    /// The side cannot be reached, or an answer lacks what a later call needs.
     pub(crate) fn play(&self, side: &mut Side) -> Result<Transcript> {
         let mut known = side.constants.clone();
         let mut transcript = Transcript::new();

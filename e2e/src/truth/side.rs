@@ -56,9 +56,6 @@ pub(crate) struct Side {
 
 impl Side {
     /// The real OpenStack of a world.
-    ///
-    /// # Errors
-    /// Somebody cannot log in, or the cloud lacks what every world has.
     pub(crate) fn openstack(user: &OpenStack, networks: &Networks, folders: &Folders) -> Result<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let cluster = user.get("network", &format!("/v2.0/networks/{}", networks.cluster))?;
@@ -83,9 +80,6 @@ impl Side {
     }
 
     /// The same with what servers are made of.
-    ///
-    /// # Errors
-    /// There is no flavor or no image.
     pub(crate) fn with_servers(mut self, user: &OpenStack) -> Result<Self> {
         let (flavor, image) = compute::flavor_and_image(user)?;
         self.constants.extend(owned(&[("flavor", flavor), ("image", image)]));
@@ -93,9 +87,6 @@ impl Side {
     }
 
     /// The real API server of a cluster.
-    ///
-    /// # Errors
-    /// A certificate cannot be read.
     pub(crate) fn kubernetes(pki: &Pki) -> Result<Self> {
         let urls = BTreeMap::from([(String::new(), pki.server_url())]);
         let mut side = Self::new(urls, BTreeMap::new(), BTreeMap::new(), Worker::None)?;
@@ -110,9 +101,6 @@ impl Side {
     }
 
     /// Any other.
-    ///
-    /// # Errors
-    /// A client cannot be made.
     pub(crate) fn new(
         urls: BTreeMap<String, String>,
         tokens: BTreeMap<String, String>,
@@ -128,9 +116,6 @@ impl Side {
     }
 
     /// Makes a call.
-    ///
-    /// # Errors
-    /// The side cannot be reached.
     pub(crate) fn send(&self, call: &Call) -> Result<Answer> {
         let words: Vec<&str> = call.call.splitn(3, ' ').collect();
         let (method, service, path) = match words[..] {
@@ -173,9 +158,6 @@ impl Side {
 
     /// Waits until a load balancer or a server has no work before it any more. The status tree of a load balancer includes its children
     /// too: with ovn they are at work for longer.
-    ///
-    /// # Errors
-    /// Its work does not end.
     pub(crate) fn settle(&self, path: &str) -> Result<()> {
         if let Worker::Simulated(sim) = &self.worker {
             sim.settle();
@@ -195,9 +177,6 @@ impl Side {
     }
 
     /// Waits until a load balancer or a server is gone: what deletes it may begin a moment after it was asked to.
-    ///
-    /// # Errors
-    /// It stays.
     pub(crate) fn gone(&self, path: &str) -> Result<()> {
         if let Worker::Simulated(sim) = &self.worker {
             sim.settle();
@@ -212,9 +191,6 @@ impl Side {
     }
 
     /// Makes the worker wait or fail from now on.
-    ///
-    /// # Errors
-    /// There is no such fault, or nobody who could fail.
     pub(crate) fn fault(&mut self, name: &str) -> Result<()> {
         let (rule, rules) = match name {
             "hold" => (Some(WorkerFault::hold(None)), json!([{"operation": "compute_build", "hold": true}])),

@@ -32,9 +32,6 @@ enum Running {
 impl Simulated {
     /// Starts one; `name` is a version of Kubernetes such as `1.29 gate on`, or an older release of OpenStack such as
     /// `openstack 2024.1`.
-    ///
-    /// # Errors
-    /// There is no such version, or no free port.
     pub(crate) fn start(api: Api, name: &str) -> Result<Self> {
         let runtime = Runtime::new()?;
         let (side, server) = match api {
@@ -45,9 +42,6 @@ impl Simulated {
     }
 
     /// Holds a conversation.
-    ///
-    /// # Errors
-    /// As for [`Conversation::play`].
     pub(crate) fn play(mut self, conversation: &Conversation) -> Result<Transcript> {
         conversation.play(&mut self.side)
     }

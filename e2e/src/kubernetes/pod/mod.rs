@@ -94,9 +94,6 @@ impl Pod {
     }
 
     /// Starts the process and does not wait. Each has a token of its own, so that the audit log distinguishes them.
-    ///
-    /// # Errors
-    /// A volume cannot be filled, or the process not be started.
     pub(crate) fn start(&mut self) -> Result<()> {
         let mounts = volumes::fill(&self.api, &self.object, &self.folder)?;
         let sandbox = Sandbox {
@@ -113,9 +110,6 @@ impl Pod {
     }
 
     /// Waits until the readiness probe passes, and says so in the status of the pod.
-    ///
-    /// # Errors
-    /// It ended, or the probe does not pass.
     pub(crate) fn ready(&mut self) -> Result<()> {
         let url = self.url(&self.container()["readinessProbe"]["httpGet"])?;
         let client =
@@ -136,9 +130,6 @@ impl Pod {
     }
 
     /// Where its endpoints are, without a path.
-    ///
-    /// # Errors
-    /// The pod has no probe.
     pub(crate) fn endpoints(&self) -> Result<String> {
         let url = self.url(&self.container()["livenessProbe"]["httpGet"])?;
         Ok(url.trim_end_matches("/livez").to_owned())
@@ -153,34 +144,22 @@ impl Pod {
     }
 
     /// SIGTERM, without waiting.
-    ///
-    /// # Errors
-    /// It does not run.
     pub(crate) fn terminate(&self) -> Result<()> {
         self.process.as_ref().context("it does not run")?.terminate();
         Ok(())
     }
 
     /// Ends it as a kubelet does, and waits.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn stop(&mut self) -> Result<()> {
         self.process.take().map_or(Ok(()), Daemon::stop)
     }
 
     /// Ends it as a broken machine does.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.take().map_or(Ok(()), Daemon::kill)
     }
 
     /// The process has what the manifests promise and no more.
-    ///
-    /// # Errors
-    /// It has more.
     pub(crate) fn is_confined(&self) -> Result<String> {
         let process = self.process.as_ref().context("it does not run")?.id();
         let wanted = &self.object["spec"]["securityContext"]["runAsUser"];

@@ -49,9 +49,6 @@ pub(super) struct Sandbox<'a> {
 
 impl Sandbox<'_> {
     /// The command that becomes the process. `pod` is the specification.
-    ///
-    /// # Errors
-    /// The specification asks for what this does not make.
     pub(super) fn command(&self, pod: &Value) -> Result<Command> {
         let (context, container) = (&pod["securityContext"], &pod["containers"][0]["securityContext"]);
         ensure!(context["runAsNonRoot"] == true, "the pod may run as root");
@@ -75,9 +72,6 @@ impl Sandbox<'_> {
 }
 
 /// What the kernel says about a process: user, capabilities, privileges, root folder.
-///
-/// # Errors
-/// It has more than it should.
 pub(super) fn look(process: u32, user: u64) -> Result<String> {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}"));
     let status = read("status")?;

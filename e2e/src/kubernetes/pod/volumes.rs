@@ -12,9 +12,6 @@ use crate::kubernetes::authorization::token;
 use crate::machine::wait::soon;
 
 /// Fills all volumes, and returns the folder and the place of each mount.
-///
-/// # Errors
-/// A source is not there, or of a kind that the manifests do not use.
 pub(super) fn fill(api: &Kubernetes, pod: &Value, folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     let spec = &pod["spec"];
     for volume in spec["volumes"].as_array().into_iter().flatten() {

@@ -12,9 +12,6 @@ use crate::machine::wait::until;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How many Services there are in each burst: `E2E_BURST=1,5,15,30` makes four bursts one after another.
-///
-/// # Errors
-/// It is no list of numbers.
 pub(super) fn asked_for(default: &str) -> Result<Vec<usize>> {
     let counts = std::env::var("E2E_BURST").unwrap_or_else(|_| default.to_owned());
     let counts = counts.split(',').map(str::trim).filter(|count| !count.is_empty());
@@ -22,9 +19,6 @@ pub(super) fn asked_for(default: &str) -> Result<Vec<usize>> {
 }
 
 /// Creates the Services at once and returns after which time each of them was published.
-///
-/// # Errors
-/// They cannot be created, or are not all published.
 pub(super) fn create(api: &Kubernetes, names: &[&str]) -> Result<Vec<Duration>> {
     let began = Instant::now();
     for name in names {

@@ -57,9 +57,6 @@ impl Meter {
     }
 
     /// Begins to count.
-    ///
-    /// # Errors
-    /// A log cannot be read.
     pub(super) fn begin(&self, stage: &Stage) -> Result<Beginning> {
         let folders = &stage.cloud.folders;
         Ok(Beginning {
@@ -72,9 +69,6 @@ impl Meter {
 
     /// What a change cost that was begun then: counts until the controller rests. The change is made when the controller has done the
     /// last thing for it, and not before now.
-    ///
-    /// # Errors
-    /// A log cannot be read, or the controller does not rest.
     pub(super) fn end(&self, stage: &Stage, rest: Rest, beginning: &Beginning) -> Result<Cost> {
         let Beginning { octavia, neutron, kubernetes_writes, at } = beginning;
         let mut last = Instant::now();

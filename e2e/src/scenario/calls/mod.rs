@@ -20,18 +20,12 @@ const SERVICES: [&str; 6] = ["counted-1", "counted-2", "counted-3", "counted-4",
 const BURSTS: &str = "1,15,30";
 
 /// The calls of the controller beside what they may be.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let bursts = burst::asked_for("")?;
     Course::begin(stage, COSTS, Sender::OpenstackCcm)?.run(stage, &bursts)
 }
 
 /// The same changes by the controller and by OCCM, one after another in the same cloud, each with a cluster of its own.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn beside_occm(stage: &mut Stage) -> Result<()> {
     let bursts = burst::asked_for(BURSTS)?;
     for by in [Sender::OpenstackCcm, Sender::Occm] {

@@ -32,9 +32,6 @@ struct Subject {
 }
 
 /// All cases.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage, issuance: &mut Issuance) -> Result<()> {
     let api = stage.api()?;
     let sketches = [DIGITAL_OCEAN, LINODE];

@@ -28,9 +28,6 @@ pub(super) struct Issuance {
 
 impl Issuance {
     /// Starts it on the present cluster.
-    ///
-    /// # Errors
-    /// A part cannot be built or started.
     pub(super) fn start(stage: &mut Stage) -> Result<Self> {
         let programs = stage.artifacts.cert_manager()?;
         let program = stage.artifacts.pebble()?;
@@ -111,9 +108,6 @@ impl Issuance {
     }
 
     /// Ends all parts.
-    ///
-    /// # Errors
-    /// A process cannot be waited for.
     pub(super) fn end(self) -> Result<()> {
         self.cert_manager.stop()?;
         drop(self.solvers);

@@ -22,9 +22,6 @@ use issuance::Issuance;
 const SCENARIO: &str = "27 certificates";
 
 /// All of it, on one cluster.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("certificates", CURRENT, Mode::Iptables)?;
     let mut issuance = Issuance::start(stage)?;

@@ -20,9 +20,6 @@ const SERVICE: &str = "ingress";
 const NAME: &str = "www.e2e.test";
 
 /// All cases. At first the status is that of a controller without `ipMode`.
-///
-/// # Errors
-/// The Service is not published, or the controller cannot be started.
 pub(super) fn run(stage: &mut Stage, issuance: &mut Issuance) -> Result<()> {
     let api = stage.api()?;
     ServiceSketch::proxy(SERVICE, "v2", false).create(&api, &[NODES[0], NODES[1]])?;

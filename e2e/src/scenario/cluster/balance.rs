@@ -19,9 +19,6 @@ use crate::stage::Stage;
 pub(super) const SERVICE: &str = "answering";
 
 /// All cases, after the nodes have their addresses.
-///
-/// # Errors
-/// kube-proxy does not start.
 pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) -> Result<()> {
     for place in CONTROL_PLANE {
         stage.start_proxy(place, CURRENT, Mode::Iptables)?;
@@ -46,9 +43,6 @@ pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) -> Result<()> {
 }
 
 /// Everybody reaches the Service.
-///
-/// # Errors
-/// Somebody does not.
 pub(super) fn works(stage: &Stage) -> Result<String> {
     let address = published_through(&stage.api()?, SERVICE)?;
     let mut clients = clients_inside(stage, Reach::Floating);
@@ -57,9 +51,6 @@ pub(super) fn works(stage: &Stage) -> Result<String> {
 }
 
 /// Asks for another timeout, in milliseconds.
-///
-/// # Errors
-/// The server refuses.
 pub(super) fn change(api: &Kubernetes, timeout: u32) -> Result<()> {
     let annotations = json!({"loadbalancer.openstack.org/timeout-client-data": timeout.to_string()});
     let change = json!({"metadata": {"annotations": annotations}});
@@ -67,9 +58,6 @@ pub(super) fn change(api: &Kubernetes, timeout: u32) -> Result<()> {
 }
 
 /// Octavia has the timeout that was asked for.
-///
-/// # Errors
-/// It has not, for long.
 pub(super) fn has_changed(stage: &Stage, timeout: u32) -> Result<()> {
     soon("the change reaches Octavia", || {
         let tree = Tree::of(&stage.cloud.user, SERVICE)?;

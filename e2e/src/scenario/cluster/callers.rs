@@ -93,9 +93,6 @@ fn metrics(cluster: &Deployment, pod: &Pod) -> Result<String> {
 }
 
 /// The value of a metric of the election.
-///
-/// # Errors
-/// The pod does not show it.
 pub(super) fn metric(cluster: &Deployment, pod: &Pod, name: &str) -> Result<u64> {
     let text = metrics(cluster, pod)?;
     let line =

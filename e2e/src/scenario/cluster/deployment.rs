@@ -25,9 +25,6 @@ const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
 const WORKLOADS: &str = "/apis/apps/v1/namespaces/kube-system/daemonsets/openstack-cloud-controller-manager";
 
 /// Applies the manifests, makes the pods' processes and looks at them.
-///
-/// # Errors
-/// The pods cannot be made: nothing of the scenario can be looked at then.
 pub(super) fn run(stage: &mut Stage, audit: Audit) -> Result<Deployment> {
     let api = stage.api()?;
     let artifacts = stage.artifacts.clone();

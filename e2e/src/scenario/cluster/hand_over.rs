@@ -84,9 +84,6 @@ fn killed(stage: &Stage, cluster: &mut Deployment) -> Result<String> {
 }
 
 /// The lease was taken when it had run out and not before. Returns the seconds between.
-///
-/// # Errors
-/// It was taken before.
 pub(super) fn lapsed(last: &Claim, taken: &Claim) -> Result<f64> {
     let waited = taken.received.duration_since(last.received).as_secs_f64();
     let lasts = f64::from(u32::try_from(last.seconds)?);

@@ -42,9 +42,6 @@ struct Deployment {
 }
 
 /// The whole scenario, with a cluster of its own.
-///
-/// # Errors
-/// Nova or a part of the cluster does not start.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     compute::start(&mut stage.cloud.services, &folders)?;

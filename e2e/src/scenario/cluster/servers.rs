@@ -10,9 +10,6 @@ use crate::scenario::machines::{SHUT_DOWN, give_back, has_taint, initialised, no
 use crate::stage::Stage;
 
 /// All cases. In the end the worker has no server any more.
-///
-/// # Errors
-/// Its machine cannot be given back.
 pub(super) fn run(stage: &mut Stage, cluster: &Deployment, machines: &[(NodePlace, String)]) -> Result<()> {
     for (place, server) in machines {
         stage.check(SCENARIO, &format!("{} is initialised, and no taint is left", place.name()), |_| {

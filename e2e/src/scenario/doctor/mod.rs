@@ -45,9 +45,6 @@ struct Fault {
 }
 
 /// On 1.36 with iptables, then with nftables, and by name on 1.29 with the gate off and on 1.28.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     stage.start_cluster("doctor", CURRENT, Mode::Iptables)?;
     let mut patient = Patient::prepare(stage)?;

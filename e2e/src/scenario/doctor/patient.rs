@@ -57,9 +57,6 @@ impl Ends {
     }
 
     /// Fails where `doctor` says something else.
-    ///
-    /// # Errors
-    /// It does, for the origin that is named.
     pub(super) fn agree_with(self, report: &Value) -> Result<()> {
         for end in report["services"][0]["ends"].as_array().into_iter().flatten() {
             let (from, said) =
@@ -99,9 +96,6 @@ pub(super) struct Patient {
 
 impl Patient {
     /// Has it served, and stops the controller.
-    ///
-    /// # Errors
-    /// It is not served.
     pub(super) fn prepare(stage: &mut Stage) -> Result<Self> {
         let api = stage.api()?;
         let sketch = create(&api)?;
@@ -111,9 +105,6 @@ impl Patient {
     }
 
     /// The same on a cluster that cannot honour `ipMode`.
-    ///
-    /// # Errors
-    /// As for [`Patient::prepare`].
     pub(super) fn prepare_by_name(stage: &mut Stage) -> Result<Self> {
         let networks = stage.cloud.networks.clone();
         let settings = format!("ingress-hostname-suffix = {SUFFIX}");
@@ -141,9 +132,6 @@ impl Patient {
     }
 
     /// Requests show that it is as it is said.
-    ///
-    /// # Errors
-    /// Somebody gets through who should not, or the reverse.
     pub(super) fn requests(&self, stage: &Stage, ends: Ends) -> Result<String> {
         if matches!(ends, Ends::Nowhere) {
             let published = stage.api()?.ingress(SERVICE)?;
@@ -165,9 +153,6 @@ impl Patient {
     }
 
     /// What `doctor` says: the codes of its errors, or of its warnings where there is no error.
-    ///
-    /// # Errors
-    /// It could not look.
     pub(super) fn examine(&self, more: &[&str]) -> Result<Seen> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "json"];
@@ -198,9 +183,6 @@ impl Patient {
     }
 
     /// The ways of packets as a mermaid diagram.
-    ///
-    /// # Errors
-    /// It could not look.
     pub(super) fn diagram(&self) -> Result<String> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "mermaid"];
@@ -208,9 +190,6 @@ impl Patient {
     }
 
     /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.
-    ///
-    /// # Errors
-    /// It is not so.
     pub(super) fn is_well(&self, stage: &Stage, more: &[&str]) -> Result<String> {
         let truth = self.requests(stage, Ends::Arrive)?;
         let seen = self.examine(more)?;

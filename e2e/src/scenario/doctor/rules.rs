@@ -40,9 +40,6 @@ fn judged(stage: &Stage, place: NodePlace, mode: Mode, address: &str) -> Result<
 }
 
 /// The rules of each node say what requests showed: that packets to the address go to a pod, or through.
-///
-/// # Errors
-/// They say something else.
 pub(in crate::scenario) fn agree(
     stage: &Stage,
     mode: Mode,
@@ -62,9 +59,6 @@ pub(in crate::scenario) fn agree(
 }
 
 /// What a reload of firewalld and a change of mode leave behind.
-///
-/// # Errors
-/// A service proxy does not start.
 pub(super) fn of_nodes(stage: &mut Stage, address: &str) -> Result<()> {
     let place = NODES[0];
     stage.check(SCENARIO, "rules flushed as a reload of firewalld does it", |stage| {

@@ -22,9 +22,6 @@ const NODE: NodePlace = NODES[1];
 const FOLLOWS: Duration = Duration::from_secs(60);
 
 /// All cases, on a cluster of 1.29 whose service proxies have the gate on: by their version they would be unfit.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage, owned: &Owned, launch: &OverlayLaunch) -> Result<()> {
     let program = stage.program().to_owned();
     let logs = stage.cluster()?.plane.folder().to_owned();

@@ -17,9 +17,6 @@ use crate::scenario::steps::{self, published_through};
 use crate::stage::Stage;
 
 /// All cases, on a cluster of 1.29 with the alpha feature.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let mut owned = Owned::prepare(stage)?;
     red_alone(stage, &owned);

@@ -34,9 +34,6 @@ use crate::stage::Stage;
 const SCENARIO: &str = "22 overlay";
 
 /// All of it, on two clusters one after the other.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let audit = stage.start_audited_cluster("overlay", CURRENT)?;
     for place in [NODES[0], NODES[1]] {
@@ -49,9 +46,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// Red with the owner alone, green with the overlay's controller, on the present cluster.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn by_controller(stage: &mut Stage) -> Result<()> {
     let mut owned = Owned::prepare(stage)?;
     owned::red_alone(stage, &owned);
@@ -65,9 +59,6 @@ pub(crate) fn by_controller(stage: &mut Stage) -> Result<()> {
 }
 
 /// The same with the policy, as `v1beta1`.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(crate) fn by_policy(stage: &mut Stage) -> Result<()> {
     let mut owned = Owned::prepare(stage)?;
     owned::red_alone(stage, &owned);

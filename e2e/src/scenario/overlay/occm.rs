@@ -26,9 +26,6 @@ const FLAGS: [&str; 2] = [
 ];
 
 /// All cases, on a cluster of 1.36 without a policy.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let mut sketch = ServiceSketch::plain(FORWARDED, true)

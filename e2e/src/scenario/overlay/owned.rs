@@ -81,9 +81,6 @@ pub(super) struct Owned {
 
 impl Owned {
     /// Has openstack-ccm make load balancers for the Services, and hands these over to the newest owner.
-    ///
-    /// # Errors
-    /// A part cannot be set up.
     pub(super) fn prepare(stage: &mut Stage) -> Result<Self> {
         let api = stage.api()?;
         for sketch in [DIGITAL_OCEAN, LINODE] {
@@ -101,9 +98,6 @@ impl Owned {
     }
 
     /// Replaces the owner by one of a version, and waits until it has looked at everything.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub(super) fn begin(&mut self, stage: &mut Stage, framework: Framework) -> Result<()> {
         self.end()?;
         let mut owner = start(stage, framework)?;
@@ -113,17 +107,11 @@ impl Owned {
     }
 
     /// Ends the owner.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub(super) fn end(&mut self) -> Result<()> {
         self.owner.take().map_or(Ok(()), Owner::stop)
     }
 
     /// Restarts an owner of a version some times while a pod connects all the time.
-    ///
-    /// # Errors
-    /// An owner cannot be started, or a Service does not have the mode after it has written.
     pub(super) fn dialled_during_restarts(
         &mut self,
         stage: &mut Stage,
@@ -186,9 +174,6 @@ impl Owned {
 }
 
 /// Starts an owner of a version beside whatever runs.
-///
-/// # Errors
-/// It cannot be built or started.
 pub(in crate::scenario) fn start(stage: &mut Stage, framework: Framework) -> Result<Owner> {
     let artifacts = stage.artifacts.clone();
     let cluster = stage.cluster.as_ref().context("no cluster runs")?;

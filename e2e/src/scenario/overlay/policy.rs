@@ -21,9 +21,6 @@ use crate::stage::Stage;
 const RESTARTS: usize = 2;
 
 /// All cases, on a cluster of 1.36.
-///
-/// # Errors
-/// A part cannot be set up.
 pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<()> {
     let mut owned = Owned::prepare(stage)?;
     stage.check(SCENARIO, "policy: v1beta1 of 1.34 and 1.35 is the same to the server", |stage| {

@@ -27,9 +27,6 @@ const ON_ITS_WAY: Duration = Duration::from_secs(4);
 const FLAGS: [&str; 3] = ["orphans", "--cluster-name=e2e", "--older-than=0s"];
 
 /// All of it on the present cluster, which is gone afterwards.
-///
-/// # Errors
-/// The controller cannot be started.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let networks = stage.cloud.networks.clone();
     let launch = &mut stage.cluster()?.launch;

@@ -23,9 +23,6 @@ const FLAGS: [&str; 4] =
     ["-A", "--cluster-name=e2e", "--controllers=service", "--feature-gates=LoadBalancerIPMode=true"];
 
 /// All of it on the present cluster.
-///
-/// # Errors
-/// The controller cannot be started.
 pub(super) fn run(stage: &mut Stage, audit: &Audit, reader: &Terminal) -> Result<()> {
     stage.stop_controller()?;
     // A lease would lapse while the controller is held.

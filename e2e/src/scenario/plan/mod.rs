@@ -17,9 +17,6 @@ use crate::programs::terminal::Terminal;
 use crate::stage::Stage;
 
 /// All of it, with a cluster of its own, which is gone in the end.
-///
-/// # Errors
-/// A part of it cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let audit = cluster(stage, "plan")?;
     let reader = onlooker::run(stage, &audit)?;

@@ -31,9 +31,6 @@ const GATE: &str = "--feature-gates=LoadBalancerIPMode=true";
 const FLAGS: [&str; 3] = ["--cluster-name=e2e", "--controllers=service", GATE];
 
 /// All of it on the present cluster. Returns the terminal of somebody who can only read.
-///
-/// # Errors
-/// A Service, the account or the credential cannot be made.
 pub(super) fn run(stage: &mut Stage, audit: &Audit) -> Result<Terminal> {
     let api = stage.api()?;
     create_both(&api, PUBLIC, INTERNAL, &PLACES)?;

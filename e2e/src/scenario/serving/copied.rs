@@ -22,9 +22,6 @@ const REASON: &str = "SyncLoadBalancerFailed";
 const OUTPUT: [&str; 4] = ["load-balancer-id", "load-balancer-address", "owned-load-balancer-id", "settled"];
 
 /// The whole scenario on the present cluster and one beside it.
-///
-/// # Errors
-/// A cluster does not work.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let sketch = ServiceSketch::proxy(SERVICE, "v1", false);

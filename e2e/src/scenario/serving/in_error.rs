@@ -22,9 +22,6 @@ const SERVICE: &str = "broken";
 const REASON: &str = "LoadBalancerInError";
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// The Service cannot be made.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     ServiceSketch::proxy(SERVICE, "v2", false).create(&api, &PLACES)?;

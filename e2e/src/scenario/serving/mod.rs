@@ -22,9 +22,6 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 const PREFIX: &str = "loadbalancer.openstack.org/";
 
 /// All of it on the present cluster.
-///
-/// # Errors
-/// A part of it cannot be set up.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     in_error::run(stage)?;
     wrong_value::run(stage)?;

@@ -25,9 +25,6 @@ const GENERATED: &str = "kube_service_";
 const OURS: &str = "openstack-ccm-cluster=";
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// A Service cannot be made.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     create_both(&api, PUBLIC, INTERNAL, &PLACES)?;

@@ -36,9 +36,6 @@ const NAMED: [&str; 6] = [
 ];
 
 /// The whole scenario on the present cluster.
-///
-/// # Errors
-/// A Service or a node cannot be made.
 pub(super) fn run(stage: &mut Stage) -> Result<()> {
     let api = stage.api()?;
     let sketch = ServiceSketch::proxy(SERVICE, "v2", true);
