@@ -1,4 +1,4 @@
-//! What was measured of the service proxies of nodes, beside what the nodes show.
+//! What was measured of the service proxies of nodes, in addition to what the nodes show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

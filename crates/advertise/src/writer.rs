@@ -41,9 +41,6 @@ impl StatusWriter {
     }
 
     /// Who wrote the status of a Service last, of those that `counts`.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn last_status_writer(
         &self,
         key: &ServiceKey,
@@ -54,18 +51,12 @@ impl StatusWriter {
     }
 
     /// The Service as the API server has it now, not as a cache has it; absent when it is not there.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn get(&self, key: &ServiceKey) -> Result<Option<Arc<Service>>, CallError> {
         let found = call(self.limit, self.api(key).get_opt(&key.name)).await?;
         Ok(found.map(stripped))
     }
 
     /// Applies a merge patch to the status sub-resource and answers the new state.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn patch_status(&self, key: &ServiceKey, patch: &Value) -> Result<Arc<Service>, CallError> {
         let parameters = self.parameters(false);
         let api = self.api(key);
@@ -74,9 +65,6 @@ impl StatusWriter {
 
     /// Applies a JSON patch to the status sub-resource and answers the new state. One whose test fails is refused as
     /// invalid ([`CallError::is_invalid`]).
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn json_patch_status(
         &self,
         key: &ServiceKey,

@@ -16,7 +16,7 @@ pub struct Canary {
 }
 
 /// The user of the pods; the number means the same without `/etc/passwd`.
-const USER: u32 = 1001;
+pub const USER: u32 = 1001;
 
 impl Canary {
     /// The namespace, in which the strictest level of pod security is enforced.

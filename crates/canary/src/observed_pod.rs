@@ -1,4 +1,4 @@
-//! A pod and what makes pods, with what is read of them here: the type of all that a pod may hold is half a megabyte of machine
+//! A pod, with what is read of it here: the type of all that a pod may hold is half a megabyte of machine
 //! code to decode.
 
 use std::collections::BTreeSet;
@@ -14,11 +14,8 @@ use crate::DAEMON_SETS;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedPod {
-    /// `metadata`
     pub metadata: ObjectMeta,
-    /// `spec`
     pub spec: ObservedSpec,
-    /// `status`
     pub status: ObservedStatus,
 }
 
@@ -57,9 +54,7 @@ pub struct ObservedStatus {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedContainerStatus {
-    /// Name of the container.
     pub name: String,
-    /// Whether it is ready.
     pub ready: bool,
     /// What it does.
     pub state: ObservedState,
@@ -69,7 +64,6 @@ pub struct ObservedContainerStatus {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedState {
-    /// It runs.
     pub running: Option<IgnoredAny>,
     /// It does not run yet, or not again.
     pub waiting: Option<Waiting>,
@@ -106,42 +100,12 @@ impl k8s_openapi::Metadata for ObservedPod {
     }
 }
 
-/// A DaemonSet as the API server shows it.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct ObservedDaemonSet {
-    /// `metadata`
-    pub metadata: ObjectMeta,
-}
-
-impl k8s_openapi::Resource for ObservedDaemonSet {
-    const API_VERSION: &'static str = "apps/v1";
-    const GROUP: &'static str = "apps";
-    const KIND: &'static str = "DaemonSet";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "daemonsets";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for ObservedDaemonSet {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &Self::Ty {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Self::Ty {
-        &mut self.metadata
-    }
-}
-
-/// The uids of those that keep a canary: pods that others made say nothing. Whoever makes a pod can write any name of an owner into it.
-pub fn of_canary(daemon_sets: &[ObservedDaemonSet]) -> BTreeSet<String> {
-    let of_canary = daemon_sets
-        .iter()
-        .map(|one| &one.metadata)
-        .filter(|metadata| metadata.name.as_deref().is_some_and(|name| DAEMON_SETS.contains(&name)));
-    of_canary.filter_map(|metadata| metadata.uid.clone()).collect()
+/// The uids of the DaemonSets that keep a canary: pods that others made say nothing. Whoever makes a pod can write any name of an owner
+/// into it.
+pub fn of_canary<'a>(daemon_sets: impl IntoIterator<Item = &'a ObjectMeta>) -> BTreeSet<String> {
+    let keeps = |name: &str| DAEMON_SETS.contains(&name);
+    let of_canary = daemon_sets.into_iter().filter(|one| one.name.as_deref().is_some_and(keeps));
+    of_canary.filter_map(|one| one.uid.clone()).collect()
 }
 
 impl ObservedPod {
@@ -251,8 +215,9 @@ mod tests {
 
     #[test]
     fn only_the_daemon_sets_of_a_canary_make_pods_that_count() {
-        let named = |name: &str| -> ObservedDaemonSet {
-            serde_json::from_value(serde_json::json!({"metadata": {"name": name, "uid": name}})).unwrap()
+        let named = |name: &str| {
+            let name = Some(name.to_owned());
+            ObjectMeta { uid: name.clone(), name, ..ObjectMeta::default() }
         };
         let all = [named(DAEMON_SETS[0]), named("another")];
         assert_eq!(of_canary(&all), BTreeSet::from([DAEMON_SETS[0].to_owned()]));

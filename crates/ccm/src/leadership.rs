@@ -132,7 +132,6 @@ pub struct LeaderRecord {
 }
 
 impl LeaderRecord {
-    /// Of this process.
     pub fn of_this_process(controllers: Vec<String>, cluster: &str, region: Option<String>) -> Self {
         let version = version().to_owned();
         Self { identity: identity(), version, controllers, cluster: Some(cluster.to_owned()), region }

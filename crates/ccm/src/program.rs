@@ -42,7 +42,7 @@ pub struct Program {
 /// The service controller with what belongs to it.
 pub(crate) struct ServiceParts {
     pub(crate) controller: ServiceController,
-    /// Has to run beside the controller.
+    /// Has to run alongside the controller.
     background: Background,
     pub(crate) load_balancers: Arc<dyn LoadBalancers>,
     cluster: Arc<KnownCluster>,

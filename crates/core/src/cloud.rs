@@ -113,7 +113,7 @@ pub struct ClusterIdentity {
 pub struct LoadBalancing {
     /// The load balancers.
     pub load_balancers: Arc<dyn LoadBalancers>,
-    /// Has to run beside the controller, as long as that runs. It never ends by itself.
+    /// Has to run alongside the controller, as long as that runs. It never ends by itself.
     pub background: Background,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`).
     pub node_selector_annotation: Option<String>,
@@ -123,5 +123,5 @@ pub struct LoadBalancing {
     pub drift_check_interval: Option<Duration>,
 }
 
-/// Work that goes on beside a controller.
+/// Work that goes on alongside a controller.
 pub type Background = Pin<Box<dyn Future<Output = ()> + Send>>;

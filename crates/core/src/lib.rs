@@ -16,7 +16,7 @@
 //! | [`notice`] | notices to users |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
-//! | [`text`] | values from outside, made fit to print |
+//! | [`text`] | values from outside, made fit to print; lists of names, made short |
 //! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
 
 #![deny(missing_docs)]

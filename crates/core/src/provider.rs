@@ -178,7 +178,7 @@ pub struct Ready {
     pub cluster_access: ClusterAccess,
     /// Whether this reconciliation wrote to the cloud.
     pub changed: bool,
-    /// What failed beside the load balancer. The addresses are published all the same; the failure is reported and retried.
+    /// What failed apart from the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
     /// The delay after which the provider wants another reconciliation although nothing happens: it took something for done that it
     /// has not seen yet, or waits for something that nobody watches. One that comes sooner for another reason does no harm, and

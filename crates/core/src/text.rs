@@ -1,5 +1,5 @@
-//! Values from outside, made fit to print: a name, an annotation or an answer of the cloud must not be able to write to a terminal what
-//! it likes.
+//! Texts for messages: values from outside, made fit to print, since a name, an annotation or an answer of the cloud must not be able to
+//! write to a terminal what it likes; and lists of names, made short.
 
 use std::fmt::Write as _;
 
@@ -12,6 +12,15 @@ pub fn printable(text: &str) -> String {
 /// The same for a text of several lines.
 pub fn printable_lines(text: &str) -> String {
     shown(text, |character| character == '\n')
+}
+
+/// At most so many names, and how many more there are.
+pub fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let named: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 fn shown(text: &str, is_allowed: impl Fn(char) -> bool) -> String {
@@ -42,5 +51,11 @@ mod tests {
     fn what_a_terminal_would_obey_is_spelled_out() {
         assert_eq!(printable("a\u{1b}[31mb\nc\u{202e}d é"), "a\\u001b[31mb\\u000ac\\u202ed é");
         assert_eq!(printable_lines("a\u{1b}[31mb\nc\r"), "a\\u001b[31mb\nc\\u000d");
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        assert_eq!(some_of(&["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(some_of(&["a", "b"], 2), "a, b");
     }
 }

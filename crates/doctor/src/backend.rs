@@ -27,7 +27,6 @@ pub enum Expectation {
 pub struct Judgement {
     /// The program: `ingress-nginx`.
     pub program: &'static str,
-    /// What it expects.
     pub expects: Expectation,
     /// Where that was read.
     pub evidence: Vec<Evidence>,

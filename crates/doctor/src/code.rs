@@ -41,7 +41,6 @@ pub enum Stops {
     Inside,
     /// Those that come through the load balancer.
     Through,
-    /// All.
     All,
 }
 

@@ -103,7 +103,6 @@ pub struct ServiceFacts {
     pub path: Looked<PathFact>,
     /// What openstack-ccm would publish for the addresses that are published.
     pub wanted: Looked<WantedStatus>,
-    /// Its EndpointSlices.
     pub slices: Looked<Vec<EndpointSlice>>,
     /// Its objects in the cloud.
     pub cloud: Looked<CloudFacts>,
@@ -134,7 +133,6 @@ pub struct WantedStatus {
     pub reason: String,
     /// What it would warn of.
     pub warnings: Vec<String>,
-    /// Whether this is what is published.
     pub published: bool,
 }
 
@@ -293,7 +291,6 @@ pub struct CustomResource {
     pub kind: &'static str,
     /// `namespace/name`
     pub name: String,
-    /// `spec`
     pub spec: serde_json::Value,
 }
 

@@ -9,9 +9,7 @@ use crate::code::{Code, Severity};
 pub struct Evidence {
     /// The object: `Service shop/web`, `pool 1234`.
     pub object: String,
-    /// What of it.
     pub field: String,
-    /// What is there.
     pub value: String,
 }
 

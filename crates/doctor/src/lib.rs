@@ -8,7 +8,6 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`text`] | values from outside, made fit to print |
 //! | [`hop`] | the hops of a packet, and where it may come from |
 //! | [`code`] | what may be found: the table of codes |
 //! | [`finding`] | what was found, with evidence and fix |
@@ -32,4 +31,3 @@ pub mod output;
 pub mod policy;
 pub mod report;
 pub mod rules;
-pub mod text;

@@ -47,7 +47,6 @@ impl Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopReport {
-    /// Which.
     pub hop: Hop,
     /// What was looked at, in order.
     pub checks: Vec<Check>,
@@ -68,7 +67,6 @@ pub enum End {
         /// Whether nodes take a short cut around the load balancer.
         around: bool,
     },
-    /// At a hop.
     Ends(Hop, Code, String),
     /// Perhaps, or for some, at a hop.
     MayEnd(Hop, Code, String),

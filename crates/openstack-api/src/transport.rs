@@ -35,7 +35,6 @@ pub struct Request {
 /// The answer to a [`Request`], whatever its status.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// HTTP status.
     pub status: StatusCode,
     /// Headers as received.
     pub headers: HeaderMap,

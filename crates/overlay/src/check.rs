@@ -42,9 +42,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub service: ServiceKey,
-    /// What is published.
     pub published: Published,
-    /// What is wanted.
     pub wanted: Published,
     pub why: String,
     /// Whether nodes still short-circuit it although it was chosen, or it is not known what is wanted.

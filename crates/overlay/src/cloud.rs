@@ -27,10 +27,8 @@ pub struct AnnotationRule {
     pub value: Value,
 }
 
-/// Which keys of annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// This one.
     Exactly(&'static str),
     /// All that begin so.
     Prefix(&'static str),

@@ -1,4 +1,4 @@
-//! What this program counts, beside what is published and what the cluster honours.
+//! What this program counts, in addition to what is published and what the cluster honours.
 
 use openstack_ccm_core::failure::FailureClass;
 use prometheus_client::metrics::counter::Counter;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -12,13 +11,10 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_advertise::measured::{Measured, Measurements};
 use openstack_ccm_advertise::node::{
-    Fitness, NodeVerdict, guess_of, is_unreachable_for_long, judge, unreachable_since,
+    Fitness, JUDGE_AGAIN, NodeVerdict, guess_of, is_unreachable_for_long, judge, unreachable_since,
 };
 use openstack_ccm_runtime::watch::events;
 use tokio::sync::watch;
-
-/// Between two looks whether a node has been unreachable for long by now.
-const JUDGE_AGAIN: Duration = Duration::from_secs(60);
 
 /// All nodes at one moment.
 #[derive(Clone, Debug, PartialEq)]

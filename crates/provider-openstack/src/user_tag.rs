@@ -2,7 +2,7 @@
 
 /// Longest tag that every Neutron takes, in characters.
 pub(crate) const LONGEST_IN_NEUTRON: usize = 60;
-/// Longest tag that Octavia takes, in characters.
+/// Longest name, description, tag and other text that Octavia takes, in characters.
 pub(crate) const LONGEST_IN_OCTAVIA: usize = 255;
 
 /// What tags begin with that show this program or OCCM whose an object is.

@@ -12,12 +12,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
-use kube::api::ListParams;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{ListParams, PartialObjectMeta};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, Resource as _};
 use openstack_ccm_canary::addresses::Addresses;
-use openstack_ccm_canary::observed_pod::{ObservedDaemonSet, ObservedPod, of_canary};
+use openstack_ccm_canary::observed_pod::{ObservedPod, of_canary};
 use openstack_ccm_canary::{CONTROL, SUBJECT};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
@@ -32,10 +34,11 @@ use crate::writer::StatusWriter;
 use state::CanaryState;
 use status::{Seen, seen, wanted};
 
+/// Of a DaemonSet nothing but its metadata is read.
+type ObservedDaemonSet = PartialObjectMeta<DaemonSet>;
+
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest pause while nothing is due.
-const IDLE: Duration = Duration::from_secs(3600);
 
 /// Where the canary is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +107,7 @@ impl Canary {
         let (mut arriving, mut arriving_sets, mut listed) = (Vec::new(), Vec::new(), (false, false, false));
         loop {
             let now = Instant::now();
-            let next = self.state.next(now).unwrap_or(now + IDLE);
+            let next = self.state.next(now);
             tokio::select! {
                 event = pods.next() => match event {
                     Some(Ok(event)) => listed.0 |= self.pod(event, &mut arriving),
@@ -121,7 +124,7 @@ impl Canary {
                     Some(Err(error)) => self.interrupted("daemonsets", &error),
                     None => return,
                 },
-                () = sleep_until(next) => {}
+                () = sleep_until(next.unwrap_or(now)), if next.is_some() => {}
                 () = &mut patience, if !*self.measured.ready().borrow() => self.measured.set_ready(),
             }
             self.state.settle(Instant::now());
@@ -156,17 +159,17 @@ impl Canary {
     }
 
     /// Answers whether this was the end of a list.
-    fn daemon_set(&mut self, event: Event<ObservedDaemonSet>, arriving: &mut Vec<ObservedDaemonSet>) -> bool {
+    fn daemon_set(&mut self, event: Event<ObservedDaemonSet>, arriving: &mut Vec<ObjectMeta>) -> bool {
         match event {
             Event::Init => return false,
             Event::InitApply(one) => {
-                arriving.push(one);
+                arriving.push(one.metadata);
                 return false;
             }
             Event::InitDone => self.daemon_sets = of_canary(&std::mem::take(arriving)),
-            Event::Apply(one) => self.daemon_sets.extend(of_canary(&[one])),
+            Event::Apply(one) => self.daemon_sets.extend(of_canary([&one.metadata])),
             Event::Delete(one) => {
-                let gone = of_canary(&[one]);
+                let gone = of_canary([&one.metadata]);
                 self.daemon_sets.retain(|uid| !gone.contains(uid));
             }
         }
@@ -300,7 +303,8 @@ fn is_of_canary(service: &Service, options: &CanaryOptions) -> bool {
 /// The pods, or what makes them, could not be listed.
 pub async fn pods_of_canary(client: &Client, namespace: &str) -> kube::Result<Vec<ObservedPod>> {
     let daemon_sets = Api::<ObservedDaemonSet>::namespaced(client.clone(), namespace);
-    let daemon_sets = of_canary(&daemon_sets.list(&ListParams::default()).await?.items);
+    let daemon_sets =
+        of_canary(daemon_sets.list(&ListParams::default()).await?.items.iter().map(|one| &one.metadata));
     let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
     let mut pods = pods.list(&ListParams::default()).await?.items;
     pods.retain(|pod| pod.daemon_set().is_some_and(|uid| daemon_sets.contains(uid)));

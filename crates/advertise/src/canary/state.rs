@@ -12,7 +12,6 @@ use tokio::time::Instant;
 /// After a status was written: longer than all pods need to look at it.
 const LOOK: Duration = Duration::from_secs(90);
 
-/// What the canary is in.
 #[derive(Debug, Default)]
 pub(super) struct CanaryState {
     ledger: Ledger,

@@ -1,6 +1,7 @@
 //! What a Node object shows, and the guess at its service proxy that follows. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -20,6 +21,9 @@ pub fn unreachable_since(node: &Node) -> Option<jiff::Timestamp> {
     let since = ready.last_transition_time.as_ref()?;
     (ready.status == "Unknown").then_some(since.0)
 }
+
+/// Time between two judgements of all nodes: that one has been unreachable for long is no event.
+pub const JUDGE_AGAIN: Duration = Duration::from_secs(60);
 
 /// Whether a node has been unreachable for so long that no client is left there.
 pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timestamp) -> bool {

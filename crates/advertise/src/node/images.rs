@@ -77,7 +77,7 @@ impl Images {
 
     /// A replacement of kube-proxy that ignores the mode in the version on the node.
     pub(super) fn unfit_replacement(&self, kube_proxy: KubeProxy) -> Option<Replacement> {
-        // Antrea takes pods' traffic to load balancers also beside kube-proxy; the others only instead of it.
+        // Antrea takes pods' traffic to load balancers also alongside kube-proxy; the others only instead of it.
         if let Some(version) = self.antrea.filter(|version| *version < Version(2, 0, 0)) {
             return Some(Replacement::Antrea(version));
         }

@@ -29,10 +29,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::cluster::ServerSupport;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
-use probe::{Answer, ask, evidence};
+use probe::{Answer, LIMIT, ask, evidence};
 
-/// Longest wait for `/version`.
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Services with which a question is tried at most.
 const CANDIDATES: usize = 3;
 /// Delays after a failed question.
@@ -243,7 +241,7 @@ impl ServerDetection {
     }
 
     async fn version_changed(&self) -> bool {
-        let version = match call(VERSION_LIMIT, self.client.apiserver_version()).await {
+        let version = match call(LIMIT, self.client.apiserver_version()).await {
             Ok(info) => info.git_version,
             Err(error) => {
                 tracing::debug!(error = error.message(), "the version of the API server could not be read");

@@ -21,7 +21,7 @@ use crate::writer::StatusWriter;
 const ADDRESS: &str = "192.0.2.1";
 
 /// Longest wait for an answer.
-const LIMIT: Duration = Duration::from_secs(10);
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 /// What one question led to.
 #[derive(Debug)]

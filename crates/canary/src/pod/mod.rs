@@ -24,7 +24,6 @@ const HURRY: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP: Duration = Duration::from_secs(5);
 
-/// The options of a pod.
 #[derive(Clone, Debug)]
 pub struct PodOptions {
     /// What all canary pods of a rollout know, and no others.

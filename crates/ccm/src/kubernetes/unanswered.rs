@@ -38,10 +38,4 @@ impl Unanswered {
         let cause = causes[usize::from(no_connection)..].join(": ");
         Box::new(Self { server: server.to_owned(), what, cause })
     }
-
-    /// Whether an error of the client library means that the server gave no answer, so that nothing about rights can be
-    /// said.
-    pub fn is_cause_of(error: &kube::Error) -> bool {
-        matches!(error, kube::Error::Service(cause) if cause.is::<Self>())
-    }
 }

@@ -1,4 +1,4 @@
-//! What a record and its spans say beside the message.
+//! What a record and its spans say in addition to the message.
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ use crate::args::LoggingArgs;
 /// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
 pub(crate) const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Something beside the log that learns of spans and records.
+/// Something other than the log that learns of spans and records.
 type Further = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// The level of a klog verbosity: 0 to 3 info, 4 and 5 debug, above trace.

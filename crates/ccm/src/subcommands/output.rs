@@ -15,9 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// Writes a text. What somebody else wrote into it cannot make a terminal do anything but change its colours.
-///
-/// # Errors
-/// Standard output is closed.
 pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
     print_as_it_is(styled(&text.to_string()))
 }
@@ -45,9 +42,6 @@ fn is_style(style: &str) -> bool {
 }
 
 /// Writes a text that nobody else has written anything into.
-///
-/// # Errors
-/// Standard output is closed.
 pub(crate) fn print_as_it_is(text: impl Display) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     write!(stdout, "{text}").and_then(|()| stdout.flush()).context("standard output cannot be written")

@@ -21,7 +21,6 @@ const PASS_GRACE: Duration = Duration::from_secs(10);
 /// What the command line says about the controllers. One that is absent does not run.
 #[derive(Clone, Debug)]
 pub struct ProgramOptions {
-    /// `--cluster-name`
     pub cluster_name: String,
     /// Settings of the service controller.
     pub service: Option<ServiceControllerOptions>,
@@ -34,7 +33,6 @@ pub struct ProgramOptions {
 }
 
 impl ProgramOptions {
-    /// Whether a controller is to run.
     pub fn runs(&self, controller: ControllerName) -> bool {
         match controller {
             ControllerName::ServiceLb => self.service.is_some(),

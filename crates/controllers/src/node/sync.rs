@@ -18,11 +18,6 @@ use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
 
-/// How often the initialisation of a node is tried while others write to it.
-const TRIES: u32 = 20;
-/// Pause after a conflict; a random part of up to as much is added.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// What reconciliations need.
 pub(super) struct NodeSync {
     pub(super) instances: Arc<dyn Instances>,
@@ -106,7 +101,7 @@ impl NodeSync {
     /// its addresses.
     async fn write(&self, node: &Arc<NodeObject>, instance: &Instance) -> Result<(), Failure> {
         let write = |node| self.try_write(node, instance);
-        let end = until_accepted(&self.writer, Arc::clone(node), TRIES, PAUSE, write).await;
+        let end = until_accepted(&self.writer, Arc::clone(node), write).await;
         if let Some(written) = end.map_err(|error| error.to_failure("failed to initialise the node"))? {
             self.initialised(&*written?);
         }

@@ -1,7 +1,6 @@
 //! The taint of a node whose machine is shut down.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::instance::{NO_SCHEDULE, SHUT_DOWN_TAINT};
@@ -10,18 +9,13 @@ use serde_json::{Value, json};
 use crate::nodes::{NodeObject, NodeWriter, is_shutdown_taint, until_accepted};
 use openstack_ccm_runtime::call::CallError;
 
-/// How often a taint is tried while others write to the node.
-const TRIES: u32 = 5;
-/// Pause after a conflict; a random part of up to as much is added.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// Gives a node the taints that are `wanted`, unless it has them already. Answers whether they were written.
 pub(super) async fn write(
     writer: &NodeWriter,
     node: &Arc<NodeObject>,
     wanted: fn(&NodeObject) -> Vec<Taint>,
 ) -> Result<bool, CallError> {
-    let written = until_accepted(writer, Arc::clone(node), TRIES, PAUSE, |node| async move {
+    let written = until_accepted(writer, Arc::clone(node), |node| async move {
         let taints = wanted(&node);
         if taints == node.taints {
             return Ok(None);
@@ -51,7 +45,6 @@ pub(super) fn with_taint(node: &NodeObject) -> Vec<Taint> {
     taints
 }
 
-/// The taints of a node without it.
 pub(super) fn without_taint(node: &NodeObject) -> Vec<Taint> {
     node.taints.iter().filter(|taint| !is_shutdown_taint(taint)).cloned().collect()
 }

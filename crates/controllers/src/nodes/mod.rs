@@ -7,4 +7,4 @@ mod write;
 pub use informer::NodeInformer;
 pub(crate) use informer::{NodeChange, NodeListener, NodeStore};
 pub(crate) use object::{NodeObject, is_shutdown_taint};
-pub(crate) use write::{NodeWriter, until_accepted};
+pub(crate) use write::{NodeWriter, PAUSE, TRIES, until_accepted};

@@ -14,6 +14,11 @@ use super::NodeObject;
 use crate::names::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
 
+/// How often a write is tried while others write to the Node.
+pub(crate) const TRIES: u32 = 20;
+/// Pause after a conflict; a random part of up to as much is added.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+
 /// Reads and writes Node objects.
 #[derive(Clone)]
 pub(crate) struct NodeWriter {
@@ -71,8 +76,6 @@ fn parameters() -> PatchParams {
 pub(crate) async fn until_accepted<T, W>(
     writer: &NodeWriter,
     cached: Arc<NodeObject>,
-    tries: u32,
-    pause: Duration,
     mut write: impl FnMut(Arc<NodeObject>) -> W,
 ) -> Result<Option<T>, CallError>
 where
@@ -80,7 +83,7 @@ where
 {
     let name = cached.name.clone();
     let mut node = cached;
-    let mut left = tries;
+    let mut left = TRIES;
     loop {
         left = left.saturating_sub(1);
         match write(node).await {
@@ -90,7 +93,7 @@ where
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
         }
-        tokio::time::sleep(pause.mul_f64(1.0 + fastrand::f64())).await;
+        tokio::time::sleep(PAUSE.mul_f64(1.0 + fastrand::f64())).await;
         match writer.get(&name).await? {
             Some(now) => node = now,
             None => return Ok(None),

@@ -1,18 +1,11 @@
 //! Writing the condition `NetworkUnavailable`.
 
-use std::time::Duration;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use openstack_ccm_core::route::condition::{NETWORK_UNAVAILABLE, Network};
 use openstack_ccm_runtime::call::CallError;
 use serde_json::json;
 
-use crate::nodes::NodeWriter;
-
-/// Tries to write a condition against other writers.
-const TRIES: u32 = 5;
-/// Delay between two tries.
-const DELAY: Duration = Duration::from_millis(100);
+use crate::nodes::{NodeWriter, PAUSE, TRIES};
 
 /// Writes the condition of a node. A node that is gone needs none.
 pub(super) async fn write(writer: &NodeWriter, node: &str, network: Network) -> Result<(), CallError> {
@@ -25,7 +18,7 @@ pub(super) async fn write(writer: &NodeWriter, node: &str, network: Network) -> 
             Err(error) if error.is_not_found() => return Ok(()),
             Err(error) if error.is_conflict() && tries < TRIES => {
                 tries += 1;
-                tokio::time::sleep(DELAY).await;
+                tokio::time::sleep(PAUSE).await;
             }
             result => return result,
         }

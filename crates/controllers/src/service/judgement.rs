@@ -1,18 +1,15 @@
 //! The judgement over the nodes of the cluster, published to everybody who works for Services.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use openstack_ccm_advertise::measured::Measured;
+use openstack_ccm_advertise::node::JUDGE_AGAIN;
 use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 use tokio::sync::watch;
 
 use super::backends::NodeSnapshot;
 use crate::nodes::NodeStore;
-
-/// Time between two checks whether a node has been unreachable for long by now.
-const JUDGE_AGAIN: Duration = Duration::from_secs(60);
 
 /// Judges the nodes by what they show and what was measured of them.
 pub(super) struct Judgement {

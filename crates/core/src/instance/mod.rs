@@ -35,15 +35,9 @@ pub const NO_SCHEDULE: &str = "NoSchedule";
 #[async_trait]
 pub trait Instances: Send + Sync {
     /// Whether the machines of these nodes exist and run.
-    ///
-    /// # Errors
-    /// The cloud could not be asked.
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure>;
 
     /// What is known of the machines of these nodes.
-    ///
-    /// # Errors
-    /// The cloud could not be asked.
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure>;
 }
 

@@ -23,9 +23,6 @@ use plan::Changes;
 #[async_trait]
 pub trait Routes: Send + Sync {
     /// Whether this cloud, configured as it is, can hold routes. It is asked until there is an answer, which is final.
-    ///
-    /// # Errors
-    /// The cloud could not be asked.
     async fn support(&self) -> Result<Support, Failure>;
 
     /// All routes, whoever made them.

@@ -6,7 +6,7 @@ use super::look::Look;
 use crate::code::Code;
 use crate::facts::{CloudFacts, CloudObject, Door};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
-use crate::text::some_of;
+use openstack_ccm_core::text::some_of;
 
 pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
     let cloud = match look.cloud() {

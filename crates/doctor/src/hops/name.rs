@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::facts::{Dial, DialResult};
 use crate::finding::{Check, Finding, ok, unknown};
 use crate::leftovers::dns;
-use crate::text::some_of;
+use openstack_ccm_core::text::some_of;
 
 pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
     let mut checks = labels(look);

@@ -6,7 +6,7 @@ use super::look::Look;
 use crate::code::Code;
 use crate::facts::{DialResult, NodeFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
-use crate::text::some_of;
+use openstack_ccm_core::text::some_of;
 
 /// Nodes that are named; the others are counted.
 const MOST: usize = 5;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::code::Code;
 use crate::facts::{ClusterFacts, DnsText};
 use crate::finding::{Check, Finding};
-use crate::text::some_of;
+use openstack_ccm_core::text::some_of;
 
 /// How hairpin-proxy marks its lines.
 pub(super) const HAIRPIN_MARK: &str = "# Added by hairpin-proxy";
@@ -30,7 +30,6 @@ pub struct Line {
     pub config_map: String,
     /// Key of the ConfigMap, and number of the line.
     pub key: String,
-    /// The line.
     pub text: String,
     /// The names that it answers; empty where it has a pattern.
     pub names: Vec<String>,

@@ -65,6 +65,6 @@ pub(crate) fn caution(cluster: &ClusterFacts, finding: Finding) -> Finding {
     if names.is_empty() {
         return finding;
     }
-    let names = crate::text::some_of(&names, 5);
+    let names = openstack_ccm_core::text::some_of(&names, 5);
     finding.seen("careful", "still short-circuited", format!("{names}: look at these first"))
 }

@@ -4,7 +4,7 @@ use super::LeftoverFacts;
 use crate::code::Code;
 use crate::facts::{ClusterFacts, Workload};
 use crate::finding::{Check, Finding};
-use crate::text::some_of;
+use openstack_ccm_core::text::some_of;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
 const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";

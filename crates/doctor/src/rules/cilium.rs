@@ -39,7 +39,7 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
             (format!("frontend {target} {kind} without a backend"), Fate::Rejected)
         }
         Some(kind) => {
-            let step = format!("frontend {target} {kind} -> {}", crate::text::some_of(&pods, 5));
+            let step = format!("frontend {target} {kind} -> {}", openstack_ccm_core::text::some_of(&pods, 5));
             (step, Fate::ToPod { pods, only_from: Vec::new() })
         }
     };

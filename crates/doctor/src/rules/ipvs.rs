@@ -40,7 +40,7 @@ fn walk_of(target: &Target, services: usize, is_there: bool, pods: Vec<String>) 
     } else if pods.is_empty() {
         (format!("virtual service {target} without a real server"), Fate::Rejected)
     } else {
-        let step = format!("virtual service {target} -> {}", crate::text::some_of(&pods, 5));
+        let step = format!("virtual service {target} -> {}", openstack_ccm_core::text::some_of(&pods, 5));
         (step, Fate::ToPod { pods, only_from: Vec::new() })
     };
     let mut steps = vec![step];

@@ -92,9 +92,17 @@ impl fmt::Display for Fate {
                 "through: no rule is about the address, so packets travel on to the load balancer",
             ),
             Self::ToPod { pods, only_from } => {
-                write!(f, "to a pod: {}, around the load balancer", crate::text::some_of(pods, 5))?;
+                write!(
+                    f,
+                    "to a pod: {}, around the load balancer",
+                    openstack_ccm_core::text::some_of(pods, 5)
+                )?;
                 if !only_from.is_empty() {
-                    write!(f, "; only from {}, others are dropped", crate::text::some_of(only_from, 5))?;
+                    write!(
+                        f,
+                        "; only from {}, others are dropped",
+                        openstack_ccm_core::text::some_of(only_from, 5)
+                    )?;
                 }
                 Ok(())
             }
@@ -171,6 +179,7 @@ fn not_in_use(text: String) -> Finding {
 pub fn short_circuit(walk: &Walk, target: &Target) -> Option<Finding> {
     let Fate::ToPod { pods, .. } = &walk.fate else { return None };
     let text = format!("packets to {target} go to a pod, around the load balancer");
-    let finding = Finding::new(Code::D302, text).seen("rules", "lead to", crate::text::some_of(pods, 5));
+    let finding =
+        Finding::new(Code::D302, text).seen("rules", "lead to", openstack_ccm_core::text::some_of(pods, 5));
     Some(walk.steps.iter().fold(finding, |finding, step| finding.seen("rules", "", step)))
 }

@@ -10,7 +10,7 @@ use crate::error::{ApiError, DecodeError};
 use crate::transport::{Request, Service};
 
 /// Objects in one answer of a long list. Octavia and Neutron have no bound of their own unless an administrator sets one, and the
-/// text of thousands is megabytes, beside what is read from it.
+/// text of thousands is megabytes, in addition to what is read from it.
 const PAGE: u32 = 400;
 
 /// One call: its metric name and everything of its request.

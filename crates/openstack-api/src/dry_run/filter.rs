@@ -60,7 +60,6 @@ fn holds(kind: Kind, object: &Value, key: &str, value: &str) -> Option<bool> {
     })
 }
 
-/// Whether the query has this key.
 pub(super) fn is_given(query: &[(String, String)], key: &str) -> bool {
     query.iter().any(|(other, _)| other == key)
 }

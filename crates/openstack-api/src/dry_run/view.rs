@@ -233,7 +233,6 @@ impl Transport for View {
     }
 }
 
-/// The request for what is at a path.
 pub(super) fn get(kind: Kind, path: String) -> Request {
     let (service, query, headers) = (kind.of_service(), Vec::new(), HeaderMap::new());
     Request { service, method: Method::GET, path, query, headers, body: None }

@@ -15,7 +15,6 @@ pub enum AuthError {
     Refused {
         /// What was asked.
         url: String,
-        /// HTTP status.
         status: StatusCode,
         /// What Keystone says; it gives the same text for a wrong user, password or project.
         fault: Fault,
@@ -30,7 +29,6 @@ pub enum AuthError {
     NotKeystone {
         /// What was asked.
         url: String,
-        /// HTTP status.
         status: StatusCode,
     },
     /// Keystone cannot be reached, or gave no answer in time.

@@ -28,7 +28,6 @@ pub enum ApiError {
     Status {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// HTTP status.
         status: StatusCode,
         /// What the service says about it.
         fault: Fault,

@@ -37,7 +37,6 @@ pub enum ApplicationCredentialName {
     Id(String),
     /// Name, unique for its user.
     Name {
-        /// Name of the application credential.
         name: String,
         /// The user who made it.
         user: InDomain,
@@ -54,11 +53,7 @@ pub enum Credentials {
         password: SecretString,
     },
     /// An application credential. It is bound to a project: no scope may be asked for, and none is sent.
-    ApplicationCredential {
-        /// Which one.
-        name: ApplicationCredentialName,
-        secret: SecretString,
-    },
+    ApplicationCredential { name: ApplicationCredentialName, secret: SecretString },
     /// A ready-made token. With a scope it is exchanged for a token of that scope, without one it is used as it is; it cannot be
     /// renewed past its end.
     Token { token: SecretString },
@@ -129,7 +124,6 @@ pub struct AuthOptions {
     pub auth_url: String,
     /// Who logs in.
     pub credentials: Credentials,
-    /// What for.
     pub scope: Scope,
     /// Region of the endpoints; `None` takes the first match in the catalog.
     pub region: Option<String>,

@@ -19,7 +19,6 @@ pub struct FloatingIp {
     pub port_id: Option<String>,
     /// Address of the port that it leads to.
     pub fixed_ip_address: Option<String>,
-    /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -45,7 +44,6 @@ const FIELDS: [&str; 8] = [
 pub struct FloatingIpFilter {
     /// Leads to this port.
     pub port_id: Option<String>,
-    /// Has this address.
     pub floating_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
@@ -78,7 +76,6 @@ pub struct CreateFloatingIp {
     /// Port that it shall lead to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
-    /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

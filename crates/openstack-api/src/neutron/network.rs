@@ -54,7 +54,6 @@ pub struct Subnet {
 pub struct SubnetFilter {
     /// Is one of these; empty, any. A query holds some hundred ids at most.
     pub ids: Vec<String>,
-    /// Of this network.
     pub network_id: Option<String>,
 }
 

@@ -84,7 +84,6 @@ pub struct TrunkDetails {
     pub sub_ports: Vec<SubPort>,
 }
 
-/// A sub-port of a trunk.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SubPort {
     pub port_id: String,
@@ -97,15 +96,12 @@ pub struct PortFilter {
     pub device_ids: Vec<String>,
     /// Belongs to this kind of thing.
     pub device_owner: Option<String>,
-    /// On this network.
     pub network_id: Option<String>,
-    /// Has this security group.
     pub security_group_id: Option<String>,
     /// Exact name.
     pub name: Option<String>,
     /// Owned by this project.
     pub project_id: Option<String>,
-    /// Has this address.
     pub ip_address: Option<IpAddr>,
 }
 

@@ -22,7 +22,6 @@ pub struct Router {
 /// A router's way to the outside.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ExternalGateway {
-    /// External network.
     pub network_id: String,
     /// Addresses of the router there. Traffic without a floating IP comes from them.
     #[serde(default, deserialize_with = "null_as_default")]

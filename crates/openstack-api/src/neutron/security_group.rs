@@ -22,9 +22,7 @@ open_enum! {
 open_enum! {
     /// Address family of a rule.
     EtherType {
-        /// IPv4.
         Ipv4 = "IPv4",
-        /// IPv6.
         Ipv6 = "IPv6",
     }
 }
@@ -36,7 +34,6 @@ pub struct SecurityGroup {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// Rules; new groups begin with two that allow everything outwards.
@@ -44,7 +41,6 @@ pub struct SecurityGroup {
     pub security_group_rules: Vec<SecurityGroupRule>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
-    /// Owner.
     pub project_id: Option<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
@@ -68,7 +64,6 @@ pub struct SecurityGroupRule {
     pub remote_ip_prefix: Option<String>,
     /// Security group on the other side.
     pub remote_group_id: Option<String>,
-    /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
 }
@@ -78,7 +73,6 @@ pub struct SecurityGroupRule {
 pub struct SecurityGroupFilter {
     /// Exact name.
     pub name: Option<String>,
-    /// Owner.
     pub project_id: Option<String>,
 }
 
@@ -86,7 +80,6 @@ pub struct SecurityGroupFilter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CreateSecurityGroup {
     pub name: String,
-    /// Free text.
     pub description: String,
 }
 

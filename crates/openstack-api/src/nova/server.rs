@@ -45,14 +45,12 @@ pub struct Server {
     /// Availability zone; empty until the server has a host.
     #[serde(rename = "OS-EXT-AZ:availability_zone", default, deserialize_with = "null_as_default")]
     pub availability_zone: String,
-    /// Owner.
     #[serde(rename = "tenant_id")]
     pub project_id: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerAddress {
-    /// The address.
     pub addr: String,
     /// `fixed` or `floating`.
     #[serde(rename = "OS-EXT-IPS:type")]
@@ -62,7 +60,6 @@ pub struct ServerAddress {
 /// What a server says about its size: the id up to microversion 2.46, the name from 2.47 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerFlavor {
-    /// Id of the flavor.
     pub id: Option<String>,
     /// Name that the flavor had when the server was made.
     pub original_name: Option<String>,

@@ -112,7 +112,7 @@ impl Versions {
         self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is time to ask again beside the `known` answer. Who gets a yes has to ask.
+    /// Whether it is time to ask again although there is a `known` answer. Who gets a yes has to ask.
     fn takes_refresh(&self, known: &CachedAnswer<OctaviaFeatures>) -> bool {
         let mut refresh = self.refresh();
         let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < AGAIN);
@@ -125,7 +125,7 @@ impl Versions {
 }
 
 impl Octavia {
-    /// What this Octavia can do. Asked for again every six to seven hours, beside the work: what is known serves until there is an
+    /// What this Octavia can do. Asked for again every six to seven hours, alongside the work: what is known serves until there is an
     /// answer, and a failure never means "can do nothing".
     ///
     /// # Errors

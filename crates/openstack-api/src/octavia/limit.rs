@@ -38,7 +38,6 @@ impl ListenerLimit {
         }
     }
 
-    /// Whether it is a timeout.
     pub fn is_timeout(self) -> bool {
         self != Self::Connections
     }

@@ -15,14 +15,12 @@ pub struct LoadBalancer {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Free text.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// Whether Octavia is at work on it.
     pub provisioning_status: ProvisioningStatus,
     /// Worst of its children's health.
     pub operating_status: OperatingStatus,
-    /// Owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
     /// Primary VIP address.
@@ -82,7 +80,6 @@ pub struct LoadBalancerFilter {
     /// Id. Octavia takes no list of them.
     pub id: Option<String>,
     pub vip_port_id: Option<String>,
-    /// Owner.
     pub project_id: Option<String>,
 }
 
@@ -107,7 +104,6 @@ impl LoadBalancerFilter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CreateLoadBalancer {
     pub name: String,
-    /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Provider driver.

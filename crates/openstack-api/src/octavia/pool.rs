@@ -107,9 +107,7 @@ fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
 /// Which listeners or pools to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChildFilter {
-    /// Of this load balancer.
     pub load_balancer_id: Option<String>,
-    /// Of this project.
     pub project_id: Option<String>,
 }
 

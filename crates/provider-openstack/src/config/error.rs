@@ -14,14 +14,12 @@ const LONGEST_SHOWN_VALUE: usize = 80;
 /// What is wrong with a value, and what to do. The texts never hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueFault {
-    /// What is wrong.
     pub problem: String,
     /// What to do.
     pub fix: String,
 }
 
 impl ValueFault {
-    /// A fault.
     pub fn new(problem: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { problem: problem.into(), fix: fix.into() }
     }
@@ -105,7 +103,7 @@ pub(crate) fn shown(value: &str) -> String {
 pub struct ConfigErrors {
     /// The errors; at least one.
     pub errors: Vec<Finding>,
-    /// What was found beside them.
+    /// What was found apart from them.
     pub warnings: Vec<Finding>,
     /// What could be read, for whoever wants to find everything that is wrong with it at once. It must not be used.
     pub config: Box<Config>,

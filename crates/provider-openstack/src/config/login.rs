@@ -11,7 +11,6 @@ use super::Config;
 use super::error::ValueFault;
 use super::section::{Global, LoginKind};
 
-/// A key that is missing, and what for.
 pub(super) type MissingKey = (&'static str, ValueFault);
 
 /// Everything that is needed to talk to the cloud.

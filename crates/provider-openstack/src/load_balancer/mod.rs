@@ -102,7 +102,7 @@ pub struct OpenStackLoadBalancers {
 }
 
 impl OpenStackLoadBalancers {
-    /// Load balancers of a cluster in a cloud, and the poller that has to run beside them: it wakes the Services whose
+    /// Load balancers of a cluster in a cloud, and the poller that has to run alongside them: it wakes the Services whose
     /// load balancer Octavia has finished.
     pub fn new(
         openstack: OpenStack,

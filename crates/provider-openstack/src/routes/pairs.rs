@@ -10,13 +10,12 @@ use openstack_ccm_openstack_api::error::{ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, UpdatePort};
 
 use super::ports::NextHopPorts;
+use super::table::TRIES;
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::settings::node_address::network;
 
 /// Ports that are changed at the same time.
 const AT_ONCE: usize = 10;
-/// Tries to change a port that somebody else changes as well.
-const TRIES: usize = 4;
 
 /// What is done with the pairs for some ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

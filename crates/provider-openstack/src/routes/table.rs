@@ -10,8 +10,8 @@ use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router};
 
 use crate::load_balancer::failure::{Missing, of_call};
 
-/// Tries to replace a list that somebody else changes as well.
-const TRIES: usize = 4;
+/// Tries to change a router or a port that somebody else changes as well.
+pub(super) const TRIES: usize = 4;
 /// Neutron's name for a route that it does not accept; other routes in the same request may be fine.
 const INVALID_ROUTES: &str = "InvalidRoutes";
 
@@ -23,7 +23,6 @@ pub(super) struct Table<'a> {
     pub(super) atomic: bool,
 }
 
-/// The table as a router has it.
 pub(super) fn of_router(router: &Router) -> RouteTable {
     let listed = |route: &Route| ListedRoute {
         destination: route.destination.clone(),

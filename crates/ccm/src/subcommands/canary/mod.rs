@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::{logging, signals};
 use args::{CanaryArgs, LookArgs, Role};
-pub(crate) use once::{excuse, image_in_use};
+pub(crate) use once::{PERIOD, excuse, image_in_use};
 
 /// The key under which a line of the log has its finding.
 const FINDING: &str = "finding";

@@ -31,7 +31,7 @@ use crate::subcommands::output::{Progress, print};
 /// Calls to the API server at once.
 const AT_ONCE: usize = 10;
 /// How often the pods are read.
-const PERIOD: Duration = Duration::from_secs(1);
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 /// Longest wait for the namespace to go.
 const CLEAN_UP: Duration = Duration::from_secs(60);
 /// Pods that are service proxies, by the labels that their manifests have.

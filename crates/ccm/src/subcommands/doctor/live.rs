@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::{Namespace, Node, Service};
@@ -17,15 +16,13 @@ use tokio::time::{Instant, sleep};
 use super::args::WalkArgs;
 use super::dial::{Speech, Written};
 use super::facts::Gathered;
+use openstack_ccm_canary::objects::USER;
+
 use crate::signals;
-use crate::subcommands::canary::{excuse, image_in_use};
+use crate::subcommands::canary::{PERIOD, excuse, image_in_use};
 
 /// Created and removed.
 const NAMESPACE: &str = "openstack-ccm-doctor";
-/// How often the pods are read.
-const PERIOD: Duration = Duration::from_secs(1);
-/// The user of the pods; the number means the same without `/etc/passwd`.
-const USER: u32 = 1001;
 /// Ports of one Service that are dialled; more say nothing new.
 const MOST_PORTS: usize = 10;
 

@@ -41,9 +41,6 @@ use facts::gather;
 const NOT_LOOKED_AT: u8 = 2;
 
 /// Looks, and says what it found.
-///
-/// # Errors
-/// Standard output is closed.
 pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Some(DoctorRole::Rules(arguments)) => rules::run(arguments),

@@ -19,9 +19,6 @@ pub struct CloudAddresses {
 
 impl CloudAddresses {
     /// Reads them.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
         let project_id = openstack.project_id.as_deref();
         let load_balancers = openstack.octavia.list_load_balancers_of_project(project_id).await;

@@ -58,9 +58,6 @@ pub async fn delete_all(
 }
 
 /// Deletes one, and waits until it is gone. One that is gone already is no error.
-///
-/// # Errors
-/// Any failed call.
 pub async fn delete(openstack: &OpenStack, orphan: &Orphan) -> anyhow::Result<()> {
     let OpenStack { octavia, neutron, .. } = openstack;
     let id = &orphan.id;

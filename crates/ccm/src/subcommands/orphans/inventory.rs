@@ -99,7 +99,6 @@ impl Owners {
         }
     }
 
-    /// Whether a Service of this name is there.
     pub(super) fn has_named(&self, key: &ServiceKey) -> bool {
         match self {
             Self::Cluster(all) => all.contains_key(key),

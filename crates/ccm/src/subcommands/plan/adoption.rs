@@ -1,4 +1,4 @@
-//! What `adopt` says beside the plan: of everything that this program takes over, how much stays as it is.
+//! What `adopt` says in addition to the plan: of everything that this program takes over, how much stays as it is.
 
 use std::fmt;
 use std::time::Duration;

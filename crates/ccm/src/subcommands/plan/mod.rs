@@ -13,7 +13,7 @@
 //! | `as_if` | annotations that Services are taken to have |
 //! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
 //! | `outlook` | what that means |
-//! | `adoption` | what `adopt` says beside it |
+//! | `adoption` | what `adopt` says in addition |
 //! | `summary` | all of it as text, and as an exit code |
 
 pub mod adoption;
@@ -85,7 +85,7 @@ struct Prepared {
     config: Arc<Config>,
 }
 
-/// Logs in and puts everything together; beside it the configuration.
+/// Logs in and puts everything together; with it the configuration.
 ///
 /// # Errors
 /// Flags or configuration that cannot work; cloud or cluster cannot be asked.

@@ -49,7 +49,6 @@ pub struct Document {
 /// A section header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Name as written.
     pub name: String,
     /// Sub-section name with escapes resolved; never empty.
     pub subsection: Option<String>,
@@ -62,7 +61,6 @@ pub struct Section {
 pub struct Entry {
     /// Index of its section in [`Document::sections`].
     pub section: usize,
-    /// Name as written.
     pub key: String,
     /// Where the key starts.
     pub position: Position,

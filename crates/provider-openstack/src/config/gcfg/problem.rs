@@ -11,11 +11,9 @@ pub struct SyntaxError {
     pub section: Option<String>,
     /// Key, as far as it is known.
     pub key: Option<String>,
-    /// What is wrong.
     pub problem: SyntaxProblem,
 }
 
-/// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxProblem {
     #[error("the file starts with a byte-order mark")]

@@ -78,7 +78,7 @@ pub(super) const fn key_since_0_3<S>(
     Key { name, field, default, meaning, since: "0.3.0" }
 }
 
-/// What a check of a written value says beside errors.
+/// What a check of a written value says apart from errors.
 pub type Parsed = Result<Option<String>, ValueFault>;
 
 /// Type of a key, and the way to its field.

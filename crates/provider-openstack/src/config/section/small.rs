@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use openstack_ccm_openstack_api::identity::AuthOptions;
 
 use super::key::{Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_3, text};
 use crate::config::error::ValueFault;
@@ -211,14 +212,11 @@ pub struct Metadata {
 
 impl Default for Metadata {
     fn default() -> Self {
-        Self { request_timeout: Self::DEFAULT_REQUEST_TIMEOUT, search_order_given: false }
+        Self { request_timeout: AuthOptions::DEFAULT_REQUEST_TIMEOUT, search_order_given: false }
     }
 }
 
 impl Metadata {
-    /// Time for a call without `request-timeout`.
-    pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-
     pub const KEYS: &'static [Key<Self>] = &[
         defaulting_key(
             "request-timeout",
@@ -236,7 +234,11 @@ impl Metadata {
 
     /// Longest time for one call to any OpenStack service.
     pub fn request_timeout(&self) -> Duration {
-        if self.request_timeout.is_zero() { Self::DEFAULT_REQUEST_TIMEOUT } else { self.request_timeout }
+        if self.request_timeout.is_zero() {
+            AuthOptions::DEFAULT_REQUEST_TIMEOUT
+        } else {
+            self.request_timeout
+        }
     }
 
     /// Whether `search-order` was given, so that its lack of effect can be named.

@@ -17,7 +17,7 @@ const fn added_in_0_3(key: &'static str) -> Annotation {
 /// Tags of everything.
 pub const TAGS: Annotation = added_in_0_3("loadbalancer.openstack.org/tags")
     .form(Form::Text("tags separated by commas, of at most 60 characters each, such as `cost-centre=42,team=web`"))
-    .default("none beside `tags` of cloud.conf")
+    .default("none in addition to `tags` of cloud.conf")
     .effect("Tags of the user on the load balancer and its listeners, pools and health monitors, on the floating IP and on the security group that openstack-ccm manages, beside those of `tags` in cloud.conf. They are not put on a load balancer or a floating IP that was made for somebody else. Tags that begin with `openstack-ccm-`, `kube_service_` or `kube_cluster_id_` are refused.")
     .change(Change::How(TAGS_CHANGE));
 

@@ -56,21 +56,21 @@ const OCTAVIA_TAGS: Form = Form::Text("tags separated by commas, of at most 255 
 pub const LOAD_BALANCER_TAGS: Annotation = occm("loadbalancer.openstack.org/load-balancer-tags")
     .form(OCTAVIA_TAGS)
     .default("none")
-    .effect("Tags of the load balancer alone, beside `tags`.")
+    .effect("Tags of the load balancer alone, in addition to `tags`.")
     .change(Change::How(TAGS_CHANGE));
 
 /// Tags of listeners.
 pub const LISTENER_TAGS: Annotation = occm("loadbalancer.openstack.org/listener-tags")
     .form(OCTAVIA_TAGS)
     .default("none")
-    .effect("Tags of the listeners alone, beside `tags`.")
+    .effect("Tags of the listeners alone, in addition to `tags`.")
     .change(Change::How(TAGS_CHANGE));
 
 /// Tags of pools.
 pub const POOL_TAGS: Annotation = occm("loadbalancer.openstack.org/pool-tags")
     .form(OCTAVIA_TAGS)
     .default("none")
-    .effect("Tags of the pools alone, beside `tags`.")
+    .effect("Tags of the pools alone, in addition to `tags`.")
     .change(Change::How(TAGS_CHANGE));
 
 /// Port of the VIP.

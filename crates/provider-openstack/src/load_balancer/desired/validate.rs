@@ -15,16 +15,15 @@ use crate::load_balancer::model::{
     Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
 };
 use crate::load_balancer::settings::node_address::family_of;
+use crate::user_tag::LONGEST_IN_OCTAVIA;
 
-/// Longest name and description.
-const LONGEST_TEXT: usize = 255;
 /// Most retries of a health monitor.
 const MOST_RETRIES: u32 = 10;
 
 pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let load_balancer = &desired.load_balancer;
     text("load balancer name", &load_balancer.name)?;
-    ensure(load_balancer.description.chars().count() <= LONGEST_TEXT, || {
+    ensure(load_balancer.description.chars().count() <= LONGEST_IN_OCTAVIA, || {
         format!("the description of {} is too long", load_balancer.name)
     })?;
     for (key, listener) in &desired.listeners {
@@ -138,7 +137,7 @@ fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
 
 fn text(what: &str, text: &str) -> Result<(), Failure> {
     let length = text.chars().count();
-    ensure((1..=LONGEST_TEXT).contains(&length), || format!("{what} {text:?} has {length} characters"))
+    ensure((1..=LONGEST_IN_OCTAVIA).contains(&length), || format!("{what} {text:?} has {length} characters"))
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Failure> {

@@ -124,9 +124,6 @@ impl Lists {
     }
 
     /// The load balancers of this name in the project of the credentials: an administrator's list would show those of everybody.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn load_balancers_named(&self, name: &str, since: Moment) -> Listed<Vec<LoadBalancer>> {
         let octavia = &self.shared.openstack.octavia;
         let project_id = self.own_project();
@@ -140,9 +137,6 @@ impl Lists {
     }
 
     /// The listeners of a load balancer.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Listener>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
@@ -158,9 +152,6 @@ impl Lists {
     }
 
     /// The pools of a load balancer.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn pools(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Pool>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
@@ -176,9 +167,6 @@ impl Lists {
     }
 
     /// The floating IPs on a port. One of another project may be on it, which no list of the project shows.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
         let pick = |all: &[FloatingIp]| {
@@ -189,9 +177,6 @@ impl Lists {
     }
 
     /// The floating IPs with all of these tags, wherever they lead. None but those of the own project have tags of ours.
-    ///
-    /// # Errors
-    /// Any failed call.
     async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
         let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };

@@ -53,7 +53,7 @@ impl Facts {
     }
 }
 
-/// A VIP beside the primary one. Octavia cannot add one later, nor take one away.
+/// A VIP in addition to the primary one. Octavia cannot add one later, nor take one away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedVip {
     /// Its subnet, on the network of the primary VIP.

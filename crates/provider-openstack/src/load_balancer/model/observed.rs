@@ -35,7 +35,7 @@ pub(crate) struct ObservedLoadBalancer {
     /// Whether it forwards, as far as Octavia hears from it.
     pub(crate) operating: OperatingStatus,
     pub(crate) vip_address: Option<IpAddr>,
-    /// Addresses of the VIPs beside the primary one, each with its subnet.
+    /// Addresses of the VIPs other than the primary one, each with its subnet.
     pub(crate) additional_vips: Vec<(String, IpAddr)>,
     pub(crate) vip_port_id: Option<String>,
     pub(crate) vip_subnet_id: Option<String>,

@@ -73,7 +73,6 @@ impl Persistence {
         SessionPersistence { kind: kind.clone(), persistence_timeout: *timeout }
     }
 
-    /// Whether what is there is what is wanted.
     pub(crate) fn satisfies(&self, wanted: &Self) -> bool {
         self.kind == wanted.kind && (wanted.timeout.is_none() || self.timeout == wanted.timeout)
     }

@@ -1,4 +1,4 @@
-//! What is known beside the load balancer itself when it is in ERROR.
+//! What is known apart from the load balancer itself when it is in ERROR.
 
 use crate::config::ErrorRecovery;
 

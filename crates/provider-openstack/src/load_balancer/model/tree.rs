@@ -60,11 +60,11 @@ pub(crate) struct Vip {
     pub(crate) subnet_id: Option<String>,
     pub(crate) network_id: Option<String>,
     pub(crate) address: Option<IpAddr>,
-    /// The VIPs beside this one.
+    /// The VIPs in addition to this one.
     pub(crate) additional: Vec<AdditionalVip>,
 }
 
-/// A VIP beside the primary one.
+/// A VIP in addition to the primary one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AdditionalVip {
     pub(crate) subnet_id: String,

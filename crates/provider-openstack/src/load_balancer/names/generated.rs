@@ -3,8 +3,7 @@
 use openstack_ccm_core::service::ServiceKey;
 use uuid::Uuid;
 
-/// Longest name and longest description, in bytes. Octavia and Neutron count characters, which is never more.
-pub(super) const LONGEST: usize = 255;
+use crate::user_tag::LONGEST_IN_OCTAVIA;
 
 /// Every name that OCCM generates for a load balancer starts so.
 const SERVICE_PREFIX: &str = "kube_service_";
@@ -18,15 +17,15 @@ pub(super) const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 /// What the description of a load balancer begins with that outlives its Service.
 const RETAINED: &str = "Retained: ";
 
-/// A text that fits as it is; of one that does not, the beginning and a mark that no other text gets. The `~`
+/// A text that fits as it is, counted in bytes, of which a text has never fewer than characters; of one that does not, the beginning and a mark that no other text gets. The `~`
 /// occurs in no name of Kubernetes.
 pub(super) fn fit(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= LONGEST_IN_OCTAVIA {
         return text.to_owned();
     }
     let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string();
     let mark = format!("~{}", &digest[..16]);
-    format!("{}{mark}", cut(text, LONGEST - mark.len()))
+    format!("{}{mark}", cut(text, LONGEST_IN_OCTAVIA - mark.len()))
 }
 
 /// The beginning of a text, up to so many bytes, and never half a character.

@@ -26,11 +26,12 @@ use std::net::IpAddr;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
+use crate::user_tag::LONGEST_IN_OCTAVIA;
 pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
     is_retained, renamed_child, retained_description,
 };
-use generated::{LONGEST, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
+use generated::{SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,
@@ -54,7 +55,6 @@ pub struct Names {
 }
 
 impl Names {
-    /// Names of a Service in a cluster.
     pub fn new(cluster: &ClusterIdentity, service: &Service) -> Self {
         let whole = generated_name(&cluster.name, &service.key);
         Self {
@@ -86,7 +86,7 @@ impl Names {
     /// The name that OCCM gives, where it is another one: it cuts names that are too long, so that two Services may get
     /// the same. A load balancer of this name is ours only if its description says so.
     pub fn cut_load_balancer(&self) -> Option<String> {
-        (self.whole.len() > LONGEST).then(|| cut(&self.whole, LONGEST).to_owned())
+        (self.whole.len() > LONGEST_IN_OCTAVIA).then(|| cut(&self.whole, LONGEST_IN_OCTAVIA).to_owned())
     }
 
     /// The name that Kubernetes gave before OCCM had names of its own: `a` and the Service's uid without dashes, 32
@@ -132,7 +132,8 @@ impl Names {
     /// Name of the security group. Its uid makes it unique, whatever the cluster's name.
     pub fn security_group(&self) -> String {
         let ServiceKey { namespace, name } = &self.service;
-        cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), LONGEST).to_owned()
+        cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), LONGEST_IN_OCTAVIA)
+            .to_owned()
     }
 
     pub fn security_group_description(&self) -> String {

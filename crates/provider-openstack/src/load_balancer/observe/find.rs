@@ -107,9 +107,6 @@ pub(crate) async fn by_name(
 
 /// The load balancers that carry the tag that only this Service gives, or OCCM's of its name, without `current`: those
 /// that it used before the user named another one.
-///
-/// # Errors
-/// Any failed call.
 pub(crate) async fn previous(
     reader: Reader<'_>,
     claim: &Claim<'_>,
@@ -129,9 +126,6 @@ pub(crate) async fn previous(
 
 /// The load balancers without `current` of a creation that was begun more than once, and those that earlier Services of
 /// the same name left in this way.
-///
-/// # Errors
-/// Any failed call.
 pub(crate) async fn duplicates(
     reader: Reader<'_>,
     claim: &Claim<'_>,

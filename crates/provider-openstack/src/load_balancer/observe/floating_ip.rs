@@ -39,9 +39,6 @@ pub(crate) struct VipOwner {
 }
 
 /// Reads them.
-///
-/// # Errors
-/// Any failed call.
 pub(crate) async fn read(
     reader: Reader<'_>,
     claim: &Claim<'_>,

@@ -112,7 +112,6 @@ impl Observing<'_> {
     }
 }
 
-/// The failure of a read.
 fn reading(error: &ApiError) -> Failure {
     failure::of_call(error, "reading the load balancer", Missing::Race)
 }

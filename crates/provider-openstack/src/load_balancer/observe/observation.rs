@@ -11,7 +11,6 @@ use crate::load_balancer::plan::Plan;
 use crate::load_balancer::settings::Fault;
 use crate::load_balancer::step::Step;
 
-/// What is there.
 #[derive(Debug)]
 pub(crate) struct Observation {
     observed: Observed,

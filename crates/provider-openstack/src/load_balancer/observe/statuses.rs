@@ -17,9 +17,6 @@ use crate::load_balancer::model::{MemberKey, ObservedFloatingIp, ObservedMember,
 impl Observing<'_> {
     /// Whether everything is there as the steps so far have made it, and nothing has failed. Where it is not, or where Octavia does
     /// not show it, everything has to be read.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(crate) async fn check(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
         let (id, has_removed) = (there.id.clone(), observation.has_removed());
@@ -51,9 +48,6 @@ impl Observing<'_> {
     }
 
     /// The same where nobody but the nodes has changed since all was well: the members that are shown count.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(crate) async fn look_at_members(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let agrees = self.statuses_agree(observation, Members::TakeOver).await?;
         if agrees {
@@ -74,9 +68,6 @@ impl Observing<'_> {
     }
 
     /// Lists the members of one pool, with what administrators have set. Answers whether the pool is there.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(crate) async fn list_members(
         &self,
         observation: &mut Observation,
@@ -97,9 +88,6 @@ impl Observing<'_> {
 
     /// Whether the load balancer and its floating IPs are as they were when everything was read and agreed: `updated_at` moves with
     /// every change of anything on a load balancer. `digest` makes the digest of an `updated_at`.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(crate) async fn is_unchanged(
         &self,
         known: &Observation,

@@ -30,9 +30,6 @@ pub(crate) enum Depth {
 }
 
 /// Reads everything that the plan needs.
-///
-/// # Errors
-/// Any failed call.
 pub(crate) async fn tree(
     reader: Reader<'_>,
     claim: &Claim<'_>,

@@ -55,7 +55,6 @@ pub(crate) struct Wait {
     /// Kind of object, for example `load balancer`.
     pub(crate) kind: &'static str,
     pub(crate) id: String,
-    /// What it is in.
     pub(crate) status: ProvisioningStatus,
 }
 

@@ -5,7 +5,6 @@
 //! each project, which reconciliations share. A load balancer that is no longer PENDING, or gone, wakes the Services that wait for it.
 //! What became of it is for their next reconciliation to see: nothing is decided here.
 
-mod operation;
 mod watchlist;
 
 use std::collections::HashMap;
@@ -24,8 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::lists::Lists;
-pub(super) use operation::Operation;
-pub(super) use watchlist::{Awaited, End, Watchlist};
+pub(super) use watchlist::{Awaited, End, Operation, Watchlist};
 use watchlist::{Finished, Question};
 
 /// Pauses while nothing is answered.

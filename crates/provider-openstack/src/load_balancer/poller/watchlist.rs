@@ -11,8 +11,6 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::operation::Operation;
-
 /// Up to so many load balancers are asked for one by one; more by one list for each project.
 const FEW: usize = 4;
 /// First and longest pause between two looks at one load balancer.
@@ -20,6 +18,35 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// Longer than any request takes.
 const UNTIL_ANSWERED: Duration = Duration::from_secs(3600);
+
+/// What Octavia is at work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::load_balancer) enum Operation {
+    /// A new load balancer, or one that is failed over.
+    Creation,
+    /// The end of one.
+    Deletion,
+    /// A change of the load balancer itself.
+    LoadBalancer,
+    /// A listener: of all changes this takes longest.
+    Listener,
+    Pool,
+    /// The members of a pool.
+    Members,
+    /// A health monitor.
+    Monitor,
+}
+
+impl Operation {
+    /// When to look first. An amphora takes half a minute and more to boot; a change is mostly done after a second or two.
+    fn first_look(self) -> Duration {
+        match self {
+            Self::Creation => Duration::from_secs(4),
+            Self::Deletion | Self::Listener => Duration::from_secs(2),
+            Self::LoadBalancer | Self::Pool | Self::Members | Self::Monitor => Duration::from_secs(1),
+        }
+    }
+}
 
 /// Where reconciliations register what they wait for. Clones share the register.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +97,6 @@ impl End {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::load_balancer) struct Awaited<'a> {
     pub(in crate::load_balancer) id: &'a str,
-    /// Owner.
     pub(in crate::load_balancer) project_id: Option<&'a str>,
     /// What was begun just now; absent where it is the work of somebody else.
     pub(in crate::load_balancer) operation: Option<Operation>,

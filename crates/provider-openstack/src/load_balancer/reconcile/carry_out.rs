@@ -28,7 +28,6 @@ pub(super) const STUCK: Duration = Duration::from_secs(600);
 /// A load balancer stays PENDING, or nothing can be done with it although it is not.
 pub(super) const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
-/// A plan and what it is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlanContext<'a> {
     pub(super) service: &'a Service,

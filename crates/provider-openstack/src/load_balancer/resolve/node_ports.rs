@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Intent;
+use openstack_ccm_core::text::some_of;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
@@ -21,8 +22,8 @@ use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::provider_id::ProviderId;
 
-/// So many servers are named in one question: their ids make up a query of 2 KB.
-const SERVERS_AT_ONCE: usize = 40;
+/// So many servers or subnets are named in one question: their ids make up a query of 2 KB.
+pub(super) const IDS_AT_ONCE: usize = 40;
 /// So many questions are asked at once.
 const AT_ONCE: usize = 4;
 /// Nodes are left out, because nothing is known of their servers.
@@ -133,7 +134,7 @@ impl Resolver {
         let unknown: BTreeSet<&String> = unknown.filter_map(|candidate| candidate.server.as_ref()).collect();
         let unknown: Vec<String> = unknown.into_iter().cloned().collect();
         let lists: Result<Vec<Vec<Port>>, _> =
-            stream::iter(unknown.chunks(SERVERS_AT_ONCE).map(<[String]>::to_vec))
+            stream::iter(unknown.chunks(IDS_AT_ONCE).map(<[String]>::to_vec))
                 .map(|servers| self.ports_of(servers))
                 .buffered(AT_ONCE)
                 .try_collect()
@@ -188,12 +189,10 @@ fn most_shared(subnets: impl Iterator<Item = String>) -> Option<String> {
 /// The notice about nodes that have no server here. `what` says what follows.
 fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Option<Notice> {
     let nodes: Vec<&str> = nodes.map(|candidate| candidate.node).collect();
-    let names = nodes.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
-    let more = nodes.len().saturating_sub(MOST_NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names = some_of(&nodes, MOST_NAMES);
     (!nodes.is_empty()).then(|| {
         let message = format!(
-            "the nodes {names}{more} {what}: they have no providerID of a server with a port in this project"
+            "the nodes {names} {what}: they have no providerID of a server with a port in this project"
         );
         Notice::warning(NODES_SKIPPED, message)
     })

@@ -12,6 +12,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatu
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
+use super::node_ports::IDS_AT_ONCE;
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
@@ -248,9 +249,6 @@ fn family_of_port(port: &Port) -> Option<IpFamily> {
     first.ip_address.parse().ok().map(family_of)
 }
 
-/// So many subnets are named in one question: their ids make up a query of 2 KB.
-const AT_ONCE: usize = 40;
-
 impl Resolver {
     /// A subnet that is named by the user as `key`.
     pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
@@ -263,7 +261,7 @@ impl Resolver {
         let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(*id)?)));
         let mut found: BTreeMap<&str, Subnet> = known.collect();
         let unknown: Vec<&str> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
-        for some in unknown.chunks(AT_ONCE) {
+        for some in unknown.chunks(IDS_AT_ONCE) {
             let begun = Moment::now();
             let mut listed = self.list_subnets(some, key).await?;
             for id in some {

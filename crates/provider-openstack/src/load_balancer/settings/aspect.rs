@@ -56,7 +56,7 @@ pub enum Aspect {
     MonitorCheck,
     /// Who may connect.
     SourceRanges,
-    /// Whether the cluster itself may connect beside the source ranges.
+    /// Whether the cluster itself may connect in addition to the source ranges.
     ClusterSources,
     /// The load balancer's own metrics.
     Metrics,

@@ -22,7 +22,6 @@ use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersio
 pub struct CurrentPort {
     /// The version of the PROXY protocol; within it absent, none.
     pub proxy: Option<Option<ProxyVersion>>,
-    /// Whether a header is inserted.
     pub headers: BTreeMap<InsertedHeader, bool>,
     /// The certificate; within it absent, TLS does not end at the load balancer.
     pub tls: Option<Option<TlsContainer>>,

@@ -69,7 +69,7 @@ impl Faults {
 
     /// A failure of another kind, with what is wrong besides.
     #[must_use]
-    pub fn beside(&self, mut failure: Failure) -> Failure {
+    pub fn add_to(&self, mut failure: Failure) -> Failure {
         let all = self.to_string();
         if !all.is_empty() && !failure.message.contains(&all) {
             failure.message = format!("{}. Besides: {all}", failure.message);

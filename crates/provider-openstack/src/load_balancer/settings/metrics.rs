@@ -16,7 +16,6 @@ const DEFAULT_PORT: u16 = 9100;
 /// The listener with the load balancer's own metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsSettings {
-    /// Its port.
     pub port: u16,
     /// Who may read them. Never empty where nothing is wrong.
     pub allowed: BTreeSet<IpNet>,

@@ -16,7 +16,7 @@
 //! | `pool` | algorithm, health monitor, node selector |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
-//! | `user_tags` | tags beside our own |
+//! | `user_tags` | tags in addition to our own |
 //! | `release` | what matters when the Service goes |
 //! | [`node_address`] | by which address a node becomes a member |
 
@@ -151,7 +151,7 @@ pub struct Settings {
     /// `load-balancer-address`: the address that the Service had, as its annotation says, which anybody may write who may write the Service. So it
     /// is only what the Service asks for, and absent where its namespace may not.
     pub annotated_address: Option<IpAddr>,
-    /// Tags beside our own.
+    /// Tags in addition to our own.
     pub user_tags: UserTags,
     /// The aspects that follow from a value that is wrong.
     pub unreadable: Aspects,

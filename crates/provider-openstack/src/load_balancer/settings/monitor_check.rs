@@ -7,6 +7,7 @@ use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
 use crate::load_balancer::model::HttpCheck;
+use crate::user_tag::LONGEST_IN_OCTAVIA;
 
 /// How members of TCP ports are checked, where the user chooses that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,6 @@ pub struct MonitorCheck {
     pub http: Option<HttpCheck>,
 }
 
-/// Longest path that Octavia takes, in characters.
-const LONGEST_PATH: usize = 255;
 /// Longest list of statuses that Octavia takes, in characters.
 const LONGEST_CODES: usize = 64;
 
@@ -54,11 +53,13 @@ fn warn(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
 fn path(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&HEALTH_MONITOR_PATH)?;
     let printable = value.text.chars().all(|letter| letter.is_ascii_graphic());
-    if !value.text.starts_with('/') || !printable || value.text.len() > LONGEST_PATH {
+    if !value.text.starts_with('/') || !printable || value.text.len() > LONGEST_IN_OCTAVIA {
         reader.reject(
             &value,
             "is not a path",
-            format!("begin with /, without blanks and at most {LONGEST_PATH} characters, such as /healthz"),
+            format!(
+                "begin with /, without blanks and at most {LONGEST_IN_OCTAVIA} characters, such as /healthz"
+            ),
         );
     }
     Some(value.text.to_owned())

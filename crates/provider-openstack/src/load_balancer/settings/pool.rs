@@ -47,9 +47,7 @@ pub(super) fn lb_algorithm_is_default(reader: &SettingsReader<'_>) -> bool {
         && LbAlgorithm::from(reader.config.lb_method.as_str()) == LbAlgorithm::RoundRobin
 }
 
-/// The health monitor.
 pub(super) struct Monitor {
-    /// Whether there is one.
     pub(super) enabled: bool,
     /// Whether that is so of a new load balancer only, and one that exists keeps what it has.
     pub(super) only_if_new: bool,

@@ -16,7 +16,6 @@ use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCO
 use crate::load_balancer::model::header::InsertedHeader;
 
 impl Settings {
-    /// Protocol of the listener of a port.
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {
         match port.protocol {
             Protocol::Tcp if self.tls_of(port).is_some() => ListenerProtocol::TerminatedHttps,
@@ -27,7 +26,6 @@ impl Settings {
         }
     }
 
-    /// Protocol of the pool of a port.
     pub fn pool_protocol(&self, port: &ServicePort) -> PoolProtocol {
         match (port.protocol, self.proxy_version(port)) {
             (Protocol::Tcp, Some(ProxyVersion::V1)) => PoolProtocol::Proxy,

@@ -12,6 +12,7 @@ use super::origin::Origin;
 use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form, RECLAIM_POLICY};
+use crate::user_tag::LONGEST_IN_OCTAVIA;
 
 /// A setting does nothing.
 pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
@@ -19,9 +20,6 @@ pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
 const WRONG_WITHOUT_EFFECT: &str = "LoadBalancerSettingWrongWithoutEffect";
 /// A value has the meaning of none.
 const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
-
-/// Longest text that Octavia takes, in characters.
-const LONGEST: usize = 255;
 
 /// The sources of one Service's settings, and what was found out about them on the way.
 ///
@@ -218,10 +216,10 @@ impl<'a> SettingsReader<'a> {
     /// A text that Octavia can store.
     pub(super) fn text(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
         let value = value?;
-        if value.text.chars().count() <= LONGEST {
+        if value.text.chars().count() <= LONGEST_IN_OCTAVIA {
             return Some(value.text.to_owned());
         }
-        self.reject(&value, "is too long", format!("use at most {LONGEST} characters"));
+        self.reject(&value, "is too long", format!("use at most {LONGEST_IN_OCTAVIA} characters"));
         None
     }
 }

@@ -20,7 +20,6 @@ pub struct ReleaseSettings {
     pub retain: bool,
     /// `cascade-delete`: the load balancer is deleted with its children in one call.
     pub cascade_delete: bool,
-    /// `manage-security-groups`
     pub manage_security_groups: bool,
 }
 

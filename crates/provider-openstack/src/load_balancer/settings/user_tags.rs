@@ -1,4 +1,4 @@
-//! Tags that the user wants on what is made, beside our own.
+//! Tags that the user wants on what is made, in addition to our own.
 
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER_TAGS, POOL_TAGS, TAGS};
@@ -10,11 +10,8 @@ use crate::user_tag::{self, LONGEST_IN_NEUTRON, LONGEST_IN_OCTAVIA};
 pub struct UserTags {
     /// Of everything.
     pub all: Tags,
-    /// Of the load balancer.
     pub load_balancer: Tags,
-    /// Of listeners.
     pub listener: Tags,
-    /// Of pools.
     pub pool: Tags,
 }
 

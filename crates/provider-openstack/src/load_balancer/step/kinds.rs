@@ -46,7 +46,6 @@ pub(crate) enum LoadBalancerStep {
     },
     /// Changes what says whose the load balancer is.
     Update { id: String, changes: UpdateLoadBalancer },
-    /// Deletes the load balancer.
     Delete {
         id: String,
         /// With everything below it. Without, Octavia refuses while there is anything.
@@ -60,24 +59,46 @@ pub(crate) enum LoadBalancerStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerStep {
     /// Makes a listener. That of the metrics has no pool.
-    Create { load_balancer_id: String, listener: Box<ListenerSpec>, default_pool: Option<Handle> },
-    /// Changes a listener.
-    Update { id: String, key: ListenerKey, changes: Box<UpdateListener> },
+    Create {
+        load_balancer_id: String,
+        listener: Box<ListenerSpec>,
+        default_pool: Option<Handle>,
+    },
+    Update {
+        id: String,
+        key: ListenerKey,
+        changes: Box<UpdateListener>,
+    },
     /// Gives a listener another default pool.
-    SwapDefaultPool { listener_id: String, key: ListenerKey, pool: Handle },
+    SwapDefaultPool {
+        listener_id: String,
+        key: ListenerKey,
+        pool: Handle,
+    },
     /// Deletes a listener. Its default pool stays.
-    Delete { id: String, key: ListenerKey },
+    Delete {
+        id: String,
+        key: ListenerKey,
+    },
 }
 
 /// A step on a pool. Names are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PoolStep {
     /// Makes a pool that no listener uses yet, without members and monitor.
-    Create { load_balancer_id: String, pool: Box<PoolSpec> },
-    /// Changes a pool.
-    Update { id: String, changes: UpdatePool },
+    Create {
+        load_balancer_id: String,
+        pool: Box<PoolSpec>,
+    },
+    Update {
+        id: String,
+        changes: UpdatePool,
+    },
     /// Deletes a pool with its members and monitor.
-    Delete { id: String, name: String },
+    Delete {
+        id: String,
+        name: String,
+    },
 }
 
 /// A step on the members of a pool. Names are for display.
@@ -106,11 +127,20 @@ pub(crate) enum MemberStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MonitorStep {
     /// Makes a health monitor.
-    Create { pool: Handle, monitor: Box<MonitorSpec> },
-    /// Changes the health monitor of a pool.
-    Update { id: String, pool_id: String, changes: UpdateHealthMonitor },
+    Create {
+        pool: Handle,
+        monitor: Box<MonitorSpec>,
+    },
+    Update {
+        id: String,
+        pool_id: String,
+        changes: UpdateHealthMonitor,
+    },
     /// Deletes the health monitor of a pool.
-    Delete { id: String, pool_id: String },
+    Delete {
+        id: String,
+        pool_id: String,
+    },
 }
 
 /// The floating IP that a port had so far.
@@ -137,11 +167,24 @@ pub(crate) enum FloatingIpStep {
     },
     /// Lets a floating IP lead to a port. Neutron does not replace one by another: the former one is taken off the port before, and put back if
     /// this one is refused.
-    Attach { id: String, address: IpAddr, port: Handle, instead_of: Option<FormerFloatingIp> },
+    Attach {
+        id: String,
+        address: IpAddr,
+        port: Handle,
+        instead_of: Option<FormerFloatingIp>,
+    },
     /// Takes a floating IP off its port.
-    Detach { id: String, address: IpAddr },
+    Detach {
+        id: String,
+        address: IpAddr,
+    },
     /// Replaces the tags of a floating IP.
-    Tag { id: String, tags: Tags },
-    /// Deletes a floating IP.
-    Delete { id: String, address: IpAddr },
+    Tag {
+        id: String,
+        tags: Tags,
+    },
+    Delete {
+        id: String,
+        address: IpAddr,
+    },
 }

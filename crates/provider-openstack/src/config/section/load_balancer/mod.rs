@@ -70,7 +70,7 @@ pub struct LoadBalancer {
     pub recreate_missing: bool,
     /// How many load balancers of OCCM get the tags that say who owns them, each minute; 0 for none.
     pub identity_tags_per_minute: u32,
-    /// Tags of everything that is made, beside our own.
+    /// Tags of everything that is made, in addition to our own.
     pub tags: Vec<String>,
     /// What the cluster was called before: load balancers with these names in theirs are its own.
     pub former_cluster_names: Vec<String>,
@@ -84,7 +84,6 @@ pub enum CreateMonitor {
     No,
     /// On new load balancers, those of Services with `externalTrafficPolicy: Local`, which lose connections without one.
     Local,
-    /// All.
     All,
 }
 

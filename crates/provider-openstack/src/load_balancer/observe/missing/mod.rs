@@ -114,9 +114,6 @@ impl MissingLoadBalancers {
     }
 
     /// What it means that the Service's load balancer cannot be found.
-    ///
-    /// # Errors
-    /// Any failed call.
     pub(crate) async fn absence(&self, service: &Service) -> Result<(Absence, Count), Failure> {
         let count = self.count(Some(service)).await?;
         Ok((count.absence(), count))

@@ -40,7 +40,7 @@ impl Serving<'_> {
         if tags && outcome.is_err() {
             queue.ends(key);
         }
-        (outcome.map_err(|failure| wanted.faults.beside(failure)), kept)
+        (outcome.map_err(|failure| wanted.faults.add_to(failure)), kept)
     }
 
     async fn carry_out(

@@ -184,7 +184,7 @@ impl Serving<'_> {
         // What was listed when the reconciliation began is not what was looked at.
         let observing = Observing { since: Moment::now(), ..observing };
         let read = Box::pin(observing.read(lock, report)).await;
-        read.map_err(|failure| self.faults.beside(failure))
+        read.map_err(|failure| self.faults.add_to(failure))
     }
 
     /// Reads everything.
@@ -193,7 +193,7 @@ impl Serving<'_> {
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Observation, Failure> {
-        self.observing().read(lock, report).await.map_err(|failure| self.faults.beside(failure))
+        self.observing().read(lock, report).await.map_err(|failure| self.faults.add_to(failure))
     }
 
     /// Keeps what is known for the next reconciliation.

@@ -166,7 +166,7 @@ impl Serving<'_> {
         let (mut outcome, kept) = serving.apply(observation, &planned, report).await;
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
             serving.converge_group(&wanted.facts, ready, report).await;
-            let failed = ready.unfinished.take().map(|failure| wanted.faults.beside(failure));
+            let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
             ready.unfinished = failed.or_else(|| wanted.faults.failure());
             ready.requeue_after = tags_in;
             digest = digest.filter(|_| tags_in.is_none() && ready.unfinished.is_none());
