@@ -69,14 +69,14 @@ impl Follower {
             Event::Apply(service) => {
                 let (key, new) = self.cached(service);
                 if let Some(gone) = self.sync.cache.get(&key).filter(|old| uid(old) != uid(&new)) {
-                    self.ended(&key, &gone);
+                    self.ended(&key, &gone, false);
                 }
                 let old = self.sync.cache.put(key.clone(), Arc::clone(&new));
                 self.changed(&key, old.as_deref(), &new, Cause::Changed);
             }
             Event::Delete(service) => {
                 let (key, last) = self.cached(service);
-                self.ended(&key, &last);
+                self.ended(&key, &last, true);
                 self.sync.cache.remove(&key);
                 self.vanished(&key);
             }
@@ -96,7 +96,7 @@ impl Follower {
         let new: Vec<_> =
             self.listing.iter().map(|(key, cached)| (key.clone(), Arc::clone(cached))).collect();
         for (key, gone) in self.sync.cache.lacking(&self.listing) {
-            self.ended(&key, &gone);
+            self.ended(&key, &gone, false);
         }
         let answered = self.sync.memory.listed_anew();
         let mut old = self.sync.cache.replace(std::mem::take(&mut self.listing));
@@ -153,11 +153,11 @@ impl Follower {
 
     /// An object is gone, or is another one of the same name by now: notes whether it was seen to ask for that. This comes before the
     /// cache lacks it, so that no worker decides without it.
-    fn ended(&self, key: &ServiceKey, last: &Arc<k8s::Service>) {
+    fn ended(&self, key: &ServiceKey, last: &Arc<k8s::Service>, deleted: bool) {
         self.sync.memory.with(key, |known| {
             if uid(&known.object) == uid(last) {
                 let last = newer(Arc::clone(last), known.latest.take());
-                known.asked_to_go |= self.sync.ours.lets_go(&last);
+                known.asked_to_go |= self.sync.ours.lets_go(&last, deleted);
             }
         });
     }

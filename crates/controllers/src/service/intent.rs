@@ -90,9 +90,13 @@ impl Ours {
     }
 
     /// Whether a Service that is gone was to go, by the last state of it that was seen. Our finalizer keeps a Service until its load
-    /// balancer is gone: one that had it, and that nobody had deleted, is not gone because somebody asked for it.
-    pub(crate) fn lets_go(&self, last: &k8s::Service) -> bool {
-        last.metadata.deletion_timestamp.is_some() || !has_finalizer(last) || !self.wants(last)
+    /// balancer is gone: one that had it, and that nobody had deleted, is not gone because somebody asked for it. One that lacked it is
+    /// shown as it was before it was served, unless the watch brought its deletion (`deleted`).
+    pub(crate) fn lets_go(&self, last: &k8s::Service, deleted: bool) -> bool {
+        let without_finalizer = !has_finalizer(last);
+        last.metadata.deletion_timestamp.is_some()
+            || (without_finalizer && deleted)
+            || (!without_finalizer && !self.wants(last))
     }
 
     /// Decides what is to be done; `served` says whether this process has worked on the Service before, which is what

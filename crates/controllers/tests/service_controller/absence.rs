@@ -86,6 +86,27 @@ async fn a_service_that_is_shown_as_it_was_long_ago_keeps_its_load_balancer() {
     assert_eq!((world.cloud.load_balancers().len(), held(&world)), (1, "1".to_owned()));
 }
 
+/// Twice an older state is shown: first from before our finalizer was there, then from before the Service was there at all.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_shown_as_it_was_before_it_was_served_and_then_vanishes_keeps_its_load_balancer() {
+    let world = World::started(LATEST).await;
+    let nothing = world.kube.backup();
+    world.kube.inject(Fault::on("PATCH", "services/app").times(1).delay(Duration::from_secs(20)));
+    world.create("app").await;
+    let before = world.kube.backup();
+    world.until_published("app").await;
+    settle().await;
+    world.wire.journal();
+    // What would put the finalizer back.
+    world.kube.inject(Fault::on("PATCH", "services/app").refuse());
+    world.kube.restore(&before);
+    settle().await;
+    assert_eq!(finalizers(&world.get("app").await.unwrap()), Vec::<String>::new());
+    world.kube.restore(&nothing);
+    pass(HOUR).await;
+    assert_eq!((world.cloud.load_balancers().len(), held(&world)), (1, "1".to_owned()));
+}
+
 /// The program's last write has a higher resourceVersion than all that comes after the restoration.
 #[tokio::test(start_paused = true)]
 async fn an_answer_from_before_a_restoration_does_not_hide_what_the_service_is_now() {
