@@ -75,11 +75,13 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
         tokio::time::sleep(LONG_ENOUGH).await;
     }
     stage.assert_nothing_taken(story);
+    stage.delete_orphans().await;
     let edited = outcome::describe(&stage.world);
     let put_by = outcome::put_by(&stage.world);
     stage.delete_services();
     tokio::time::sleep(LONG_ENOUGH).await;
     stage.assert_nothing_taken(story);
+    stage.delete_orphans().await;
     let emptied = outcome::describe(&stage.world);
     stage.assert_only_others_left(story);
     let kills = stage.world.kills();

@@ -19,6 +19,8 @@ use crate::watch::Watch;
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 /// The load balancer that a person made for all who name it.
 const SHARED: &str = "shared by hand";
+/// What the names of the cluster's own load balancers begin with.
+const OURS: &str = "kube_service_c1_";
 /// Services that one load balancer may serve, in the stories.
 const MAX_SHARED: &str = "max-shared-lb = 50\n";
 /// The Services of the other cluster; copies are made of them.
@@ -39,6 +41,8 @@ pub(crate) struct Stage {
     set_since: BTreeMap<usize, BTreeSet<&'static str>>,
     /// How many load balancers there are that are not this cluster's.
     others: usize,
+    /// Whether the API server once showed less than there was, or an older state.
+    pub(super) restored: bool,
 }
 
 impl Stage {
@@ -83,6 +87,7 @@ impl Stage {
             created_with: BTreeMap::new(),
             set_since: BTreeMap::new(),
             others: 0,
+            restored: false,
         };
         stage.theirs();
         if story.neighbour {
@@ -283,6 +288,37 @@ impl Stage {
                 self.world.delete(name);
             }
         }
+    }
+
+    /// Where a backup was restored, an operator deletes the load balancers of Services that are gone: the program deletes none that it
+    /// did not see deleted, and reports them.
+    pub(super) async fn delete_orphans(&self) {
+        if !self.restored {
+            return;
+        }
+        let services = self.world.kube.list("services", "").unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let owned: BTreeSet<String> = services
+            .iter()
+            .filter(|service| {
+                service["spec"]["type"] == "LoadBalancer" || !service["metadata"]["finalizers"].is_null()
+            })
+            .map(|service| &service["metadata"])
+            .map(|metadata| format!("{OURS}{}_{}", text(&metadata["namespace"]), text(&metadata["name"])))
+            .collect();
+        let (admin, floating_ips) = (self.world.cloud.admin(), self.world.cloud.floating_ips());
+        for orphan in self.world.cloud.load_balancers() {
+            let name = text(&orphan["name"]);
+            if !name.starts_with(OURS) || owned.contains(&name) {
+                continue;
+            }
+            let path = format!("/v2.0/lbaas/loadbalancers/{}?cascade=true", text(&orphan["id"]));
+            assert_eq!(admin.delete("load-balancer", &path).0, 204, "{orphan}");
+            for floating_ip in floating_ips.iter().filter(|one| one["port_id"] == orphan["vip_port_id"]) {
+                admin.delete("network", &format!("/v2.0/floatingips/{}", text(&floating_ip["id"])));
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
     }
 
     /// What must not have happened so far.

@@ -34,10 +34,12 @@ impl Trouble {
     /// Lets some things go wrong from now on, while the edits of a step are made.
     pub(super) async fn brew(&mut self, stage: &mut Stage, step: &Step) {
         if self.random.u8(0..6) == 0 && Kind::Absences.is_told() {
+            stage.restored = true;
             self.lose_sight(stage).await;
         }
         // A kind that is left out draws nothing: the others are what they are without it.
         if Kind::Gaps.is_told() && self.random.u8(0..4) == 0 {
+            stage.restored = true;
             self.leave_gaps(stage).await;
         }
         if Kind::Hangs.is_told() && self.random.u8(0..3) == 0 {
