@@ -51,8 +51,9 @@ struct Ends {
     kills: usize,
 }
 
-/// Tells the story, with or without trouble.
-async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
+/// Tells the story, calmly, or with trouble and how it ended calmly.
+async fn tell(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
+    let (mut trouble, calm) = trouble.unzip();
     let mut stage = Stage::of(story).await;
     for step in &story.steps {
         if let Some(trouble) = &mut trouble {
@@ -75,13 +76,17 @@ async fn tell(story: &Story, mut trouble: Option<Trouble>) -> Ends {
         tokio::time::sleep(LONG_ENOUGH).await;
     }
     stage.assert_nothing_taken(story);
-    stage.delete_orphans().await;
+    if let Some(calm) = calm {
+        stage.delete_orphans(&calm.edited).await;
+    }
     let edited = outcome::describe(&stage.world);
     let put_by = outcome::put_by(&stage.world);
     stage.delete_services();
     tokio::time::sleep(LONG_ENOUGH).await;
     stage.assert_nothing_taken(story);
-    stage.delete_orphans().await;
+    if let Some(calm) = calm {
+        stage.delete_orphans(&calm.emptied).await;
+    }
     let emptied = outcome::describe(&stage.world);
     stage.assert_only_others_left(story);
     let kills = stage.world.kills();
@@ -106,7 +111,7 @@ fn run(seed: u64, last: &mut LastCalm) {
         None => alone(tell(&story, None)),
     };
     *last = Some((number, calm.clone()));
-    let rough = alone(tell(&story, Some(Trouble::of(Rng::with_seed(!seed)))));
+    let rough = alone(tell(&story, Some((Trouble::of(Rng::with_seed(!seed)), &calm))));
     let most = calm.put_by + rough.kills;
     let put_by = rough.put_by;
     assert!(put_by <= most, "{put_by} floating IPs are kept, and kills account for {most}: {story:#?}");

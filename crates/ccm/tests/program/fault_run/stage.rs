@@ -291,8 +291,8 @@ impl Stage {
     }
 
     /// Where a backup was restored, an operator deletes the load balancers of Services that are gone: the program deletes none that it
-    /// did not see deleted, and reports them.
-    pub(super) async fn delete_orphans(&self) {
+    /// did not see deleted, and reports them. Those that are there in the calm run too stay.
+    pub(super) async fn delete_orphans(&self, calm: &[String]) {
         if !self.restored {
             return;
         }
@@ -309,7 +309,8 @@ impl Stage {
         let (admin, floating_ips) = (self.world.cloud.admin(), self.world.cloud.floating_ips());
         for orphan in self.world.cloud.load_balancers() {
             let name = text(&orphan["name"]);
-            if !name.starts_with(OURS) || owned.contains(&name) {
+            let is_calm = calm.iter().any(|line| line.contains(&format!("\"name\": \"{name}\"")));
+            if !name.starts_with(OURS) || owned.contains(&name) || is_calm {
                 continue;
             }
             let path = format!("/v2.0/lbaas/loadbalancers/{}?cascade=true", text(&orphan["id"]));
