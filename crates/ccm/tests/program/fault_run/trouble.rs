@@ -50,9 +50,12 @@ impl Trouble {
             self.tenant.act(world, &mut self.random);
         }
         self.leave_wrong_project(world).await;
-        if self.random.u8(0..10) == 0 && Kind::WrongProject.is_told() && bears_wrong_project(world, step) {
-            self.enter_wrong_project(world).await;
+        let is_wrong = self.random.u8(0..10) == 0 && Kind::WrongProject.is_told();
+        // What Kubernetes has forgotten and the wrong project does not show was never there, as far as can be known.
+        if is_wrong && !stage.restored && bears_wrong_project(&stage.world, step) {
+            self.enter_wrong_project(&mut stage.world).await;
         }
+        let world = &mut stage.world;
         for _ in 0..self.random.usize(0..4) {
             world.cloud.faults().add(self.cloud());
         }
