@@ -32,6 +32,17 @@ async fn serving(count: usize) -> World {
     world
 }
 
+/// The Service asks for PROXY protocol, and its pool is replaced.
+async fn switch_on_proxy(world: &World) {
+    world.annotate("web", PROXY, Some("v2"));
+    world
+        .until("the pool has the other protocol", |world| {
+            let pools = world.cloud.pools();
+            pools.len() == 1 && pools[0]["protocol"] == "PROXYV2"
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_api_server_without_our_services_costs_no_load_balancer_and_no_floating_ip() {
     let world = serving(3).await;
@@ -141,13 +152,7 @@ async fn an_empty_set_of_nodes_empties_no_pool_and_says_why_it_is_empty(
     assert!(warnings.iter().any(|warning| warning.contains(why)), "{warnings:?}");
     assert_eq!(without_nodes(&world), "1");
     // What else the Service asks for goes on, and takes the members along.
-    world.annotate("web", PROXY, Some("v2"));
-    world
-        .until("the pool has the other protocol", |world| {
-            let pools = world.cloud.pools();
-            pools.len() == 1 && pools[0]["protocol"] == "PROXYV2"
-        })
-        .await;
+    switch_on_proxy(&world).await;
     world.quiet().await;
     assert_eq!(member_names(&world), members);
 }
@@ -178,13 +183,7 @@ async fn a_node_without_an_address_keeps_its_member_until_it_has_another() {
     world.until_warned("web", "node node-1 is not added as a member").await;
     tokio::time::sleep(HOUR).await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
-    world.annotate("web", PROXY, Some("v2"));
-    world
-        .until("the pool has the other protocol", |world| {
-            let pools = world.cloud.pools();
-            pools.len() == 1 && pools[0]["protocol"] == "PROXYV2"
-        })
-        .await;
+    switch_on_proxy(&world).await;
     assert_eq!(member_names(&world), ["node-1", "node-2"]);
     let other = json!([{"type": "InternalIP", "address": "10.0.0.99"}]);
     world.kube.patch_status("nodes", "", "node-1", &addresses(other)).unwrap();

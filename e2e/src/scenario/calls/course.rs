@@ -124,6 +124,7 @@ impl Course {
         });
         if count > SERVICES.len() {
             self.node_joins(stage, 2 * count);
+            // What OCCM does not bring to an end here shows in its next change.
             let left = self.node_leaves(stage);
             if self.by == Sender::OpenstackCcm {
                 left?;

@@ -28,8 +28,8 @@ pub(crate) struct Desired {
     pub(crate) serial: bool,
     /// Whether members can be added without naming the others.
     pub(crate) additive: bool,
-    /// Whether the members that are there stand in for those that the nodes would give: there is no node to put in their place, or
-    /// it cannot be read which ones.
+    /// Whether members that are there stand in for those that the nodes would give: there is no node to put in their place, it cannot
+    /// be read which ones, or a node shows no address.
     pub(crate) keeps_members: bool,
     /// What is known for the case that the load balancer is in ERROR.
     pub(crate) recovery: Recovery,

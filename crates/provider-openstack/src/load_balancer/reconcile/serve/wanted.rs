@@ -59,7 +59,7 @@ impl Serving<'_> {
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
-            // What stands in for a wrong value, or for nodes of which there are none, is what was read.
+            // What stands in for a wrong value, or for nodes that are not there or show no address, is what was read.
             let keeps = wanted.faults.failure().is_some() || wanted.desired.keeps_members;
             if keeps && !observation.is_whole() {
                 return Ok(None);
