@@ -77,6 +77,7 @@ impl Stage {
         world.settings.node_lifecycle = Some(NodeLifecycleOptions::default());
         let watch = Watch::over(&world.cloud);
         watch.cluster("c1", &world.kube);
+        tokio::spawn(watch.clone().keep_following());
         let flavor = world.cloud.add_octavia_flavor("small");
         let mut stage = Self {
             world,

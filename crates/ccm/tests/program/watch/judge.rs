@@ -227,16 +227,21 @@ impl Judge<'_> {
             .then(|| format!("member {}:{} of {} is removed", one.address, one.port, listener.name))
     }
 
-    /// The states since a moment of the nodes that ever had an address; empty where one is gone.
+    /// The states since a moment of the nodes that ever had an address; empty where one is gone, or was lost shortly before.
     fn nodes_since(&self, owner: &Owner, address: &str, moment: Moment) -> Vec<NodeState> {
-        let cluster = self.record.clusters.get(&owner.cluster);
-        let histories = cluster.into_iter().flat_map(|cluster| cluster.nodes.values());
-        let of_address = histories.map(|history| since(history, moment)).filter(|history| {
-            history.iter().any(|(_, node)| node.as_ref().is_some_and(|node| node.addresses.contains(address)))
-        });
-        let states: Option<Vec<NodeState>> =
-            of_address.flat_map(|history| history.iter().map(|(_, node)| node.clone())).collect();
-        states.unwrap_or_default()
+        let Some(cluster) = self.record.clusters.get(&owner.cluster) else { return Vec::new() };
+        let histories = cluster.nodes.iter().map(|(name, history)| (name, since(history, moment)));
+        let of_address: Vec<_> = histories
+            .filter(|(_, history)| {
+                let mut states = history.iter().filter_map(|(_, node)| node.as_ref());
+                states.any(|node| node.addresses.contains(address))
+            })
+            .collect();
+        if of_address.iter().any(|(name, _)| cluster.was_lost_shortly_before(name)) {
+            return Vec::new();
+        }
+        let states = of_address.into_iter().flat_map(|(_, history)| history).map(|(_, node)| node.clone());
+        states.collect::<Option<_>>().unwrap_or_default()
     }
 
     fn floating_ips(&self) -> Vec<String> {

@@ -12,13 +12,20 @@ mod wish;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use openstack_ccm_kube_sim::{ObjectChange, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::{Sim as Cloud, Traffic, Write};
 use openstack_ccm_runtime::lock::lock;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use wish::{NodeState, Wish};
+
+/// Changes as young as this are never forgotten by the API server.
+const API_SERVERS_REMEMBER: Duration = Duration::from_secs(75);
+/// Until then a node that was lost, and is there again, may be unknown: lists and watches are retried with pauses.
+const LISTED_AGAIN: Duration = Duration::from_secs(60);
 
 /// Namespace and name.
 type ServiceName = (String, String);
@@ -45,6 +52,17 @@ impl Watch {
     pub(crate) fn cluster(&self, name: &str, kube: &Kubernetes) {
         let cluster = Cluster { kube: Some(kube.clone()), ..Cluster::default() };
         lock(&self.record).clusters.insert(name.to_owned(), cluster);
+    }
+
+    /// Follows the clusters also where nothing is written to the cloud for long: API servers forget.
+    pub(crate) async fn keep_following(self) {
+        loop {
+            tokio::time::sleep(API_SERVERS_REMEMBER / 2).await;
+            let traffic = self.cloud.traffic();
+            let mut record = lock(&self.record);
+            record.note(&traffic);
+            record.follow();
+        }
     }
 
     /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for, except that
@@ -98,6 +116,8 @@ struct Cluster {
     nodes_seen: u64,
     services: BTreeMap<ServiceName, Vec<(Moment, Wish)>>,
     nodes: BTreeMap<String, Vec<(Moment, Option<NodeState>)>>,
+    /// When a node that had been lost was there again.
+    found: BTreeMap<String, Instant>,
     /// Since when an address is in the status of a Service.
     published: BTreeMap<(ServiceName, String), Moment>,
     /// The addresses and hostnames in the status of each Service.
@@ -177,6 +197,11 @@ fn since<T>(history: &[(Moment, T)], moment: Moment) -> &[(Moment, T)] {
 }
 
 impl Cluster {
+    /// Whether the program may still act on a list in which a node was missing.
+    fn was_lost_shortly_before(&self, node: &str) -> bool {
+        self.found.get(node).is_some_and(|found| found.elapsed() < LISTED_AGAIN)
+    }
+
     /// Notes which nodes there are. That there is none at all is not believed.
     fn note_nodes(&mut self, now: Moment, nodes: &[Value]) {
         if nodes.is_empty() {
@@ -185,6 +210,9 @@ impl Cluster {
         for (name, history) in &mut self.nodes {
             let state = nodes.iter().find(|node| node["metadata"]["name"] == **name).map(NodeState::of);
             if history.last().map(|(_, last)| last) != Some(&state) {
+                if state.is_some() {
+                    self.found.insert(name.clone(), Instant::now());
+                }
                 history.push((now, state));
             }
         }
