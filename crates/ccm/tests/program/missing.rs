@@ -282,3 +282,47 @@ async fn a_load_balancer_that_octavia_accepted_and_never_shows_is_created_again_
     assert_eq!(world.cloud.load_balancers().len(), 0);
     world.until_published("web").await;
 }
+
+/// An older backup of the cluster is restored while the cloud shows nothing: what was made for the Service was never there, as far
+/// as can be known, and is made once more. Clients may know both addresses.
+#[tokio::test(start_paused = true)]
+async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_again() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.create(&service("web", external()));
+    let backup = world.kube.backup();
+    world.start().await;
+    world.until_published("web").await;
+    world.quiet().await;
+    world.stop().await;
+    let (first, published) = (world.cloud.load_balancer(&lb_name("web")).unwrap(), world.ingress("web"));
+    world.kube.restore(&backup);
+    for (service, path, root) in
+        [("load-balancer", "lbaas/", "loadbalancers"), ("network", "", "floatingips")]
+    {
+        let list = CloudFault::new().service(service).method(Method::GET);
+        world.cloud.faults().add(list.path(&format!("/{path}{root}(\\?|$)")).answer(200, json!({root: []})));
+    }
+    world.start().await;
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_ne!(world.ingress("web"), published);
+    world.stop().await;
+    world.cloud.faults().clear();
+    world.start().await;
+    tokio::time::sleep(HOUR).await;
+    let is_first = |one: &Value| id(one) == id(&first);
+    assert!(
+        world
+            .cloud
+            .load_balancers()
+            .iter()
+            .any(|one| is_first(one) && one["provisioning_status"] == "ACTIVE")
+    );
+    assert_eq!(world.cloud.floating_ips().len(), 2);
+    let mut warnings = world.warnings("web");
+    warnings.retain(|warning| warning.contains("LoadBalancerDuplicateKept"));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    // Who deletes the Service asks for both to go.
+    world.delete("web");
+    world.until("both are gone", |world| world.cloud.load_balancers().is_empty()).await;
+}

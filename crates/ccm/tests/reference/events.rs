@@ -54,6 +54,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerIPIgnored", "spec.loadBalancerIP asks for another address than the one that the load balancer has and keeps."),
     row("Service", "Warning", "FloatingIPLeftInUse", "A floating IP of the Service stays, because something else uses it, for example another Service on the same load balancer."),
     row("Service", "Warning", "FloatingIPKept", "keep-floatingip is neither true nor false, so a floating IP of the Service is kept. Delete it if it is not needed."),
+    row("Service", "Warning", "LoadBalancerDuplicateKept", "Two load balancers were made for the Service, and both have a floating IP that clients may use. The message names the one that serves the Service, and how to delete the other one or go back to it."),
     row("Service", "Warning", "LoadBalancerRetained", "The load balancer of a Service that is gone is kept, because its reclaim policy asks for it or cannot be read."),
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia failed to apply the last change of a listener, pool, member or monitor. The change is sent again."),
     row("Service", "Warning", "LoadBalancerChangeRepeated", "Changes that Octavia accepted are needed again although nothing failed: either they have no effect on this cloud, or somebody else is changing the load balancer. They are repeated after pauses that grow longer. The message names the first one."),

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Ready;
 
 use super::Serving;
+use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::model::Ownership;
-use crate::load_balancer::observe::{Found, find};
+use crate::load_balancer::observe::{Found, find, floating_ip};
 use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
@@ -54,6 +56,29 @@ impl Serving<'_> {
         self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
     }
 
+    /// Duplicates without those that have a floating IP: one gets it shortly before it is published, so that clients may use them. Two
+    /// that were published are there when Kubernetes and the cloud have both forgotten the first one for a while.
+    async fn without_published(
+        &self,
+        duplicates: Vec<Found>,
+        current: &str,
+        report: &mut Report,
+    ) -> Result<Vec<Found>, Failure> {
+        let mut unpublished = Vec::new();
+        for found in duplicates {
+            let reader = self.reconciler.observer.reader(self.beginning.since);
+            let address = match found.load_balancer.vip_port_id.as_deref() {
+                Some(port) => floating_ip::on_port(reader, port).await?,
+                None => None,
+            };
+            match address {
+                Some(address) => report.notice(published_twice(&found.load_balancer.id, &address, current)),
+                None => unpublished.push(found),
+            }
+        }
+        Ok(unpublished)
+    }
+
     /// Answers when to look again, unless nothing is left.
     async fn try_leave_previous(
         &self,
@@ -70,7 +95,8 @@ impl Serving<'_> {
         }
         // A guest has created none.
         if self.is_new() && ownership != Ownership::Guest {
-            duplicates.extend(ids(find::duplicates(reader, &self.claim, current).await?));
+            let found = find::duplicates(reader, &self.claim, current).await?;
+            duplicates.extend(ids(self.without_published(found, current, report).await?));
         }
         duplicates.retain(|duplicate| !former.contains(duplicate));
         let duplicates = duplicates.iter().map(|id| (id, true));
@@ -80,4 +106,14 @@ impl Serving<'_> {
         }
         Ok(looks.into_iter().map(|waiting| waiting.at_most).min())
     }
+}
+
+fn published_twice(id: &str, address: &str, current: &str) -> Notice {
+    let message = format!(
+        "load balancer {id} was made for this Service too, and clients may use its floating IP {address}: it is kept, without being \
+         changed. The Service is served by {current}. To serve it by the other one, set the annotation {} to {id}; if nobody uses \
+         that, delete it: openstack loadbalancer delete --cascade {id}",
+        LOAD_BALANCER_ID.key
+    );
+    Notice::warning("LoadBalancerDuplicateKept", message)
 }
