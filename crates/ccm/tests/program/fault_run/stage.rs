@@ -319,9 +319,10 @@ impl Stage {
                 line.strip_prefix("openstack_ccm_load_balancers_without_service ")
                     .is_some_and(|count| count != "0")
             });
-            let ends = |service: &Value| name.ends_with(&format!("_{}", text(&service["metadata"]["name"])));
-            // While its Service is there, as one of another type, it is not reported yet.
-            assert!(reported || services.iter().any(ends), "{name} is left, and not reported");
+            let tags = orphan["tags"].to_string();
+            let is_user = |service: &Value| tags.contains(&text(&service["metadata"]["uid"]));
+            // While a Service that used it is there, as one of another type, it is not reported yet.
+            assert!(reported || services.iter().any(is_user), "{name} is left, and not reported: {orphan:#}");
             let path = format!("/v2.0/lbaas/loadbalancers/{}?cascade=true", text(&orphan["id"]));
             assert_eq!(admin.delete("load-balancer", &path).0, 204, "{orphan}");
             for floating_ip in floating_ips.iter().filter(|one| one["port_id"] == orphan["vip_port_id"]) {
