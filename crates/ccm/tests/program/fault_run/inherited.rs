@@ -67,7 +67,8 @@ impl Inherited {
                 let face = faces[random.usize(0..faces.len())];
                 let key = face.annotation().map(|(key, _)| key);
                 let mut settings = annotation::passed_over(random);
-                settings.retain(|setting| Kind::PassedOver.is_told() && Some(setting.key) != key.as_deref());
+                settings
+                    .retain(|setting| Kind::PassedOver.is_included() && Some(setting.key) != key.as_deref());
                 Self { service, face, settings, host: (service == 2).then_some(0) }
             })
             .collect()

@@ -3,7 +3,7 @@
 //! whatever the tenant does; in the end, without the tenant, everything is as in the calm run; nothing of others was touched, and
 //! nothing of ours is left over once all Services are gone.
 //!
-//! A run is told by its seed alone. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has
+//! A run follows from its seed. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has
 //! the program say what it does, and `FAULT_WITHOUT` leaves out kinds of what happens.
 
 mod annotation;
@@ -26,12 +26,12 @@ use trouble::Trouble;
 
 /// Runs without `FAULT_RUNS`, from the seed `FAULT_FIRST` on.
 const SHORT: u64 = 3;
-/// So many seeds in a row tell the same story, each with troubles of its own.
+/// So many seeds in a row play the same story, each with troubles of its own.
 const RUNS_OF_A_STORY: u64 = 4;
 /// Seeds that found a defect once, when `Gaps` and `Hangs` were no kinds yet: with these their troubles are others. The cases have
 /// tests of their own in `crate::absence` and `crate::missing`.
 const FOUND: [u64; 2] = [9355, 1088];
-/// After so many failures the rest of the runs would tell nothing new.
+/// After so many failures the rest of the runs would show nothing new.
 const ENOUGH: usize = 5;
 /// Longer than the longest delay of a retry and a check for drift together: then each Service is served as it asks.
 const LONG_ENOUGH: Duration = Duration::from_secs(800);
@@ -51,13 +51,13 @@ struct Ends {
     kills: usize,
 }
 
-/// Tells the story, calmly, or with trouble and how it ended calmly.
-async fn tell(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
+/// Plays the story, calmly, or with trouble and how it ended calmly.
+async fn play(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
     let (mut trouble, calm) = trouble.unzip();
     let mut stage = Stage::of(story).await;
     for step in &story.steps {
         if let Some(trouble) = &mut trouble {
-            trouble.brew(&mut stage, step).await;
+            trouble.begin(&mut stage, step).await;
         }
         step.edits.iter().for_each(|edit| stage.apply(edit));
         if stage.world.is_killed_within(step.pause).await {
@@ -108,10 +108,10 @@ fn run(seed: u64, last: &mut LastCalm) {
     let story = Story::of(&mut Rng::with_seed(number));
     let calm = match last.take().filter(|(of, _)| *of == number) {
         Some((_, ends)) => ends,
-        None => alone(tell(&story, None)),
+        None => alone(play(&story, None)),
     };
     *last = Some((number, calm.clone()));
-    let rough = alone(tell(&story, Some((Trouble::of(Rng::with_seed(!seed)), &calm))));
+    let rough = alone(play(&story, Some((Trouble::of(Rng::with_seed(!seed)), &calm))));
     let most = calm.put_by + rough.kills;
     let put_by = rough.put_by;
     assert!(put_by <= most, "{put_by} floating IPs are kept, and kills account for {most}: {story:#?}");
@@ -120,7 +120,7 @@ fn run(seed: u64, last: &mut LastCalm) {
         ("edits", &calm.edited, &rough.edited),
         ("deletion", &calm.emptied, &rough.emptied),
     ] {
-        let [calm, rough] = [calm, rough].map(|end| outcome::telling(end, &story));
+        let [calm, rough] = [calm, rough].map(|end| outcome::comparable(end, &story));
         let difference = outcome::difference(&calm, &rough);
         assert!(
             difference.is_empty(),

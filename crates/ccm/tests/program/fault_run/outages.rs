@@ -120,7 +120,7 @@ const DURING: [Edit; 7] = [
 ];
 
 /// How an hour with, or without, trouble ended.
-async fn tell(trouble: Option<Trouble>) -> Vec<String> {
+async fn play(trouble: Option<Trouble>) -> Vec<String> {
     let mut stage = Stage::new().await;
     BEFORE.iter().for_each(|edit| stage.apply(edit));
     tokio::time::sleep(LONG_ENOUGH).await;
@@ -164,8 +164,8 @@ fn an_hour_of_trouble_costs_nothing_and_ends_without_a_restart(
     #[case] trouble: Trouble,
     #[case] logged: &[&str],
 ) {
-    let calm = alone(tell(None));
-    let (rough, log) = log::logged(|| alone(tell(Some(trouble))));
+    let calm = alone(play(None));
+    let (rough, log) = log::logged(|| alone(play(Some(trouble))));
     let difference = outcome::difference(&calm, &rough);
     assert!(difference.is_empty(), "- calm\n+ after {trouble:?}\n{difference}");
     for text in logged {

@@ -55,11 +55,11 @@ fn is_put_by(floating_ip: &Value, services: &[Value]) -> bool {
     floating_ip["port_id"].is_null() && its_tags.any(|tag| tags.iter().any(|known| tag == known))
 }
 
-/// The lines that tell something about how a run ended. What matters at the creation only depends on when that was. What another
+/// The lines of the end of a run that have to be those of the calm run. What matters at the creation only depends on when that was. What another
 /// controller left is tagged with the next change that it needs, and which one that is depends on when it came. And where a
 /// user forged an annotation by which the program knows its own, the id may pass for one that the user wrote, and a Service that
 /// ceases to want a load balancer before it was served keeps what was forged.
-pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
+pub(super) fn comparable(end: &[String], story: &Story) -> Vec<String> {
     const TAGS: [&str; 6] = [
         "\"tags\": [",
         "\"tags\": []",
@@ -71,8 +71,8 @@ pub(super) fn telling(end: &[String], story: &Story) -> Vec<String> {
     let taken_back = tags_taken_back(story);
     let is_tag = |line: &String| TAGS.iter().any(|tag| line.starts_with(tag));
     let of_another = |line: &String| !story.inherited.is_empty() && is_tag(line);
-    let tells = |line: &String| !of_another(line) && !taken_back.contains(line);
-    let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && tells(line));
+    let counts = |line: &String| !of_another(line) && !taken_back.contains(line);
+    let lines = end.iter().filter(|line| !line.starts_with("\"flavor_id\"") && counts(line));
     // A value of earlier versions, which the next write takes away, if one is needed.
     let lines = lines.map(|line| without_key(line, "settled"));
     if !forges_outputs(story) {
@@ -137,7 +137,7 @@ fn without_gone(cloud: &str) -> String {
     })
 }
 
-/// `ports/2` becomes `ports/`: which of several equal objects it is tells nothing.
+/// `ports/2` becomes `ports/`: which of several equal objects it is means nothing.
 fn without_numbers(line: &str) -> String {
     let kinds =
         ["ports", "listeners", "pools", "members", "load_balancers", "floating_ips", "security_groups"];

@@ -51,7 +51,7 @@ impl Stage {
         Self::of(&Story::default()).await
     }
 
-    /// The stage on which a story is told.
+    /// The stage on which a story is played.
     pub(crate) async fn of(story: &Story) -> Self {
         Self::with(story, "").await
     }

@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Whether stories have it: `FAULT_WITHOUT=Broken,Copies` leaves out what a search is not about.
-    pub(super) fn is_told(self) -> bool {
+    pub(super) fn is_included(self) -> bool {
         let without = std::env::var("FAULT_WITHOUT").unwrap_or_default();
         !without.split(',').any(|kind| kind == format!("{self:?}"))
     }
@@ -201,19 +201,19 @@ impl Draft {
             }
             (8, _) => Edit::DropRoutes,
             (9, _) => Edit::AddStrayRoute { third: 100 + self.fresh() },
-            (10..=13, Some(service)) if Kind::Annotations.is_told() => {
+            (10..=13, Some(service)) if Kind::Annotations.is_included() => {
                 Edit::Annotate { service, setting: annotation::any(random) }
             }
             (14, Some(service)) => Edit::SetAffinity { service, on: random.bool() },
             (15, Some(service)) => Edit::SetRanges { service, on: random.bool() },
-            (16, _) if Kind::Broken.is_told() && !self.inherited.is_empty() => {
+            (16, _) if Kind::Broken.is_included() && !self.inherited.is_empty() => {
                 let service = self.inherited[random.usize(0..self.inherited.len())];
                 Edit::Break { service, operating: OPERATING[random.usize(0..OPERATING.len())] }
             }
-            (17 | 19, _) if Kind::Copies.is_told() && !self.uncopied.is_empty() => {
+            (17 | 19, _) if Kind::Copies.is_included() && !self.uncopied.is_empty() => {
                 Edit::Copy { neighbour: self.uncopied.swap_remove(random.usize(0..self.uncopied.len())) }
             }
-            (18, _) if Kind::Sharing.is_told() => {
+            (18, _) if Kind::Sharing.is_included() => {
                 let service = self.fresh();
                 self.services.push(service);
                 self.sharing.push(service);

@@ -32,25 +32,25 @@ impl Trouble {
     }
 
     /// Lets some things go wrong from now on, while the edits of a step are made.
-    pub(super) async fn brew(&mut self, stage: &mut Stage, step: &Step) {
-        if self.random.u8(0..6) == 0 && Kind::Absences.is_told() {
+    pub(super) async fn begin(&mut self, stage: &mut Stage, step: &Step) {
+        if self.random.u8(0..6) == 0 && Kind::Absences.is_included() {
             stage.restored = true;
             self.lose_sight(stage).await;
         }
         // A kind that is left out draws nothing: the others are what they are without it.
-        if Kind::Gaps.is_told() && self.random.u8(0..4) == 0 {
+        if Kind::Gaps.is_included() && self.random.u8(0..4) == 0 {
             stage.restored = true;
             self.leave_gaps(stage).await;
         }
-        if Kind::Hangs.is_told() && self.random.u8(0..3) == 0 {
+        if Kind::Hangs.is_included() && self.random.u8(0..3) == 0 {
             self.hang(&stage.world, step);
         }
         let world = &mut stage.world;
-        if self.random.bool() && Kind::Tenant.is_told() {
+        if self.random.bool() && Kind::Tenant.is_included() {
             self.tenant.act(world, &mut self.random);
         }
         self.leave_wrong_project(world).await;
-        let is_wrong = self.random.u8(0..10) == 0 && Kind::WrongProject.is_told();
+        let is_wrong = self.random.u8(0..10) == 0 && Kind::WrongProject.is_included();
         if is_wrong && bears_wrong_project(&stage.world, step) {
             self.enter_wrong_project(&mut stage.world).await;
         }
@@ -58,7 +58,7 @@ impl Trouble {
         for _ in 0..self.random.usize(0..4) {
             world.cloud.faults().add(self.cloud());
         }
-        if self.random.u8(0..3) == 0 && Kind::Lists.is_told() {
+        if self.random.u8(0..3) == 0 && Kind::Lists.is_included() {
             world.cloud.faults().add(self.list());
         }
         for _ in 0..self.random.usize(0..3) {
@@ -241,7 +241,7 @@ impl Trouble {
     }
 }
 
-/// The API server loses some Services and Nodes; tells which: kind, namespace and name.
+/// The API server loses some Services and Nodes; returns which: kind, namespace and name.
 fn lose(stage: &Stage, mut loses: impl FnMut(&str) -> bool) -> Vec<(&'static str, &'static str, String)> {
     let kube = &stage.world.kube;
     let mut lost = Vec::new();
@@ -261,7 +261,7 @@ fn list_anew(world: &World, watch: &Watch) {
     watch.unasked(|| world.kube.restore(&world.kube.backup()));
 }
 
-/// Whether enough Services name a load balancer for the absence of all of them to tell something, and none is let go
+/// Whether enough Services name a load balancer for the absence of all of them to mean something, and none is let go
 /// meanwhile: what it has could not be found.
 fn bears_wrong_project(world: &World, step: &Step) -> bool {
     let goes = |edit: &Edit| matches!(edit, Edit::Delete { .. } | Edit::Retype { .. });
@@ -280,6 +280,6 @@ fn bears_wrong_project(world: &World, step: &Step) -> bool {
 
 /// Seconds for `Retry-After`: some, or absurdly many.
 fn wait(random: &mut Rng, longest: u64) -> u64 {
-    let absurd = random.u8(0..4) == 0 && Kind::AbsurdWaits.is_told();
+    let absurd = random.u8(0..4) == 0 && Kind::AbsurdWaits.is_included();
     if absurd { ABSURD[random.usize(0..ABSURD.len())] } else { random.u64(1..longest) }
 }

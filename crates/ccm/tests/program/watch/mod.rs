@@ -65,7 +65,7 @@ impl Watch {
         }
     }
 
-    /// Something happens below the API servers, such as a restored backup: it tells nothing of what anybody asked for, except that
+    /// Something happens below the API servers, such as a restored backup: it says nothing of what anybody asked for, except that
     /// a node that is not there any more is gone.
     pub(crate) fn unasked(&self, happens: impl FnOnce()) {
         let traffic = self.cloud.traffic();
@@ -86,7 +86,7 @@ impl Watch {
         }
     }
 
-    /// What was done against the rule so far, told once.
+    /// What was done against the rule since the last time.
     pub(crate) fn take_breaches(&self) -> Vec<String> {
         let mut record = lock(&self.record);
         record.follow();
@@ -279,7 +279,7 @@ fn entries(service: Option<&Value>) -> BTreeSet<String> {
     entries.into_iter().flatten().filter_map(address).collect()
 }
 
-/// The Service for which something was made, as generated names tell.
+/// The Service for which something was made, as generated names say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     cluster: String,
