@@ -13,6 +13,8 @@ use crate::support::{PROXY, World, service};
 pub(crate) const LATENCY: Duration = Duration::from_millis(50);
 /// Time until an amphora serves.
 pub(crate) const CREATION: Duration = Duration::from_secs(30);
+/// How often is looked whether Services are served, where that is measured.
+const STEP: Duration = Duration::from_millis(100);
 /// Time until a change of a load balancer is made.
 pub(crate) const CHANGE: Duration = Duration::from_secs(2);
 
@@ -68,7 +70,8 @@ pub(crate) async fn serving(services: usize, nodes: usize, conf: &str) -> World 
     for number in 0..services {
         world.create(&proxy_service(number));
     }
-    until_served(&world, services).await;
+    // The list of a thousand Services takes longer than what is done for them.
+    until(&world, "all Services are published", 50 * STEP, |world| served(world) == services).await;
     world.quiet().await;
     world
 }
@@ -86,8 +89,7 @@ pub(crate) fn proxy_service(number: usize) -> Value {
 
 /// Waits until so many Services are published.
 pub(crate) async fn until_served(world: &World, services: usize) {
-    let step = Duration::from_millis(100);
-    until(world, "all Services are published", step, |world| served(world) == services).await;
+    until(world, "all Services are published", STEP, |world| served(world) == services).await;
 }
 
 /// How many Services are published.
