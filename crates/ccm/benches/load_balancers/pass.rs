@@ -28,8 +28,8 @@ const PASSES: u32 = 500;
 pub(crate) struct Pass {
     /// Nodes, all of them members.
     pub(crate) nodes: usize,
-    /// Calls to OpenStack, all passes together.
-    pub(crate) calls: usize,
+    /// Calls to OpenStack.
+    pub(crate) calls: f64,
     /// Allocations.
     pub(crate) allocations: f64,
     /// Their bytes.
@@ -73,7 +73,7 @@ async fn measure(nodes: usize) -> Pass {
     #[allow(clippy::cast_precision_loss, reason = "these are small")]
     Pass {
         nodes,
-        calls: journal.lock().unwrap().len(),
+        calls: each(journal.lock().unwrap().len() as f64),
         allocations: each((change.allocations + change.reallocations) as f64),
         bytes: each(change.bytes_allocated as f64),
         processor: each(processor.as_secs_f64() * 1e6),

@@ -36,12 +36,6 @@ impl Simulated {
         self.openstack.values().sum()
     }
 
-    /// Calls to OpenStack that are about one object, and not a list.
-    pub(crate) fn single_objects(&self) -> usize {
-        let of_one = self.openstack.iter().filter(|(name, _)| name.ends_with("/ID"));
-        of_one.map(|(_, count)| count).sum()
-    }
-
     /// All calls to Kubernetes.
     pub(crate) fn kubernetes_calls(&self) -> usize {
         self.kubernetes.values().sum()

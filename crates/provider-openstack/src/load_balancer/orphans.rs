@@ -40,12 +40,14 @@ impl OrphanCandidates {
     }
 }
 
-/// The orphan that a load balancer may be. `None` where it goes already, stays on purpose, or names no Service.
+/// The orphan that a load balancer may be. `None` where it goes already, stays on purpose, names no Service, or was made by a person and
+/// only used by a Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
     let goes = matches!(provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted);
-    let counts = !goes && !names::is_retained(&description) && !service_uids.is_empty();
+    let is_made = names::is_made_for_service(&name, &description);
+    let counts = !goes && is_made && !names::is_retained(&description) && !service_uids.is_empty();
     counts.then(|| {
         let service = GeneratedName::parse(&name).map(|parsed| parsed.service);
         OrphanCandidate { id, name, service_uids, service }
@@ -74,9 +76,12 @@ mod tests {
     ) {
         let listed = json!({"id": "lb-1", "name": "kube_service_c1_default_web", "description": description,
             "tags": tags, "provisioning_status": status, "operating_status": "ONLINE"});
-        let made = orphan_candidate(serde_json::from_value(listed).expect("a load balancer"));
+        let listed: LoadBalancer = serde_json::from_value(listed).expect("a load balancer");
+        let made = orphan_candidate(listed.clone());
         let found = made.as_ref().map(|made| made.service_uids.iter().cloned().collect::<Vec<_>>().join(" "));
         assert_eq!(found.as_deref(), uids);
+        let by_hand = LoadBalancer { name: "by hand".to_owned(), ..listed };
+        assert_eq!(orphan_candidate(by_hand).is_some(), uids.is_some() && !description.is_empty());
         assert!(made.is_none_or(|made| made.service.is_some_and(|service| &*service.name == "web")));
     }
 }

@@ -329,7 +329,36 @@ impl Stage {
                 admin.delete("network", &format!("/v2.0/floatingips/{}", text(&floating_ip["id"])));
             }
         }
+        self.clear_shared(&owned);
         tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+
+    /// Takes off the load balancer that a person made what Services have left there that are gone.
+    fn clear_shared(&self, owned: &BTreeSet<String>) {
+        let (cloud, admin) = (&self.world.cloud, self.world.cloud.admin());
+        let is_left = |text: &Value| {
+            let text = text.as_str().unwrap();
+            text.find(OURS).is_some_and(|start| !owned.contains(&text[start..]))
+        };
+        for (path, children) in [("listeners", cloud.listeners()), ("pools", cloud.pools())] {
+            for child in children.iter().filter(|child| is_left(&child["name"])) {
+                if child["loadbalancers"][0]["id"] == self.shared {
+                    let path = format!("/v2.0/lbaas/{path}/{}", child["id"].as_str().unwrap());
+                    assert_eq!(admin.delete("load-balancer", &path).0, 204, "{child}");
+                    cloud.settle();
+                }
+            }
+        }
+        let shared = cloud.load_balancers().into_iter().find(|one| one["id"] == self.shared).unwrap();
+        let tags = shared["tags"].as_array().unwrap();
+        // Nobody who is there has a name among them: only those of the cluster and of Services that are gone are left.
+        let is_named = |tag: &Value| tag.as_str().unwrap().contains(OURS) && !is_left(tag);
+        if tags.iter().any(is_left) && !tags.iter().any(is_named) {
+            let path = format!("/v2.0/lbaas/loadbalancers/{}", self.shared);
+            let change = json!({"loadbalancer": {"tags": []}});
+            assert_eq!(admin.put("load-balancer", &path, &change).0, 200);
+            cloud.settle();
+        }
     }
 
     /// What must not have happened so far.

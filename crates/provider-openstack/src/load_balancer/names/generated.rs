@@ -9,6 +9,8 @@ use crate::user_tag::LONGEST_IN_OCTAVIA;
 const SERVICE_PREFIX: &str = "kube_service_";
 
 /// Every description that OCCM generates for a floating IP starts so.
+/// What the descriptions of load balancers begin with.
+pub(super) const DESCRIPTION: &str = "Kubernetes external service ";
 const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
 
 /// Every name that OCCM generates for a security group starts so.
@@ -93,6 +95,13 @@ pub fn retained_description(description: &str) -> String {
 /// Whether a description says that the load balancer has outlived its Service, and nobody has taken it over yet.
 pub fn is_retained(description: &str) -> bool {
     description.starts_with(RETAINED)
+}
+
+/// Whether a load balancer was made for a Service, of any cluster, by its name or description. One that a person made has neither, even
+/// while a Service that uses it has its tags there.
+pub fn is_made_for_service(name: &str, description: &str) -> bool {
+    let description = description.strip_prefix(RETAINED).unwrap_or(description);
+    is_generated(name) || description.starts_with(DESCRIPTION)
 }
 
 /// Whether a name is one that OCCM or this program generated for a security group.

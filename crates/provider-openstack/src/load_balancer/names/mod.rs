@@ -27,11 +27,11 @@ use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use crate::user_tag::LONGEST_IN_OCTAVIA;
+use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
-    is_retained, renamed_child, retained_description,
+    is_made_for_service, is_retained, renamed_child, retained_description,
 };
-use generated::{SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,
@@ -122,7 +122,7 @@ impl Names {
 
     /// Description of the load balancer. It says "external" for internal ones too.
     pub fn description(&self) -> String {
-        fit(&format!("Kubernetes external service {} from cluster {}", self.service, self.cluster.name))
+        fit(&format!("{DESCRIPTION}{} from cluster {}", self.service, self.cluster.name))
     }
 
     pub fn floating_ip_description(&self) -> String {

@@ -141,7 +141,9 @@ impl Judge<'_> {
         let others = |uid: &&str| *uid != self.question.cluster.uid;
         let other_cluster = names::cluster_uids(tags).find(others).map(str::to_owned);
         let guests: Vec<&str> = names::user_names(tags).filter(|name| *name != one.name).collect();
-        let refused = if names::is_retained(&one.description) {
+        let refused = if !names::is_made_for_service(&one.name, &one.description) {
+            Some("somebody made it by hand, and the Service only used it: what is left of that is its tags, and perhaps listeners and pools".to_owned())
+        } else if names::is_retained(&one.description) {
             Some("it is kept on purpose (reclaim-policy: retain)".to_owned())
         } else if let Some(uid) = other_cluster {
             Some(format!("it is shared with the cluster {uid}"))
