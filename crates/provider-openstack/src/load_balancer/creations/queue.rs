@@ -56,6 +56,8 @@ struct Creation {
     sent: bool,
     /// Whether as many as may be were under way meanwhile, so that more might have made a difference.
     was_full: bool,
+    /// Whether no other was under way meanwhile.
+    was_alone: bool,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,8 @@ impl CreationQueue {
     pub(super) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
         if creation.sent && is_active {
-            self.window.ended(now.saturating_duration_since(creation.began), creation.was_full);
+            let took = now.saturating_duration_since(creation.began);
+            self.window.ended(took, creation.was_full, creation.was_alone);
         }
     }
 
@@ -158,7 +161,9 @@ impl CreationQueue {
     }
 
     fn begin(&mut self, service: ServiceKey, now: Instant) {
-        self.under_way.insert(service, Creation { began: now, sent: false, was_full: false });
+        let was_alone = self.under_way.is_empty();
+        self.under_way.values_mut().for_each(|creation| creation.was_alone = false);
+        self.under_way.insert(service, Creation { began: now, sent: false, was_full: false, was_alone });
         if !self.has_room() {
             self.under_way.values_mut().for_each(|creation| creation.was_full = true);
         }

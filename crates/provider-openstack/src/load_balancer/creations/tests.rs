@@ -73,6 +73,27 @@ async fn a_namespace_with_many_does_not_hold_up_one_with_few() {
     assert_eq!(bells.take(), ["big/3", "small/1", "tiny/1", "big/4"]);
 }
 
+/// The first creation of the burst takes six seconds, and all that follow forty, however few there are.
+#[tokio::test(start_paused = true)]
+async fn in_a_cloud_that_has_become_slower_several_are_under_way_again() {
+    let (creations, bells) = creations();
+    let services: Vec<String> = (0..30).map(|number| format!("n/{number}")).collect();
+    ask(&creations, &services.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut under_way = vec!["n/0".to_owned(), "n/1".to_owned()];
+    let mut limits = Vec::new();
+    for took in [6, 34, 40, 40, 40, 40] {
+        tokio::time::advance(Duration::from_secs(took)).await;
+        let ended: Vec<String> = under_way.drain(..if took == 6 { 1 } else { under_way.len() }).collect();
+        for service in &ended {
+            creations.sent(&key(service));
+            creations.ended(&key(service), true);
+        }
+        under_way.extend(bells.take().into_iter().filter(|woken| !ended.contains(woken)));
+        limits.push(creations.counts().limit);
+    }
+    assert_eq!(limits, [3, 1, 2, 4, 8, 16]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_long_is_notified_once() {
     let (creations, _) = creations();

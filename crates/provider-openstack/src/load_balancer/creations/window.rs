@@ -11,7 +11,7 @@ const NOISE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(super) struct Window {
     size: usize,
-    /// What the quickest creation of this burst took.
+    /// What the quickest creation of this burst took, or the last one that was alone.
     quickest: Option<Duration>,
 }
 
@@ -33,10 +33,11 @@ impl Window {
         *self = Self::default();
     }
 
-    /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way. One more may be under way
-    /// for each that was no slower, so that the number doubles with each round; a third fewer after one that was slower, down to one.
-    pub(super) fn ended(&mut self, took: Duration, was_full: bool) {
-        let quickest = self.quickest.map_or(took, |quickest| quickest.min(took));
+    /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way, `was_alone` that no other
+    /// was. One more may be under way for each that was no slower, so that the number doubles with each round; a third fewer after one that was
+    /// slower, down to one. What one alone takes is what the cloud needs by now, and not our doing.
+    pub(super) fn ended(&mut self, took: Duration, was_full: bool, was_alone: bool) {
+        let quickest = self.quickest.filter(|_| !was_alone).map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);
         if took > quickest * 2 + NOISE {
             self.size = (self.size * 7 / 10).max(1);
@@ -62,10 +63,22 @@ mod tests {
     fn the_window_follows_the_times(#[case] seconds: &[u64], #[case] size: usize) {
         let mut window = Window::default();
         for took in seconds {
-            window.ended(Duration::from_secs(*took), true);
+            window.ended(Duration::from_secs(*took), true, false);
         }
         assert_eq!(window.size(), size);
         window.begins_anew();
         assert_eq!(window.size(), FIRST);
+    }
+
+    #[test]
+    fn a_cloud_that_has_become_slower_is_no_reason_to_create_one_after_the_other() {
+        let mut window = Window::default();
+        for took in [6, 40, 40, 40] {
+            window.ended(Duration::from_secs(took), true, false);
+        }
+        assert_eq!(window.size(), 1);
+        window.ended(Duration::from_secs(40), true, true);
+        window.ended(Duration::from_secs(41), true, false);
+        assert_eq!(window.size(), 3);
     }
 }
