@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, Fault as KubernetesFault};
 use openstack_ccm_openstack_sim::{Fault as CloudFault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -325,4 +325,30 @@ async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_agai
     // Who deletes the Service asks for both to go.
     world.delete("web");
     world.until("both are gone", |world| world.cloud.load_balancers().is_empty()).await;
+}
+
+/// Several Services look at once, so that one list serves them all. What was listed before a creation was sent does not show what
+/// became of that.
+#[rstest]
+#[case::the_answer_is_lost(Method::POST, "lbaas/loadbalancers$")]
+#[case::its_id_and_its_floating_ip_cannot_be_noted(Method::PUT, "floatingips/[^/]+/tags$")]
+#[tokio::test(start_paused = true)]
+async fn a_creation_is_preceded_by_a_look_for_its_name_that_was_begun_after_the_last_one(
+    #[case] method: Method,
+    #[case] path: &str,
+) {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.latency = Duration::from_millis(50);
+    world.start().await;
+    world.cloud.faults().add(CloudFault::new().method(method).path(path).times(3).drop_after());
+    world.kube.inject(KubernetesFault::on("PATCH", "/services/").after(6).times(6).lose_answer());
+    for number in 0..6 {
+        world.create(&service(&format!("web-{number}"), json!({})));
+    }
+    for number in 0..6 {
+        world.until_published(&format!("web-{number}")).await;
+    }
+    world.quiet().await;
+    let created = world.take_cloud_writes().into_iter().filter(|write| write == "POST loadbalancers");
+    assert_eq!(created.count(), 6);
 }

@@ -140,9 +140,10 @@ fn needs_a_reconciliation(change: &NodeChange) -> bool {
     let is_due =
         |node: &NodeObject| node.is_uninitialized() || !label::reconcile(&node.facts.labels).is_empty();
     change.new.as_deref().is_some_and(is_due)
-        && change.has_new(|node| {
-            (&node.uid, &node.facts.labels, &node.facts.provider_id, &node.taints, &node.provided_ip)
-        })
+        && (change.listed
+            || change.has_new(|node| {
+                (&node.uid, &node.facts.labels, &node.facts.provider_id, &node.taints, &node.provided_ip)
+            }))
 }
 
 /// The metrics of one node controller. Clones count together. They have the framework's names.
@@ -183,5 +184,25 @@ impl NodeMetrics {
     fn initialised(&self, after: Duration) {
         self.initial_sync.observe(after.as_secs_f64());
         self.taint_removal.observe(after.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A restored backup may undo what was written before the watch showed it: then nothing looks new, and the node is tainted.
+    #[rstest]
+    #[case::a_heartbeat(false, false)]
+    #[case::a_list(true, true)]
+    fn a_node_that_is_not_initialised_is_due_whenever_it_is_listed(#[case] listed: bool, #[case] due: bool) {
+        let node = json!({"metadata": {"name": "node-1", "uid": "n1"}, "spec": {"taints": [
+            {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}]}});
+        let node: k8s_openapi::api::core::v1::Node = serde_json::from_value(node).unwrap();
+        let node = Some(Arc::new(NodeObject::from(node)));
+        assert_eq!(needs_a_reconciliation(&NodeChange { old: node.clone(), new: node, listed }), due);
     }
 }

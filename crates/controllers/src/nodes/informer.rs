@@ -57,11 +57,11 @@ impl NodeStore {
             Event::Apply(node) => {
                 let node = self.reduced(node);
                 let old = lock(&self.nodes).insert(node.name.clone(), Arc::clone(&node));
-                Some(vec![NodeChange { old, new: Some(node) }])
+                Some(vec![NodeChange { old, new: Some(node), listed: false }])
             }
             Event::Delete(node) => {
                 let old = lock(&self.nodes).remove(&node.metadata.name.unwrap_or_default());
-                Some(vec![NodeChange { old, new: None }])
+                Some(vec![NodeChange { old, new: None, listed: false }])
             }
         }
     }
@@ -70,7 +70,7 @@ impl NodeStore {
         let mut old = std::mem::replace(&mut *lock(&self.nodes), new.clone());
         let there = new.into_iter().map(|(name, node)| (old.remove(&name), Some(node))).collect::<Vec<_>>();
         let gone = old.into_values().map(|node| (Some(node), None));
-        there.into_iter().chain(gone).map(|(old, new)| NodeChange { old, new }).collect()
+        there.into_iter().chain(gone).map(|(old, new)| NodeChange { old, new, listed: true }).collect()
     }
 
     /// Keeps the known facts where nothing that matters changed, so that heartbeats cost no memory.
@@ -89,6 +89,8 @@ pub(crate) struct NodeChange {
     pub(crate) old: Option<Arc<NodeObject>>,
     /// What is known now.
     pub(crate) new: Option<Arc<NodeObject>>,
+    /// Whether a list shows it: what was before that, such as a write of ours that a restored backup undid, may not have been seen.
+    pub(crate) listed: bool,
 }
 
 impl NodeChange {

@@ -269,13 +269,13 @@ mod tests {
         #[case] expected: bool,
     ) {
         let old = node(&plain().0, &plain().1);
-        assert_eq!(matters(&NodeChange { old, new: node(&spec, &status) }), expected);
+        assert_eq!(matters(&NodeChange { old, new: node(&spec, &status), listed: false }), expected);
     }
 
     #[test]
     fn a_node_that_comes_or_goes_starts_a_round() {
         let node = || node(&plain().0, &plain().1);
-        assert!(matters(&NodeChange { old: None, new: node() }));
-        assert!(matters(&NodeChange { old: node(), new: None }));
+        assert!(matters(&NodeChange { old: None, new: node(), listed: false }));
+        assert!(matters(&NodeChange { old: node(), new: None, listed: false }));
     }
 }

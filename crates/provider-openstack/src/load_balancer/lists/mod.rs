@@ -39,7 +39,7 @@ struct Shared {
 /// When this process wrote last.
 #[derive(Debug, Default)]
 struct Writes {
-    /// To load balancers, and to their children, by their ids.
+    /// To load balancers, and to their children, by their ids; and creations, by the names that were given.
     load_balancers: HashMap<String, (Moment, Instant)>,
     /// To any floating IP.
     floating_ips: Option<Moment>,
@@ -62,12 +62,13 @@ impl Lists {
         &self.shared.openstack
     }
 
-    /// Notes that this process has written to a load balancer, or to its children: what was listed before is out of date.
-    pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id: &str) {
+    /// Notes that this process has written to a load balancer with this id, or to its children, or sent the creation of one with this
+    /// name: what was listed before is out of date.
+    pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id_or_name: &str) {
         let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
         // Lists are not kept for longer.
         written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIFETIME);
-        written.load_balancers.insert(id.to_owned(), (Moment::now(), Instant::now()));
+        written.load_balancers.insert(id_or_name.to_owned(), (Moment::now(), Instant::now()));
     }
 
     /// The same for floating IPs.
@@ -75,9 +76,9 @@ impl Lists {
         self.shared.written.lock().unwrap_or_else(PoisonError::into_inner).floating_ips = Some(Moment::now());
     }
 
-    fn since_write_to(&self, id: &str, since: Moment) -> Moment {
+    fn since_write_to(&self, id_or_name: &str, since: Moment) -> Moment {
         let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.load_balancers.get(id).map_or(since, |(wrote, _)| since.max(*wrote))
+        written.load_balancers.get(id_or_name).map_or(since, |(wrote, _)| since.max(*wrote))
     }
 
     fn since_write_to_floating_ips(&self, since: Moment) -> Moment {
@@ -131,6 +132,7 @@ impl Lists {
         let filter = LoadBalancerFilter { name: Some(name.to_owned()), ..of_project.clone() };
         let alone = octavia.list_load_balancers(&filter);
         let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
+        let since = self.since_write_to(name, since);
         let list = self.list_of_load_balancers(of_project);
         let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
         self.shared.load_balancers.look(project_id, since, alone, list, pick).await

@@ -17,7 +17,7 @@ use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::step::Step;
+use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.
@@ -126,6 +126,11 @@ impl Reconciler {
 
     /// What was listed before is out of date, also where no answer came.
     fn note_writes(&self, context: &PlanContext<'_>, steps: &[Step], applied: &Applied) {
+        for step in steps {
+            if let Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) = step {
+                self.lists.wrote_to_load_balancer(&load_balancer.name);
+            }
+        }
         if steps.iter().any(Step::locks) {
             let made = applied.locked.as_ref().and_then(|locked| locked.made.as_ref());
             let ids = context.load_balancer.map(|there| &there.id).into_iter();
