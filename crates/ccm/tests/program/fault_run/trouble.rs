@@ -51,7 +51,8 @@ impl Trouble {
         }
         self.leave_wrong_project(world).await;
         let is_wrong = self.random.u8(0..10) == 0 && Kind::WrongProject.is_included();
-        if is_wrong && bears_wrong_project(&stage.world, step) {
+        // What Kubernetes has forgotten and the wrong project does not show was never there, as far as can be known.
+        if is_wrong && !stage.restored && bears_wrong_project(&stage.world, step) {
             self.enter_wrong_project(&mut stage.world).await;
         }
         let world = &mut stage.world;
