@@ -13,7 +13,7 @@ use crate::support::{PROXY, World, service};
 pub(crate) const LATENCY: Duration = Duration::from_millis(50);
 /// Time until an amphora serves.
 pub(crate) const CREATION: Duration = Duration::from_secs(30);
-/// How often is looked whether Services are served, where that is measured.
+/// Time between two looks at the Services, where it is measured when they are served.
 const STEP: Duration = Duration::from_millis(100);
 /// Time until a change of a load balancer is made.
 pub(crate) const CHANGE: Duration = Duration::from_secs(2);

@@ -311,20 +311,17 @@ async fn what_cluster_and_cloud_had_both_forgotten_is_kept_when_it_is_there_agai
     world.start().await;
     tokio::time::sleep(HOUR).await;
     let is_first = |one: &Value| id(one) == id(&first);
-    assert!(
-        world
-            .cloud
-            .load_balancers()
-            .iter()
-            .any(|one| is_first(one) && one["provisioning_status"] == "ACTIVE")
-    );
+    let serves = |one: &Value| is_first(one) && one["provisioning_status"] == "ACTIVE";
+    assert!(world.cloud.load_balancers().iter().any(serves));
     assert_eq!(world.cloud.floating_ips().len(), 2);
     let mut warnings = world.warnings("web");
     warnings.retain(|warning| warning.contains("LoadBalancerDuplicateKept"));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    // Who deletes the Service asks for both to go.
+    // The way back that the warning names, and who deletes the Service asks for everything to go.
+    world.annotate("web", &format!("{ANNOTATION}load-balancer-id"), first["id"].as_str());
+    world.until("it is published as before", |world| world.ingress("web") == published).await;
     world.delete("web");
-    world.until("both are gone", |world| world.cloud.load_balancers().is_empty()).await;
+    world.until("all are gone", |world| world.cloud.load_balancers().is_empty()).await;
 }
 
 /// Several Services look at once, so that one list serves them all. What was listed before a creation was sent does not show what

@@ -69,16 +69,4 @@ mod tests {
         window.begins_anew();
         assert_eq!(window.size(), FIRST);
     }
-
-    #[test]
-    fn a_cloud_that_has_become_slower_is_no_reason_to_create_one_after_the_other() {
-        let mut window = Window::default();
-        for took in [6, 40, 40, 40] {
-            window.ended(Duration::from_secs(took), true, false);
-        }
-        assert_eq!(window.size(), 1);
-        window.ended(Duration::from_secs(40), true, true);
-        window.ended(Duration::from_secs(41), true, false);
-        assert_eq!(window.size(), 3);
-    }
 }

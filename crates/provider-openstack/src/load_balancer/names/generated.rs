@@ -8,9 +8,10 @@ use crate::user_tag::LONGEST_IN_OCTAVIA;
 /// Every name that OCCM generates for a load balancer starts so.
 const SERVICE_PREFIX: &str = "kube_service_";
 
-/// Every description that OCCM generates for a floating IP starts so.
-/// What the descriptions of load balancers begin with.
+/// Every description that OCCM generates for a load balancer starts so.
 pub(super) const DESCRIPTION: &str = "Kubernetes external service ";
+
+/// Every description that OCCM generates for a floating IP starts so.
 const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
 
 /// Every name that OCCM generates for a security group starts so.

@@ -29,7 +29,7 @@ pub(crate) struct Found {
 
 impl Found {
     /// The VIP port and whose it is.
-    pub(super) fn vip_owner(&self) -> Option<VipOwner> {
+    pub(crate) fn vip_owner(&self) -> Option<VipOwner> {
         let Self { load_balancer, ownership, .. } = self;
         let port_id = load_balancer.vip_port_id.clone()?;
         Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })

@@ -50,13 +50,6 @@ pub(crate) async fn read(
     seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip)).collect()
 }
 
-/// The address of a floating IP on a port, whosever it is.
-pub(crate) async fn on_port(reader: Reader<'_>, port_id: &str) -> Result<Option<String>, Failure> {
-    let found = by_filter(reader, FloatingIpFilter::port(port_id)).await;
-    let found = found.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
-    Ok(found.into_iter().next().map(|floating_ip| floating_ip.floating_ip_address))
-}
-
 async fn list(
     reader: Reader<'_>,
     claim: &Claim<'_>,

@@ -3,6 +3,7 @@
 //! outlived the process that sent it.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
@@ -12,7 +13,8 @@ use openstack_ccm_core::provider::Ready;
 use super::Serving;
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::model::Ownership;
-use crate::load_balancer::observe::{Found, find, floating_ip};
+use crate::load_balancer::observe::floating_ip::{self, FloatingIpQuestion};
+use crate::load_balancer::observe::{Found, find};
 use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
@@ -66,13 +68,13 @@ impl Serving<'_> {
     ) -> Result<Vec<Found>, Failure> {
         let mut unpublished = Vec::new();
         for found in duplicates {
-            let reader = self.reconciler.observer.reader(self.beginning.since);
-            let address = match found.load_balancer.vip_port_id.as_deref() {
-                Some(port) => floating_ip::on_port(reader, port).await?,
-                None => None,
-            };
-            match address {
-                Some(address) => report.notice(published_twice(&found.load_balancer.id, &address, current)),
+            let (reader, vip) = (self.reconciler.observer.reader(self.beginning.since), found.vip_owner());
+            let question = FloatingIpQuestion::OnVip;
+            let on_vip = floating_ip::read(reader, &self.claim, &question, vip.as_ref()).await?;
+            match on_vip.first() {
+                Some(one) => {
+                    report.notice(published_twice(&found.load_balancer.id, one.address, current));
+                }
                 None => unpublished.push(found),
             }
         }
@@ -108,7 +110,7 @@ impl Serving<'_> {
     }
 }
 
-fn published_twice(id: &str, address: &str, current: &str) -> Notice {
+fn published_twice(id: &str, address: IpAddr, current: &str) -> Notice {
     let message = format!(
         "load balancer {id} was made for this Service too, and clients may use its floating IP {address}: it is kept, without being \
          changed. The Service is served by {current}. To serve it by the other one, set the annotation {} to {id}; if nobody uses \
