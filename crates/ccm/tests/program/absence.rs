@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm::health::Probe;
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -55,6 +55,63 @@ async fn an_api_server_without_our_services_costs_no_load_balancer_and_no_floati
     assert_eq!(held(&world), "3");
     let orphans = world.metrics();
     assert!(orphans.contains("openstack_ccm_load_balancers_without_service 3"), "{orphans}");
+}
+
+/// The next lists of Services show them as they are now, whatever becomes of them; who asks for one is answered the truth.
+fn lag_behind(world: &World, lists: usize) {
+    let services = world.kube.list("services", "").unwrap();
+    let version = world.kube.resource_version().to_string();
+    let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": version},
+        "items": services});
+    let is_list = |request: &RequestRecord| {
+        let watches = request.query.iter().any(|(key, _)| key == "watch");
+        request.method == "GET" && request.path == "/api/v1/services" && !watches
+    };
+    world.kube.inject(Fault::when(is_list).answer(200, list).times(lists));
+}
+
+#[rstest]
+#[case::before_it_got_another_port(
+    json!({}),
+    json!({"spec": {"ports": [
+        {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+        {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
+    ]}})
+)]
+#[case::before_it_got_our_type_again(
+    json!({"spec": {"type": "ClusterIP"}}),
+    json!({"spec": {"type": "LoadBalancer"}})
+)]
+#[tokio::test(start_paused = true)]
+async fn a_list_that_shows_a_service_as_it_was_takes_nothing_away(#[case] before: Value, #[case] now: Value) {
+    let world = serving(1).await;
+    world.patch("web-0", &before);
+    lag_behind(&world, 3);
+    world.patch("web-0", &now);
+    world.quiet().await;
+    world.take_calls();
+    let state = world.state();
+    // All that was listed or watched before is too old.
+    world.kube.restore(&world.kube.backup());
+    world.pass(60).await;
+    assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
+    assert_eq!(world.state(), state);
+}
+
+/// After the restoration of a backup, the Service itself is what it was.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_restored_to_what_it_was_is_served_as_that() {
+    let world = serving(1).await;
+    let before = world.kube.backup();
+    let ports = json!([
+        {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+        {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
+    ]);
+    world.patch("web-0", &json!({"spec": {"ports": ports}}));
+    world.until("it has two listeners", |world| world.cloud.listeners().len() == 2).await;
+    world.quiet().await;
+    world.kube.restore(&before);
+    world.until("it has one listener", |world| world.cloud.listeners().len() == 1).await;
 }
 
 #[tokio::test(start_paused = true)]
