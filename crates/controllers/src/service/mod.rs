@@ -22,6 +22,7 @@
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
 //! | `options` | what an operator chooses |
 //! | `context` | what the reconciliation of one Service works with |
+//! | `doubt` | whether what the watch shows is what is there |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `publish` | status and annotations, written only where they differ |
 //! | `release` | the end of a load balancer |
@@ -38,6 +39,7 @@ mod cause;
 mod change;
 mod context;
 mod controller;
+mod doubt;
 mod drift;
 mod dry_run;
 mod event_texts;

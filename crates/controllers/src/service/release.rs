@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
-use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
-use super::cache::is_older;
 use super::context::{CATCH_UP, ServiceSync};
 use super::event_texts;
 use super::finalizer::{self, Edited};
@@ -108,39 +107,6 @@ impl ServiceSync {
             return Some(next);
         }
         self.release_vanished(known).await
-    }
-
-    /// Whether a Service asks for the end of its load balancer only because it is shown as it was before it asked for one.
-    pub(super) fn is_of_the_past(&self, key: &ServiceKey, shown: &k8s::Service) -> bool {
-        let known = self.memory.with(key, |known| Arc::clone(&known.object));
-        !self.ours.needs_cleanup(shown) && known.is_some_and(|known| is_older(shown, &known))
-    }
-
-    /// A Service is gone, although it had our finalizer and nobody was seen to delete it: the data of the API server were replaced, by
-    /// an older snapshot or those of another cluster. Its load balancer stays, and is an orphan once the Service does not come back.
-    pub(super) fn hold_vanished(&self, key: &ServiceKey, uid: &str) {
-        if self.note_hold(key, Some(Hold::ServiceVanished)) {
-            let delete = self.names.delete_command;
-            tracing::warn!(
-                service = %key,
-                uid,
-                "the service vanished without having been deleted: its load balancer is kept. It is served on if the \
-                 service comes back with this uid; if it is really gone, its load balancer is orphaned: {delete} ID"
-            );
-        }
-    }
-
-    /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
-    async fn still_there(&self, known: &Service) -> Option<Reschedule> {
-        match self.writer.get(&known.key).await {
-            Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(CATCH_UP)),
-            Ok(_) => None,
-            Err(error) => {
-                let failure = error.to_failure("failed to check whether the service is gone");
-                self.record_event(&known.key, &known.uid, event_texts::delete_failed(&failure));
-                Some(self.retry(&known.key, failure))
-            }
-        }
     }
 
     async fn release_vanished(&self, known: Service) -> Option<Reschedule> {

@@ -9,7 +9,7 @@ use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
-use super::cache::{is_older, newer};
+use super::cache::newer;
 use super::cause::{Cause, Causes};
 use super::context::{CATCH_UP, ServiceSync};
 use super::drift;
@@ -51,29 +51,6 @@ impl ServiceSync {
             }
             Wanted::Release => self.release(service).await,
             Wanted::Serve => self.serve(service, causes).await,
-        }
-    }
-
-    /// The Service, asked for by itself if it is shown as it was before a state that was acted on already, or what to do instead of going
-    /// on. A list may lag behind; after the restoration of a backup, the Service itself is what it was.
-    async fn as_it_is_now(
-        &self,
-        key: &ServiceKey,
-        shown: Arc<k8s::Service>,
-    ) -> Result<Arc<k8s::Service>, Reschedule> {
-        let is_outdated = self.memory.with(key, |known| is_older(&shown, &known.object)).unwrap_or(false);
-        if !is_outdated {
-            return Ok(shown);
-        }
-        match self.writer.get(key).await {
-            Ok(Some(live)) if uid(&live) == uid(&shown) => {
-                if is_older(&shown, &live) {
-                    self.answered(key, &live);
-                }
-                Ok(live)
-            }
-            Ok(_) => Err(Reschedule::Wait(CATCH_UP)),
-            Err(error) => Err(self.retry(key, error.to_failure("failed to read the service"))),
         }
     }
 
