@@ -140,9 +140,11 @@ impl ServiceSync {
     /// Publishes again what the provider reported last, without asking the cloud.
     async fn readvertise(&self, service: Arc<k8s::Service>) -> Reschedule {
         let key = intent::key(&service);
-        let ready = self
-            .memory
-            .with(&key, |known| known.ready.clone().filter(|_| uid(&known.object) == uid(&service)));
+        let ready = self.memory.with(&key, |known| {
+            // The first publication writes annotations with the status, and is tried again by itself.
+            let is_again = known.announced.published().is_some() && uid(&known.object) == uid(&service);
+            known.ready.clone().filter(|_| is_again)
+        });
         let Some(ready) = ready.flatten() else { return Reschedule::Unchanged };
         let uid = uid(&service).to_owned();
         if self.memory.with(&key, |known| known.restorations.announce()) == Some(true) {

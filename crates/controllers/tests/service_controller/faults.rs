@@ -5,6 +5,9 @@ use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::json;
 
+use crate::base::until;
+use crate::cloud::ADDRESS;
+use crate::life::waiting;
 use crate::wire::Fault;
 use crate::world::{World, annotation, finalizers, settle};
 
@@ -25,6 +28,24 @@ async fn framework_s10_a_refused_status_is_reported_and_tried_again() {
                     status: the API server answered 409 Conflict";
     assert!(events.iter().any(|event| event.contains(expected)), "{events:?}");
     assert!(events.last().unwrap().contains("EnsuredLoadBalancer"), "{events:?}");
+}
+
+/// What comes to light about the API server meanwhile has served Services published again, and this one is not published yet.
+#[tokio::test(start_paused = true)]
+async fn a_first_status_that_cannot_be_written_is_not_made_up_for_without_its_annotations() {
+    let world = World::started(ApiVersion::V1_36).await;
+    world.create_node("node", "v1.30.1");
+    settle().await;
+    world.wire.break_next("ingress", Fault::Answer(503));
+    world.create("app").await;
+    let has_failed = async || world.events("app").iter().any(|event| event.contains("Warning"));
+    until("the write fails", has_failed).await;
+    // The next try does not come to its end before the test does.
+    world.cloud.script(waiting(3600));
+    world.patch_node_status("node", json!({"status": {"nodeInfo": {"kubeletVersion": "v1.29.3"}}})).await;
+    settle().await;
+    let service = world.get("app").await.unwrap();
+    assert_eq!((world.ingress("app").await, annotation(&service, ADDRESS)), (Vec::new(), None));
 }
 
 /// A missing permission is named in an event, and the program goes on.
@@ -152,5 +173,5 @@ async fn a_cache_that_lost_a_service_is_not_believed() {
     world.delete("app").await;
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     assert_eq!(world.cloud.load_balancers().len(), 1);
-    crate::base::until("it is released in the end", async || world.cloud.load_balancers().is_empty()).await;
+    until("it is released in the end", async || world.cloud.load_balancers().is_empty()).await;
 }

@@ -16,7 +16,7 @@ use crate::world::{World, annotation, finalizers, settle};
 
 const LATEST: ApiVersion = ApiVersion::V1_36;
 
-fn waiting(seconds: u64) -> Reconciliation {
+pub(crate) fn waiting(seconds: u64) -> Reconciliation {
     let waiting =
         Waiting { on: "load balancer lb is PENDING_CREATE".into(), at_most: Duration::from_secs(seconds) };
     Reconciliation {
