@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm::health::Probe;
-use openstack_ccm_kube_sim::{ApiVersion, Fault, RequestRecord};
+use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -57,27 +57,15 @@ async fn an_api_server_without_our_services_costs_no_load_balancer_and_no_floati
     assert!(orphans.contains("openstack_ccm_load_balancers_without_service 3"), "{orphans}");
 }
 
-/// The next lists of Services show them as they are now, whatever becomes of them; who asks for one is answered the truth.
-fn lag_behind(world: &World, lists: usize) {
-    let services = world.kube.list("services", "").unwrap();
-    let version = world.kube.resource_version().to_string();
-    let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": version},
-        "items": services});
-    let is_list = |request: &RequestRecord| {
-        let watches = request.query.iter().any(|(key, _)| key == "watch");
-        request.method == "GET" && request.path == "/api/v1/services" && !watches
-    };
-    world.kube.inject(Fault::when(is_list).answer(200, list).times(lists));
-}
-
-#[rstest]
-#[case::before_it_got_another_port(
-    json!({}),
+fn with_another_port() -> Value {
     json!({"spec": {"ports": [
         {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
         {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
     ]}})
-)]
+}
+
+#[rstest]
+#[case::before_it_got_another_port(json!({}), with_another_port())]
 #[case::before_it_got_our_type_again(
     json!({"spec": {"type": "ClusterIP"}}),
     json!({"spec": {"type": "LoadBalancer"}})
@@ -86,7 +74,7 @@ fn lag_behind(world: &World, lists: usize) {
 async fn a_list_that_shows_a_service_as_it_was_takes_nothing_away(#[case] before: Value, #[case] now: Value) {
     let world = serving(1).await;
     world.patch("web-0", &before);
-    lag_behind(&world, 3);
+    world.answer_lists(&world.kube.list("services", "").unwrap(), 3);
     world.patch("web-0", &now);
     world.quiet().await;
     world.take_calls();
@@ -103,11 +91,7 @@ async fn a_list_that_shows_a_service_as_it_was_takes_nothing_away(#[case] before
 async fn a_service_that_is_restored_to_what_it_was_is_served_as_that() {
     let world = serving(1).await;
     let before = world.kube.backup();
-    let ports = json!([
-        {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
-        {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
-    ]);
-    world.patch("web-0", &json!({"spec": {"ports": ports}}));
+    world.patch("web-0", &with_another_port());
     world.until("it has two listeners", |world| world.cloud.listeners().len() == 2).await;
     world.quiet().await;
     world.kube.restore(&before);

@@ -14,15 +14,14 @@ use super::intent::uid;
 use super::queue::Reschedule;
 
 impl ServiceSync {
-    /// The Service, asked for by itself if it is shown as it was before a state that was acted on already, or what to do instead of going
+    /// The Service, asked for by itself if a newer state than what is shown was acted on already, or what to do instead of going
     /// on. A list may lag behind; after the restoration of a backup, the Service itself is what it was.
     pub(super) async fn as_it_is_now(
         &self,
         key: &ServiceKey,
         shown: Arc<k8s::Service>,
     ) -> Result<Arc<k8s::Service>, Reschedule> {
-        let is_outdated = self.memory.with(key, |known| is_older(&shown, &known.object)).unwrap_or(false);
-        if !is_outdated {
+        if !self.is_outdated(key, &shown) {
             return Ok(shown);
         }
         match self.writer.get(key).await {
@@ -39,8 +38,12 @@ impl ServiceSync {
 
     /// Whether a Service asks for the end of its load balancer only because it is shown as it was before it asked for one.
     pub(super) fn is_of_the_past(&self, key: &ServiceKey, shown: &k8s::Service) -> bool {
-        let known = self.memory.with(key, |known| Arc::clone(&known.object));
-        !self.ours.needs_cleanup(shown) && known.is_some_and(|known| is_older(shown, &known))
+        !self.ours.needs_cleanup(shown) && self.is_outdated(key, shown)
+    }
+
+    /// Whether a newer state than this was acted on already.
+    fn is_outdated(&self, key: &ServiceKey, shown: &k8s::Service) -> bool {
+        self.memory.with(key, |known| is_older(shown, &known.object)).unwrap_or(false)
     }
 
     /// A Service is gone, although it had our finalizer and nobody was seen to delete it: the data of the API server were replaced, by

@@ -3,8 +3,9 @@
 //! whatever the tenant does; in the end, without the tenant, everything is as in the calm run; nothing of others was touched, and
 //! nothing of ours is left over once all Services are gone.
 //!
-//! A run follows from its seed but for chance inside the program, so that a failure may take several tries. `make faults` makes ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has
-//! the program say what it does, and `FAULT_WITHOUT` leaves out kinds of what happens.
+//! A run follows from its seed but for chance inside the program, so that a failure may take several tries. `make faults` makes
+//! ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has the program say what it does, and `FAULT_WITHOUT` leaves out
+//! kinds of what happens.
 
 mod annotation;
 mod inherited;

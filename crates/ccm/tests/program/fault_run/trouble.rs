@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use http::Method;
-use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId, RequestRecord};
+use openstack_ccm_kube_sim::{Fault as KubernetesFault, FaultId};
 use openstack_ccm_openstack_sim::{Fault as CloudFault, FaultId as CloudFaultId, OperationKind, WorkerFault};
 use serde_json::json;
 
@@ -131,20 +131,11 @@ impl Trouble {
 
     /// The next lists lack some Services, which are there for who asks for one of them.
     fn hide(&mut self, stage: &Stage) {
-        let kube = &stage.world.kube;
         list_anew(&stage.world, &stage.watch);
-        let mut services = kube.list("services", "").unwrap();
+        let mut services = stage.world.kube.list("services", "").unwrap();
         services.retain(|_| self.random.bool());
-        let version = kube.resource_version().to_string();
-        let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": version},
-            "items": services});
-        let is_list = |request: &RequestRecord| {
-            request.method == Method::GET
-                && request.path == "/api/v1/services"
-                && !request.query.iter().any(|(key, _)| key == "watch")
-        };
-        let fault = KubernetesFault::when(is_list).answer(200, list).times(self.random.usize(1..3));
-        self.kubernetes.push(kube.inject(fault));
+        let fault = stage.world.answer_lists(&services, self.random.usize(1..3));
+        self.kubernetes.push(fault);
     }
 
     /// Whatever is done next to a load balancer of ours does not end: its creation, or a change.

@@ -13,7 +13,7 @@ use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
-use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
+use openstack_ccm_kube_sim::{ApiVersion, Fault, FaultId, RequestRecord, Sim as Kubernetes};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_sim::{OctaviaRelease, Sim as Cloud};
 use openstack_ccm_provider_openstack::cloud::OpenStackCloud;
@@ -351,6 +351,18 @@ impl World {
     pub(crate) fn set_kubelet(&self, node: &str, version: &str) {
         let patch = json!({"status": {"nodeInfo": {"kubeletVersion": version}}});
         self.kube.patch_status("nodes", "", node, &patch).unwrap();
+    }
+
+    /// The next lists of all Services show these, whatever becomes of them; who asks for one is answered the truth.
+    pub(crate) fn answer_lists(&self, services: &[Value], lists: usize) -> FaultId {
+        let version = self.kube.resource_version().to_string();
+        let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": version},
+            "items": services});
+        let is_list = |request: &RequestRecord| {
+            let watches = request.query.iter().any(|(key, _)| key == "watch");
+            request.method == "GET" && request.path == "/api/v1/services" && !watches
+        };
+        self.kube.inject(Fault::when(is_list).answer(200, list).times(lists))
     }
 
     /// Publishes a Service at an address, as whoever served it before has done.
