@@ -94,6 +94,30 @@ async fn nothing_is_created_in_another_region(#[case] count: usize, #[case] chan
     assert_eq!((all(&world, count), held(&world)), (before, "0".to_owned()));
 }
 
+/// What was never published is as good as none: it waits where a first one waits, and nowhere else.
+#[rstest]
+#[case::beside_one_that_is_published(1, false)]
+#[case::alone(0, true)]
+#[tokio::test(start_paused = true)]
+async fn one_that_was_not_published_yet_is_created_again_where_a_first_one_would_be(
+    #[case] published: usize,
+    #[case] is_created: bool,
+) {
+    let (mut world, first) = in_another_region(published, internal, "").await;
+    let second = std::mem::replace(&mut world.cloud, first);
+    world.start().await;
+    world.create(&service("late", internal()));
+    world.until("Octavia has accepted it", |world| says(world, "late").0.is_string()).await;
+    world.stop().await;
+    assert_eq!(says(&world, "late").2, Vec::<String>::new());
+    world.cloud = second;
+    world.take_cloud_writes();
+    world.start().await;
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.cloud.load_balancer(&lb_name("late")).is_some(), is_created);
+    assert_eq!(world.cloud.load_balancers().len(), usize::from(is_created));
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_removes_the_id_says_that_the_load_balancer_is_gone() {
     let (mut world, _first) = in_another_region(3, external, "").await;

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use openstack_ccm_core::service::Service;
 
-use super::annotations::LOAD_BALANCER_ID;
+use super::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use super::outputs;
 
 /// Somebody wrote it into a Service. It decides about that Service, and nothing else.
@@ -38,9 +38,11 @@ impl fmt::Display for WrittenId {
 pub(crate) struct PublishedId(String);
 
 impl PublishedId {
-    /// That of a Service, if it has one. Users cannot write a status.
+    /// That of a Service, if it has one. Users cannot write a status, which stays while a load balancer that broke is deleted to be
+    /// recreated; the annotation with its address goes then.
     pub(crate) fn of(service: &Service) -> Option<Self> {
-        if !service.is_published || !outputs::is_own_output(service) {
+        let has_address = service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
+        if !service.is_published || !has_address || !outputs::is_own_output(service) {
             return None;
         }
         service.annotations.get(LOAD_BALANCER_ID.key).map(|id| Self(id.clone()))
@@ -61,16 +63,17 @@ mod tests {
     use openstack_ccm_core::service::ServiceKey;
     use rstest::rstest;
 
-    use super::super::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID};
+    use super::super::annotations::OWNED_LOAD_BALANCER_ID;
     use super::*;
 
     /// A tenant can write annotations, and no status.
     #[rstest]
-    #[case::published(true, Some("lb"), None, true)]
+    #[case::published(true, Some("lb"), Some("203.0.113.1"), true)]
     #[case::published_by_occm(true, None, Some("203.0.113.1"), true)]
     #[case::written_by_a_tenant(false, Some("lb"), Some("203.0.113.1"), false)]
+    #[case::deleted_to_be_recreated(true, Some("lb"), None, false)]
     #[case::of_a_guest(true, None, None, false)]
-    #[case::changed_since(true, Some("another"), None, false)]
+    #[case::changed_since(true, Some("another"), Some("203.0.113.1"), false)]
     fn only_what_a_controller_published_counts_for_the_cluster(
         #[case] is_published: bool,
         #[case] owned: Option<&str>,

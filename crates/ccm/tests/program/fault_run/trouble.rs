@@ -23,6 +23,10 @@ pub(super) struct Trouble {
 }
 
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+/// Written where the load balancer was made for the Service.
+const OWNED_LB_ID: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
+/// Written when the Service is published, and taken away when a load balancer that broke is deleted.
+const LB_ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 /// Seconds that servers ask to wait which mean it well or not at all.
 const ABSURD: [u64; 3] = [86_400, u64::MAX, u64::MAX / 1000 + 1];
 
@@ -253,8 +257,8 @@ fn list_anew(world: &World, watch: &Watch) {
     watch.unasked(|| world.kube.restore(&world.kube.backup()));
 }
 
-/// Whether enough Services name a load balancer for the absence of all of them to mean something, and none is let go
-/// meanwhile: what it has could not be found.
+/// Whether a Service was published, so that the absence of all load balancers means something, and none is let go meanwhile:
+/// what it has could not be found. Where none was published, all are created once more.
 fn bears_wrong_project(world: &World, step: &Step) -> bool {
     let goes = |edit: &Edit| matches!(edit, Edit::Delete { .. } | Edit::Retype { .. });
     let services = world.kube.list("services", "default").unwrap();
@@ -263,11 +267,15 @@ fn bears_wrong_project(world: &World, step: &Step) -> bool {
         !service["metadata"]["deletionTimestamp"].is_null()
             || held && service["spec"]["type"] != "LoadBalancer"
     });
-    let named = services
-        .iter()
-        .filter(|service| service["spec"]["type"] == "LoadBalancer")
-        .filter(|service| service["metadata"]["annotations"][LB_ID].is_string());
-    named.count() >= 3 && !going && !step.edits.iter().any(goes)
+    let published = services.iter().any(|service| {
+        let annotations = &service["metadata"]["annotations"];
+        service["spec"]["type"] == "LoadBalancer"
+            && service["status"]["loadBalancer"]["ingress"].get(0).is_some()
+            && annotations[LB_ADDRESS].is_string()
+            && annotations[LB_ID].is_string()
+            && annotations[LB_ID] == annotations[OWNED_LB_ID]
+    });
+    published && !going && !step.edits.iter().any(goes)
 }
 
 /// Seconds for `Retry-After`: some, or absurdly many.

@@ -252,10 +252,14 @@ impl Cluster {
         let (before, after) = (entries(change.before.as_deref()), entries(change.after.as_deref()));
         for lost in before.difference(&after) {
             let birth = self.published.remove(&(name.clone(), lost.clone())).unwrap_or(now);
-            let wishes = since(&self.services[&name], birth);
+            let history = self.services[&name].as_slice();
             // Published by a write that was under way when the Service named it no longer.
             let named = |wishes: &[(Moment, Wish)]| wishes.iter().any(|(_, wish)| wish.names(lost));
-            let late = named(&self.services[&name]) && !named(wishes);
+            let late = named(history) && !named(since(history, birth));
+            // What was published answers what was asked when its run began, which is not before the status before it.
+            let statuses = self.statuses.get(&name).map_or(&[][..], Vec::as_slice);
+            let previous = statuses.iter().rev().find(|(at, _)| *at < birth).map_or(0, |(at, _)| *at);
+            let wishes = since(history, previous);
             let asked = late
                 || wishes.iter().any(|(_, wish)| !wish.alive)
                 || wishes.windows(2).any(|pair| pair[0].1.published_by() != pair[1].1.published_by());

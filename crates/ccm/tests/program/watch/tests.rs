@@ -126,6 +126,33 @@ async fn a_hostname_that_came_late_may_be_taken_back(#[case] was_named: bool) {
     assert_eq!(watch.take_breaches().is_empty(), was_named);
 }
 
+/// What was published by a run that had begun before an edit may give way to what the edit asks for. That is so once: what came
+/// after the answer to the edit stays.
+#[rstest]
+#[case::begun_before_the_edit(false)]
+#[case::after_the_answer(true)]
+#[tokio::test(start_paused = true)]
+async fn what_was_published_late_may_give_way_to_the_last_wish(
+    #[values(json!({"hostname": "web.example.org"}), json!({"ip": "198.19.0.78"}))] answer: Value,
+    #[case] is_answered: bool,
+) {
+    let (world, watch) = served().await;
+    let publish = |entry: &Value| {
+        let patch = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
+        world.kube.patch_status("services", "default", "web", &patch).unwrap();
+    };
+    world.annotate("web", INTERNAL, Some("true"));
+    world.annotate("web", INTERNAL, None);
+    world.annotate("web", "loadbalancer.openstack.org/hostname", Some("web.example.org"));
+    if is_answered {
+        publish(&answer);
+    }
+    publish(&json!({"ip": "198.19.0.77"}));
+    watch.take_breaches();
+    publish(&answer);
+    assert_eq!(watch.take_breaches().is_empty(), !is_answered);
+}
+
 /// Members of a node that is gone, or is taken out of load balancing, may go.
 #[rstest]
 #[case::gone(true)]

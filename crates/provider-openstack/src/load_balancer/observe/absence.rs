@@ -73,12 +73,13 @@ impl Observing<'_> {
             return Ok(());
         }
         let (absence, count) = self.observer.missing.absence(self.service).await?;
-        // Without its address it has never been published, so nobody can use it.
+        // Without its address it has never been published, so nobody can use it, and it may be given up where a first one may be
+        // created.
         let was_ready = self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         let gone = match absence {
             Absence::Gone => true,
             Absence::Most => false,
-            Absence::Unproven => !was_ready || self.has_floating_ip().await?,
+            Absence::Unproven => (!was_ready && count.missing == 0) || self.has_floating_ip().await?,
         };
         if gone { Ok(()) } else { Err(missing::held(count)) }
     }

@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::transport::{FnTransport, Response};
 use serde_json::json;
 
 use super::*;
-use crate::load_balancer::annotations::OWNED_LOAD_BALANCER_ID;
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID};
 
 /// Services that name `lb-0` and so on, each one that was made for it.
 struct Named(usize);
@@ -20,7 +20,9 @@ impl Neighbours for Named {
 
 fn service(number: usize) -> Service {
     let id = format!("lb-{number}");
-    let annotations = [LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID].map(|one| (one.key.to_owned(), id.clone()));
+    let written =
+        [(LOAD_BALANCER_ID, &*id), (OWNED_LOAD_BALANCER_ID, &*id), (LOAD_BALANCER_ADDRESS, "203.0.113.1")];
+    let annotations = written.map(|(one, value)| (one.key.to_owned(), value.to_owned()));
     let new = Service::new(ServiceKey::new("default", format!("web-{number}")), format!("uid-{number}"));
     Service { annotations: annotations.into(), is_published: true, ..new }
 }
