@@ -45,9 +45,7 @@ pub(super) fn serve(
     match goal {
         FloatingIpGoal::NotNeeded => draft.plan.address = vip.address,
         FloatingIpGoal::Internal { keep } => {
-            if vip.ownership != Ownership::Guest {
-                attached.into_iter().for_each(|attached| take_off(draft, attached, *keep));
-            }
+            attached.into_iter().for_each(|attached| take_off(draft, attached, *keep, vip.ownership));
             draft.plan.address = vip.address;
         }
         FloatingIpGoal::External(spec) => match attached {
@@ -57,9 +55,20 @@ pub(super) fn serve(
     }
 }
 
-/// Takes a floating IP off the VIP: what is ours is deleted, what is not, or is to be kept, only detached.
-fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool) {
+/// Takes a floating IP off the VIP, unless other Services may be published by it: what is ours is deleted, what is not, or is to be
+/// kept, only detached.
+fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, ownership: Ownership) {
     let ObservedFloatingIp { id, address, .. } = attached.clone();
+    match ownership {
+        Ownership::Sole => {}
+        Ownership::Shared => {
+            let message = format!(
+                "the Service is internal, but the floating IP {address} ({id}) stays, because other Services use the load balancer"
+            );
+            return draft.warn(LEFT_IN_USE, message);
+        }
+        Ownership::Guest => return,
+    }
     draft.step(if attached.ours && !keep {
         Step::FloatingIp(FloatingIpStep::Delete { id, address })
     } else {
@@ -86,7 +95,7 @@ fn keep_or_swap(
                 && candidate.network_id == attached.network_id
         });
         match free {
-            Some(free) if attached.ours && vip.ownership != Ownership::Guest => {
+            Some(free) if attached.ours && vip.ownership == Ownership::Sole => {
                 attach(draft, spec, free, vip, Some(attached));
                 if !spec.keep {
                     let ObservedFloatingIp { id, address, .. } = attached.clone();
@@ -96,9 +105,15 @@ fn keep_or_swap(
             }
             Some(_) | None => {
                 let has = attached.address;
+                let way = if vip.ownership == Ownership::Sole {
+                    format!(
+                        "create {asked} in the project, on the same network, or detach {has}, to change it"
+                    )
+                } else {
+                    "other Services use the load balancer".to_owned()
+                };
                 let message = format!(
-                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: \
-                     create {asked} in the project, on the same network, or detach {has}, to change it"
+                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: {way}"
                 );
                 draft.warn(ADDRESS_IGNORED, message);
             }

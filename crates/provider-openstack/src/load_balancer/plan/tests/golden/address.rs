@@ -181,6 +181,27 @@ fn external_to_internal_takes_it_off(#[case] ours: bool, #[case] keep: bool, #[c
     assert_eq!(address(&plan), "10.0.0.100");
 }
 
+/// Other Services on the load balancer are published by it, and have not asked for anything.
+#[rstest]
+#[case::internal(Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep: false }), "10.0.0.100", "FloatingIPLeftInUse")]
+#[case::another_address(asked(77), "203.0.113.9", "LoadBalancerIPIgnored")]
+fn the_floating_ip_of_a_load_balancer_that_others_use_stays(
+    #[case] shape: Shape,
+    #[case] published: &str,
+    #[case] reason: &str,
+) {
+    let mut cloud = Cloud::serving(&internal().desired());
+    cloud.load_balancer().vip_port_id = Some("VIP".to_owned());
+    cloud.load_balancer().ownership = Ownership::Shared;
+    cloud.observed.floating_ips =
+        vec![floating_ip("fip-9", 9, Some("VIP"), true), floating_ip("fip-7", 77, None, false)];
+    let plan = serve(&shape.desired(), &cloud.observed);
+    assert!(plan.is_converged(), "{plan}");
+    assert_eq!(address(&plan), published);
+    let reasons: Vec<&str> = plan.notices.iter().map(|notice| notice.reason).collect();
+    assert_eq!(reasons, [reason]);
+}
+
 #[test]
 fn an_ipv6_vip_is_published_as_it_is() {
     let plan = plan(&Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::NotNeeded), Vec::new());
