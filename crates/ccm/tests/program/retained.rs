@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cloud_faults::breaks;
 use crate::contract::setup::{annotated, id, load_balancer};
-use crate::support::{ANNOTATION, Stop, World, lb_name, service};
+use crate::support::{ANNOTATION, LB_ID, Stop, World, lb_name, service};
 
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 const RETAINED: &str = "Retained: Kubernetes external service default/web from cluster c1";
 
 /// The load balancer of `web`, with its listeners and the number of floating IPs.

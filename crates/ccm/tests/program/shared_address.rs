@@ -4,14 +4,12 @@ use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use serde_json::{Value, json};
 
 use crate::contract::setup::id;
-use crate::support::{PROXY, Side, World, lb_name, service};
-
-const LOAD_BALANCER: &str = "loadbalancer.openstack.org/load-balancer-id";
+use crate::support::{LB_ID, PROXY, Side, World, lb_name, service};
 
 /// A Service on the load balancer of `web`, on another port.
 fn neighbour(world: &World, proxy: bool) -> Value {
     let load_balancer = id(&world.cloud.load_balancer(&lb_name("web")).unwrap());
-    let mut annotations = json!({LOAD_BALANCER: load_balancer});
+    let mut annotations = json!({LB_ID: load_balancer});
     if proxy {
         annotations[PROXY] = json!("v2");
     }

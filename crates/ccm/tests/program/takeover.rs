@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use crate::contract::setup::{INTERNAL, as_occm_leaves_it, id};
 use crate::support::line::Asked;
-use crate::support::{Call, Side, Stop, World, lb_name, service};
+use crate::support::{Call, LB_ID, Side, Stop, World, lb_name, service};
 
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 const SERVICES: [&str; 5] = ["shop", "shop-api", "blog", "db", "cache"];
 /// Longer than everything takes to be marked.
 const ALL_MARKED: Duration = Duration::from_secs(600);

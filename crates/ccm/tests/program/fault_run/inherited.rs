@@ -8,9 +8,7 @@ use super::annotation::{self, ID, Setting};
 use super::stage::{Stage, name};
 use super::story::Kind;
 use crate::contract::setup::INTERNAL;
-use crate::support::{ADDRESS, ANNOTATION, PROXY, lb_name, service};
-
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
+use crate::support::{ADDRESS, ANNOTATION, LB_ID, PROXY, lb_name, service};
 
 /// What a Service asked OCCM for, rightly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,9 @@ use serde_json::{Value, json};
 use super::annotation::{ID, Setting, is_of_tags};
 use super::inherited;
 use super::story::{Edit, LASTING_NODES, Story};
-use crate::support::{ANNOTATION, PROXY, World, lb_name, node, service};
+use crate::support::{ANNOTATION, LB_ID, PROXY, World, lb_name, node, service};
 use crate::watch::Watch;
 
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 /// The load balancer that a person made for all who name it.
 const SHARED: &str = "shared by hand";
 /// What the names of the cluster's own load balancers begin with.

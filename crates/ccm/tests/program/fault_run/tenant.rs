@@ -7,10 +7,9 @@ use fastrand::Rng;
 use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
 use serde_json::{Value, json};
 
-use crate::support::{ADDRESS, World, service};
+use crate::support::{ADDRESS, LB_ID, World, service};
 
 const NAMESPACE: &str = "tenant";
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 const LIMIT: &str = "loadbalancer.openstack.org/connection-limit";
 const FIRST_NODE_PORT: usize = 30_000;
 /// Changes of a Service that changes all the time, and the pause between two.

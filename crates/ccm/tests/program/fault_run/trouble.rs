@@ -11,7 +11,7 @@ use serde_json::json;
 use super::stage::{Stage, name};
 use super::story::{Edit, Kind, Step};
 use super::tenant::Tenant;
-use crate::support::{Stop, World, lb_name};
+use crate::support::{ADDRESS, LB_ID, Stop, World, lb_name};
 use crate::watch::Watch;
 
 pub(super) struct Trouble {
@@ -22,11 +22,8 @@ pub(super) struct Trouble {
     tenant: Tenant,
 }
 
-const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 /// Written where the load balancer was made for the Service.
 const OWNED_LB_ID: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
-/// Written when the Service is published, and taken away when a load balancer that broke is deleted.
-const LB_ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 /// Seconds that servers ask to wait which mean it well or not at all.
 const ABSURD: [u64; 3] = [86_400, u64::MAX, u64::MAX / 1000 + 1];
 
@@ -258,7 +255,8 @@ fn list_anew(world: &World, watch: &Watch) {
 }
 
 /// Whether a Service was published, so that the absence of all load balancers means something, and none is let go meanwhile:
-/// what it has could not be found. Where none was published, all are created once more.
+/// what it has could not be found. Where none was published, all are created once more. The annotation with the address goes
+/// when a load balancer that broke is deleted.
 fn bears_wrong_project(world: &World, step: &Step) -> bool {
     let goes = |edit: &Edit| matches!(edit, Edit::Delete { .. } | Edit::Retype { .. });
     let services = world.kube.list("services", "default").unwrap();
@@ -271,7 +269,7 @@ fn bears_wrong_project(world: &World, step: &Step) -> bool {
         let annotations = &service["metadata"]["annotations"];
         service["spec"]["type"] == "LoadBalancer"
             && service["status"]["loadBalancer"]["ingress"].get(0).is_some()
-            && annotations[LB_ADDRESS].is_string()
+            && annotations[ADDRESS].is_string()
             && annotations[LB_ID].is_string()
             && annotations[LB_ID] == annotations[OWNED_LB_ID]
     });

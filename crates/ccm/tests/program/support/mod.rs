@@ -32,6 +32,6 @@ mod world;
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use line::{Call, Side, Stop};
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
-pub(crate) use objects::{ADDRESS, ANNOTATION, PROXY, lb_name, node, service};
+pub(crate) use objects::{ADDRESS, ANNOTATION, LB_ID, PROXY, lb_name, node, service};
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]
 pub(crate) use world::{OneFile, Settings, World};

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 /// Prefix of most annotations.
 pub(crate) const ANNOTATION: &str = "loadbalancer.openstack.org/";
 /// The annotation with the real address.
+pub(crate) const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 /// The annotation that turns on the PROXY protocol.
 pub(crate) const PROXY: &str = "loadbalancer.openstack.org/proxy-protocol";
