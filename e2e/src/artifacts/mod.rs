@@ -1,23 +1,23 @@
 //! What the worlds run: programs built from pinned Go modules, OpenStack from PyPI, the drivers for Octavia.
 
+pub(crate) mod part;
 pub(crate) mod release;
 
+use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, Result};
 
 use crate::artifacts::release::Release;
 use crate::machine::cache::{Cache, Key, beside};
 use crate::machine::process::{run, run_logged};
 use crate::machine::python;
-use crate::machine::say;
 
 pub(crate) mod acme;
 pub(crate) mod gateways;
 pub(crate) mod ovn;
 
+/// The files of the program that reads a diagram.
+const MERMAID: [&str; 3] = ["package.json", "package-lock.json", "parse.mjs"];
 /// The program of OCCM.
 const OCCM: &str = "openstack-cloud-controller-manager";
 
@@ -42,8 +42,6 @@ impl Minor {
     /// All of them.
     #[cfg(test)]
     const ALL: [Self; 6] = [Self::V1_28, Self::V1_29, Self::V1_30, Self::V1_33, Self::V1_35, Self::V1_36];
-    /// How long its programs take to build on two busy cores with nothing in the compiler's cache.
-    pub(crate) const BUILD: Duration = Duration::from_secs(600);
 
     /// Such as `1.36`.
     pub(crate) fn text(self) -> &'static str {
@@ -98,8 +96,6 @@ pub(crate) enum Framework {
 impl Framework {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::V0_28, Self::V0_30, Self::V0_36];
-    /// How long the program of one version takes to build on two busy cores with nothing in the compiler's cache.
-    pub(crate) const BUILD: Duration = Duration::from_secs(300);
 
     /// Such as `0.36`.
     pub(crate) fn text(self) -> &'static str {
@@ -129,12 +125,19 @@ pub(crate) fn source(path: &str) -> PathBuf {
 #[derive(Clone)]
 pub(crate) struct Artifacts {
     cache: Cache,
+    /// Nothing is built: what is missing was forgotten in a list.
+    sealed: bool,
 }
 
 impl Artifacts {
     /// The artifacts of this machine.
     pub(crate) fn new(cache: Cache) -> Self {
-        Self { cache }
+        Self { cache, sealed: false }
+    }
+
+    /// The same inside a world, where nothing can be fetched.
+    pub(crate) fn in_world(cache: Cache) -> Self {
+        Self { cache, sealed: true }
     }
 
     /// The cache they are in.
@@ -144,18 +147,12 @@ impl Artifacts {
 
     /// etcd.
     pub(crate) fn etcd(&self) -> Result<PathBuf> {
-        let build = GoBuild::new(source("tools/etcd"), "-s -w");
-        self.go("etcd", &build, "etcd", "go.etcd.io/etcd/server/v3")
+        self.go("etcd", &etcd_build(), "etcd", "go.etcd.io/etcd/server/v3")
     }
 
     /// The load balancer controller of another cloud.
     pub(crate) fn owner(&self, framework: Framework) -> Result<PathBuf> {
         self.go(&owner_name(framework), &owner_build(framework), "owner", ".")
-    }
-
-    /// Whether it is built.
-    pub(crate) fn has_owner(&self, framework: Framework) -> Result<bool> {
-        Ok(self.cache.has(&owner_name(framework), &owner_build(framework).key()?))
     }
 
     /// A program of Kubernetes: `kube-apiserver` or `kube-proxy`.
@@ -164,33 +161,20 @@ impl Artifacts {
         self.go(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?, program, &package)
     }
 
-    /// Whether a program of Kubernetes is built.
-    pub(crate) fn has(&self, minor: Minor, program: &str) -> Result<bool> {
-        Ok(self.cache.has(&format!("{program}-{}", minor.text()), &kubernetes_build(minor)?.key()?))
-    }
-
     /// OCCM, the openstack-cloud-controller-manager.
     pub(crate) fn occm(&self) -> Result<PathBuf> {
         let package = format!("k8s.io/cloud-provider-openstack/cmd/{OCCM}");
         self.go("occm", &occm_build(), OCCM, &package)
     }
 
-    /// Whether OCCM is built.
-    pub(crate) fn has_occm(&self) -> Result<bool> {
-        Ok(self.cache.has("occm", &occm_build().key()?))
-    }
-
     /// The folder with mermaid and the program that reads a diagram with it; absent on machines without npm.
     pub(crate) fn mermaid(&self) -> Result<Option<PathBuf>> {
-        if run(Command::new("npm").arg("--version")).is_err() {
+        if !Self::has_npm() {
             return Ok(None);
         }
-        let files = ["package.json", "package-lock.json", "parse.mjs"];
-        let key = files
-            .iter()
-            .try_fold(Key::of(&["mermaid"]), |key, name| key.file(&source("tools/mermaid").join(name)))?;
-        let folder = self.cache.entry("mermaid", &key, |folder| {
-            for name in files {
+        let (name, key) = mermaid_entry()?;
+        let folder = self.entry(&name, &key, |folder| {
+            for name in MERMAID {
                 std::fs::copy(source("tools/mermaid").join(name), folder.join(name))?;
             }
             let mut install = Command::new("npm");
@@ -200,21 +184,29 @@ impl Artifacts {
         Ok(Some(folder))
     }
 
+    /// Whether mermaid can be installed.
+    fn has_npm() -> bool {
+        run(Command::new("npm").arg("--version")).is_ok()
+    }
+
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
-        let folder = self.cache.entry(name, &how.key()?, |folder| {
-            let began = Instant::now();
-            how.build(folder, &folder.join(program), &[package])?;
-            say(&format!("built {name} in {} s", began.elapsed().as_secs()));
-            Ok(())
-        })?;
-        Ok(folder.join(program))
+        let build = |folder: &Path| how.build(folder, &folder.join(program), &[package]);
+        Ok(self.entry(name, &how.key()?, build)?.join(program))
+    }
+
+    /// The folder of an entry of the cache, which is built first if it is missing.
+    fn entry(&self, name: &str, key: &Key, build: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+        ensure!(
+            !self.sealed || self.cache.has(name, key),
+            "{name} is not built, and nothing is built inside a world: add it to what the group needs"
+        );
+        self.cache.entry(name, key, build)
     }
 
     /// The virtual environment with the OpenStack services of a release.
     pub(crate) fn openstack(&self, release: Release) -> Result<PathBuf> {
         let (name, key, python) = environment(release)?;
-        self.cache.entry(&name, &key, |folder| {
-            let began = Instant::now();
+        self.entry(&name, &key, |folder| {
             let log = beside(folder, "log");
             run_logged(&log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
@@ -222,25 +214,15 @@ impl Artifacts {
             run_logged(&log, Command::new(&pip).args(tools))?;
             let mut install = Command::new(&pip);
             install.args(["install", "-q", "-c"]).arg(release.file("constraints.txt"));
-            run_logged(&log, install.arg("-r").arg(release.file("requirements.txt")))?;
-            say(&format!("installed OpenStack {} in {} s", release.name(), began.elapsed().as_secs()));
-            Ok(())
+            run_logged(&log, install.arg("-r").arg(release.file("requirements.txt")))
         })
-    }
-
-    /// Whether the environment of a release is installed.
-    pub(crate) fn has_openstack(&self, release: Release) -> Result<bool> {
-        let (name, key, _) = environment(release)?;
-        Ok(self.cache.has(&name, &key))
     }
 
     /// The folder for `PYTHONPATH` with the drivers that make amphorae local processes.
     pub(crate) fn drivers(&self, release: Release) -> Result<PathBuf> {
         let environment = self.openstack(release)?;
-        let key = Key::of(&[release.name()])
-            .file(&source("octavia/pyproject.toml"))?
-            .file(&source("octavia/local_amphora"))?;
-        self.cache.entry("drivers", &key, |folder| {
+        let (name, key) = drivers_entry(release)?;
+        self.entry(&name, &key, |folder| {
             // pip leaves files of the build in the source.
             let copy = folder.join("source");
             std::fs::create_dir_all(&copy)?;
@@ -295,6 +277,11 @@ impl GoBuild {
         run_logged(&beside(entry, "log"), &mut build)
     }
 
+    /// Name and key in the cache.
+    fn entry(&self, name: &str) -> Result<(String, Key)> {
+        Ok((name.to_owned(), self.key()?))
+    }
+
     fn key(&self) -> Result<Key> {
         let compiler = run(Command::new("go").arg("version"))?;
         let key = Key::of(&[&compiler, &self.linker, &self.tags.join(" ")]);
@@ -302,6 +289,27 @@ impl GoBuild {
         let files = [self.module_file, &sums].into_iter().chain(self.sources.iter().copied());
         files.map(|file| self.module.join(file)).try_fold(key, |key, file| key.file(&file))
     }
+}
+
+fn drivers_entry(release: Release) -> Result<(String, Key)> {
+    let key = Key::of(&[release.name()])
+        .file(&source("octavia/pyproject.toml"))?
+        .file(&source("octavia/local_amphora"))?;
+    Ok(("drivers".to_owned(), key))
+}
+
+fn mermaid_entry() -> Result<(String, Key)> {
+    let new = Key::of(&["mermaid"]);
+    let key = MERMAID.iter().try_fold(new, |key, name| key.file(&source("tools/mermaid").join(name)))?;
+    Ok(("mermaid".to_owned(), key))
+}
+
+fn etcd_build() -> GoBuild {
+    GoBuild::new(source("tools/etcd"), "-s -w")
+}
+
+fn kubernetes_entry(minor: Minor, program: &str) -> Result<(String, Key)> {
+    kubernetes_build(minor)?.entry(&format!("{program}-{}", minor.text()))
 }
 
 fn kubernetes_build(minor: Minor) -> Result<GoBuild> {

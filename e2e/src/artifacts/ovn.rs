@@ -17,10 +17,15 @@ impl Artifacts {
     /// The folder for `PYTHONPATH` with the driver.
     pub(crate) fn ovn_provider(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
-        self.cache.entry("ovn-provider", &Key::of(&[PROVIDER]), |folder| {
+        let (name, key) = provider_entry();
+        self.entry(&name, &key, |folder| {
             let mut install = Command::new(&pip);
             install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(PROVIDER);
             run_logged(&beside(folder, "log"), &mut install)
         })
     }
+}
+
+pub(super) fn provider_entry() -> (String, Key) {
+    ("ovn-provider".to_owned(), Key::of(&[PROVIDER]))
 }

@@ -1,7 +1,6 @@
 //! Releases of OpenStack that a world can run.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::artifacts::source;
 use crate::machine::python;
@@ -29,8 +28,6 @@ pub(crate) enum Release {
 impl Release {
     /// The one that all groups run on that are not about releases.
     pub(crate) const NEWEST: Self = Self::V2026_2;
-    /// How long it takes to install, on two busy cores.
-    pub(crate) const INSTALLATION: Duration = Duration::from_secs(450);
 
     pub(crate) fn name(self) -> &'static str {
         match self {

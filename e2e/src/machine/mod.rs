@@ -1,38 +1,17 @@
-//! Whether this machine can run the worlds, and what is installed for them.
+//! Whether this machine can run the worlds.
 
 pub(crate) mod answer;
 pub(crate) mod cache;
+pub(crate) mod packages;
 pub(crate) mod process;
+pub(crate) mod progress;
 pub(crate) mod wait;
 pub(crate) mod world;
 
 use std::io::Write as _;
-use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
-
 use crate::machine::process::{run, run_line};
-
-/// Programs from Debian packages: program, package.
-const PACKAGED: [(&str, &str); 13] = [
-    ("/usr/sbin/mariadbd", "mariadb-server"),
-    ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"),
-    ("/usr/sbin/haproxy", "haproxy"),
-    ("/usr/sbin/keepalived", "keepalived"),
-    ("/usr/sbin/nginx", "nginx-light"),
-    ("/usr/sbin/nft", "nftables"),
-    ("/usr/sbin/iptables", "iptables"),
-    ("/usr/sbin/conntrack", "conntrack"),
-    ("/usr/bin/openssl", "openssl"),
-    ("/usr/sbin/sysctl", "procps"),
-    ("/usr/bin/unshare", "util-linux"),
-    ("/usr/sbin/ip", "iproute2"),
-    ("/usr/share/python-wheels", "python3-venv"),
-];
-
-/// What the group `ovn` needs beyond that.
-const OVN: [(&str, &str); 1] = [("/usr/bin/ovn-northd", "ovn-central")];
 
 /// Prints a line at once.
 pub(crate) fn say(line: &str) {
@@ -66,7 +45,7 @@ pub(crate) fn obstacle(python_minor: &str) -> Option<String> {
     if python(python_minor).is_none() {
         return Some(format!("there is no Python {python_minor}"));
     }
-    let missing = missing_packages(&PACKAGED);
+    let missing = packages::missing(&packages::ALL);
     if !missing.is_empty() && !answers("apt-get") {
         return Some(format!("there is no apt-get to install {}", missing.join(", ")));
     }
@@ -101,47 +80,6 @@ pub(crate) fn python(minor: &str) -> Option<String> {
 
 fn answers(program: &str) -> bool {
     run(Command::new(program).arg("--version")).is_ok()
-}
-
-fn missing_packages(wanted: &[(&str, &'static str)]) -> Vec<&'static str> {
-    wanted.iter().filter(|(program, _)| !Path::new(program).exists()).map(|(_, package)| *package).collect()
-}
-
-/// Installs the Debian packages that are missing. None of them starts a service of its own.
-pub(crate) fn install_packages() -> Result<()> {
-    ensure_installed(&PACKAGED)
-}
-
-/// The same for OVN's databases.
-pub(crate) fn install_ovn() -> Result<()> {
-    ensure_installed(&OVN)
-}
-
-fn ensure_installed(wanted: &[(&str, &'static str)]) -> Result<()> {
-    let missing = missing_packages(wanted);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    say(&format!("installing {}", missing.join(", ")));
-    let policy = Path::new("/usr/sbin/policy-rc.d");
-    let own_policy = !policy.exists();
-    if own_policy {
-        std::fs::write(policy, "#!/bin/sh\nexit 101\n")?;
-        run(Command::new("chmod").arg("755").arg(policy))?;
-    }
-    let installed = install(&missing);
-    if own_policy {
-        std::fs::remove_file(policy)?;
-    }
-    installed
-}
-
-fn install(packages: &[&str]) -> Result<()> {
-    let environment = [("DEBIAN_FRONTEND", "noninteractive")];
-    run(Command::new("apt-get").args(["update", "-q"]).envs(environment)).context("apt-get update")?;
-    let mut command = Command::new("apt-get");
-    command.args(["install", "-q", "-y", "--no-install-recommends"]).args(packages).envs(environment);
-    run(&mut command).map(drop)
 }
 
 #[cfg(test)]

@@ -66,6 +66,13 @@ impl Request {
         WRITES.iter().any(|method| self.what.starts_with(method))
     }
 
+    /// Whether it asks Octavia how far load balancers are, of which waiting takes as many as it takes long.
+    pub(crate) fn is_poll(&self) -> bool {
+        let Some(path) = self.what.strip_prefix("GET /v2/lbaas/loadbalancers") else { return false };
+        let path = path.split('?').next().unwrap_or_default();
+        path.matches('/').count() <= 1
+    }
+
     /// Whether it changed nothing, because it came while something else was still being changed.
     pub(crate) fn came_too_early(&self) -> bool {
         self.status == CONFLICT
@@ -105,5 +112,20 @@ mod tests {
         assert_eq!(sender("openstack-cloud-controller-manager/v1.36.0 gophercloud/v2.10.0"), Sender::Occm);
         assert_eq!(sender("openstacksdk/4.22.0"), Sender::Other);
         assert_eq!(sender("-"), Sender::Other);
+    }
+
+    #[test]
+    fn only_questions_about_load_balancers_themselves_are_polls() {
+        let is_poll = |what: &str| request(&format!("\"{what}\" 200 7 12ms \"-\"")).unwrap().is_poll();
+        assert!(
+            is_poll("GET /v2/lbaas/loadbalancers?fields=id") && is_poll("GET /v2/lbaas/loadbalancers/1?")
+        );
+        for what in [
+            "GET /v2/lbaas/loadbalancers/1/status?",
+            "GET /v2/lbaas/pools?",
+            "PUT /v2/lbaas/loadbalancers/1?",
+        ] {
+            assert!(!is_poll(what), "{what}");
+        }
     }
 }

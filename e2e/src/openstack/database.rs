@@ -9,7 +9,7 @@ use super::{Folders, PORTS, Services, compute};
 use crate::artifacts::{Artifacts, source};
 use crate::machine::cache::{Key, beside};
 use crate::machine::process::{run, run_logged};
-use crate::machine::say;
+use crate::machine::progress::announce;
 
 const NAMES: [&str; 4] = ["keystone", "neutron", "octavia", "barbican"];
 
@@ -29,20 +29,17 @@ fn key(folders: &Folders) -> Result<Key> {
 /// They cannot be made or copied.
 pub(crate) fn restore(folders: &Folders, artifacts: &Artifacts) -> Result<()> {
     let snapshot = artifacts.cache().entry("databases", &key(folders)?, |target| {
-        let began = std::time::Instant::now();
         let state = beside(target, "work");
         let making = Folders { state: state.clone(), ..folders.clone() };
         if state.exists() {
             std::fs::remove_dir_all(&state)?;
         }
         making.prepare()?;
-        make(&making)?;
+        announce("making the databases of OpenStack", || make(&making))?;
         for name in ["mysql", "keys"] {
             std::fs::rename(state.join(name), target.join(name))?;
         }
-        std::fs::remove_dir_all(&state)?;
-        say(&format!("made the databases of OpenStack in {} s", began.elapsed().as_secs()));
-        Ok(())
+        Ok(std::fs::remove_dir_all(&state)?)
     })?;
     for name in ["mysql", "keys"] {
         copy(&snapshot.join(name), &folders.state.join(name))?;

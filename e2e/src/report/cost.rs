@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Who sends requests.
@@ -32,12 +33,25 @@ pub(crate) struct Cost {
     pub octavia: usize,
     /// Those of them that ask for a change.
     pub octavia_writes: usize,
+    /// Those of them that only ask how far Octavia is.
+    pub octavia_polls: usize,
     /// Calls to Neutron.
     pub neutron: usize,
     /// Writes in Kubernetes, without Events and leases.
     pub kubernetes_writes: usize,
-    /// The calls to Octavia that it may cost; absent where nothing is said about them.
-    pub most: Option<usize>,
+    /// What it may cost; absent where nothing is said about it.
+    pub limit: Option<Limit>,
+    /// The load of the machine during its last minute.
+    pub load: f32,
+}
+
+/// The calls to Octavia that a change may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Limit {
+    /// So many writes, neither more nor fewer.
+    pub writes: usize,
+    /// At most so many reads, without polls.
+    pub reads: usize,
 }
 
 /// How long Services that were created at once waited until their address was published, in seconds.
@@ -66,24 +80,53 @@ impl fmt::Display for Served {
 
 impl Cost {
     /// The head of the table of calls.
-    pub(crate) const HEAD: &str = "| Change | Seconds | First, median served | Calls to Octavia | of these writes | At most | Calls to Neutron | Writes in Kubernetes |\n\
-        | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |";
+    pub(crate) const HEAD: &str = "| Change | Seconds | First, median served | Calls to Octavia | of these writes | polls | other reads | at most | Calls to Neutron | Writes in Kubernetes | Load |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
 
     /// The head of the table with both controllers.
-    pub(crate) const HEAD_BESIDE: &str = "| Change | Seconds: openstack-ccm | OCCM | First, median served: openstack-ccm | OCCM | Calls to Octavia: openstack-ccm | OCCM | of these writes: openstack-ccm | OCCM |\n\
-        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
+    pub(crate) const HEAD_BESIDE: &str = "| Change | Seconds: openstack-ccm | OCCM | First, median served: openstack-ccm | OCCM | Calls to Octavia: openstack-ccm | OCCM | of these writes: openstack-ccm | OCCM | Load: openstack-ccm | OCCM |\n\
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
 
-    /// The same with the calls that it may cost.
-    pub(crate) fn with_most(self, most: Option<usize>) -> Self {
-        Self { most: most.filter(|_| self.by == Sender::OpenstackCcm), ..self }
+    /// The same with the calls that it may cost the controller under test.
+    pub(crate) fn with_limit(self, limit: Option<Limit>) -> Self {
+        Self { limit: limit.filter(|_| self.by == Sender::OpenstackCcm), ..self }
+    }
+
+    /// Reads that are no polls.
+    fn reads(&self) -> usize {
+        self.octavia - self.octavia_writes - self.octavia_polls
+    }
+
+    /// Fails if it cost more than it may.
+    ///
+    /// # Errors
+    /// The text has what was allowed and what it cost.
+    pub(crate) fn within_limit(self) -> Result<Self> {
+        if let Some(Limit { writes, reads }) = self.limit {
+            ensure!(self.octavia_writes == writes, "it may take {writes} writes to Octavia: {self}");
+            ensure!(self.reads() <= reads, "it may take {reads} reads from Octavia at most: {self}");
+        }
+        Ok(self)
     }
 
     /// The row of a change in the table of calls.
     pub(crate) fn row(&self) -> String {
-        let Self { change, seconds, octavia, octavia_writes, neutron, kubernetes_writes, .. } = self;
-        let (served, most) = (shown(self.served.as_ref()), shown(self.most.as_ref()));
+        let Self {
+            change,
+            seconds,
+            octavia,
+            octavia_writes,
+            octavia_polls,
+            neutron,
+            kubernetes_writes,
+            load,
+            ..
+        } = self;
+        let most = self.limit.map(|limit| limit.reads);
+        let (served, reads, most) = (shown(self.served.as_ref()), self.reads(), shown(most.as_ref()));
         format!(
-            "| {change} | {seconds:.1} | {served} | {octavia} | {octavia_writes} | {most} | {neutron} | {kubernetes_writes} |"
+            "| {change} | {seconds:.1} | {served} | {octavia} | {octavia_writes} | {octavia_polls} | {reads} | {most} | {neutron} \
+             | {kubernetes_writes} | {load:.1} |"
         )
     }
 
@@ -95,6 +138,7 @@ impl Cost {
             pair(|cost| shown(cost.served.as_ref())),
             pair(|cost| cost.octavia.to_string()),
             pair(|cost| cost.octavia_writes.to_string()),
+            pair(|cost| format!("{:.1}", cost.load)),
         ];
         format!("| {} | {} |", self.change, cells.join(" | "))
     }
@@ -106,16 +150,22 @@ fn shown(value: Option<&impl ToString>) -> String {
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seconds, octavia, octavia_writes, neutron, kubernetes_writes, .. } = self;
+        let Self {
+            seconds, octavia, octavia_writes, octavia_polls, neutron, kubernetes_writes, load, ..
+        } = self;
         write!(f, "after {seconds:.1} s; ")?;
         if let Some(Served { first, median }) = self.served {
             write!(f, "the first served after {first:.1} s, half of them after {median:.1} s; ")?;
         }
-        write!(f, "{octavia} calls to Octavia, {octavia_writes} of them writes")?;
-        if let Some(most) = self.most {
-            write!(f, " (at most {most})")?;
+        write!(
+            f,
+            "{octavia} calls to Octavia: {octavia_writes} writes, {octavia_polls} polls, {} other reads",
+            self.reads()
+        )?;
+        if let Some(Limit { reads, .. }) = self.limit {
+            write!(f, " (at most {reads})")?;
         }
-        write!(f, "; {neutron} to Neutron; {kubernetes_writes} writes in Kubernetes")
+        write!(f, "; {neutron} to Neutron; {kubernetes_writes} writes in Kubernetes; load {load:.1}")
     }
 }
 
@@ -142,7 +192,21 @@ mod tests {
             ..Cost::default()
         };
         let occm = Cost { seconds: 9.0, octavia: 14, octavia_writes: 3, by: Sender::Occm, ..own.clone() };
-        assert_eq!(own.row_beside(Some(&occm)), "| create 1 | 1.2 | 9.0 | – | – | 4 | 14 | 1 | 3 |");
-        assert_eq!(own.row_beside(None), "| create 1 | 1.2 | – | – | – | 4 | – | 1 | – |");
+        assert_eq!(
+            own.row_beside(Some(&occm)),
+            "| create 1 | 1.2 | 9.0 | – | – | 4 | 14 | 1 | 3 | 0.0 | 0.0 |"
+        );
+        assert_eq!(own.row_beside(None), "| create 1 | 1.2 | – | – | – | 4 | – | 1 | – | 0.0 | – |");
+    }
+
+    #[test]
+    fn a_change_that_costs_more_than_it_may_fails() {
+        let limit = Some(Limit { writes: 1, reads: 2 });
+        let cost = Cost { octavia: 9, octavia_writes: 1, octavia_polls: 6, limit, ..Cost::default() };
+        assert!(cost.clone().within_limit().is_ok());
+        let with_a_write = Cost { octavia: 10, octavia_writes: 2, ..cost.clone() };
+        assert!(with_a_write.within_limit().unwrap_err().to_string().contains("1 writes"));
+        let with_a_read = Cost { octavia: 10, ..cost };
+        assert!(with_a_read.within_limit().unwrap_err().to_string().contains("2 reads"));
     }
 }

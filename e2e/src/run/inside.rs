@@ -18,7 +18,8 @@ use crate::stage::Stage;
 pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
-    let mut stage = Stage::build(folder, Artifacts::new(Cache::of_user()?), controller::program()?, release)?;
+    let mut stage =
+        Stage::build(folder, Artifacts::in_world(Cache::of_user()?), controller::program()?, release)?;
     say(&format!("     a cloud of {} answers after {} s", release.name(), began.elapsed().as_secs()));
     loop {
         std::fs::write(present_file(folder), "-")?;

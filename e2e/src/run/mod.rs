@@ -3,6 +3,8 @@
 pub(crate) mod docs;
 pub(crate) mod inside;
 pub(crate) mod lane;
+mod list;
+mod parts;
 pub(crate) mod queue;
 
 use std::path::{Path, PathBuf};
@@ -10,14 +12,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::artifacts::Artifacts;
+use crate::artifacts::part::Part;
 use crate::artifacts::release::Release;
-use crate::artifacts::{Artifacts, Framework, Minor};
 use crate::machine;
 use crate::machine::cache::{self, Cache};
+use crate::machine::packages;
 use crate::machine::say;
 use crate::programs::controller;
 use crate::report::{Finding, Report};
 use crate::run::lane::Lane;
+use crate::run::parts::Parts;
 use crate::run::queue::Queue;
 use crate::scenario::{GROUPS, Group};
 
@@ -27,9 +32,12 @@ const MARK: &str = ".end-to-end-run";
 /// What the user asks for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only this group of scenarios; may be repeated. `beside-occm` runs only where it is named.
+    /// Only this group of scenarios; may be repeated. `--list` says which there are.
     #[arg(long)]
     only: Vec<String>,
+    /// List the groups, whether they run without being named, and what is built for them.
+    #[arg(long)]
+    list: bool,
     /// Where machines that cannot run the scenarios, or none of them within the budget, are fine: say why, and succeed.
     #[arg(long)]
     if_possible: bool,
@@ -55,18 +63,25 @@ pub(crate) struct Options {
 
 /// Runs what the options say. Returns whether all went well.
 pub(crate) fn run(options: &Options) -> Result<bool> {
+    if options.list {
+        say(&list::list());
+        return Ok(true);
+    }
+    let began = Instant::now();
     let groups = chosen(&options.only)?;
     if let Some(obstacle) = machine::obstacle(Release::NEWEST.python_minor()) {
         say(&format!("left out: the end-to-end scenarios on real components, because {obstacle}"));
         return Ok(options.if_possible);
     }
-    let began = Instant::now();
-    machine::install_packages()?;
+    if !has_packages(&groups)? {
+        return Ok(options.if_possible);
+    }
     let folder = std::path::absolute(options.folder.clone().map_or_else(default_folder, Ok)?)?;
     let lock = std::fs::File::create(cache::beside(&folder, "lock"))?;
     lock.try_lock().context("another run is under way in this folder")?;
     prepare(&folder)?;
-    let plan = Plan { groups, deadline: options.budget.map(|seconds| began + Duration::from_secs(seconds)) };
+    let deadline = options.budget.map(|seconds| began + Duration::from_secs(seconds));
+    let plan = Plan { groups, began, deadline };
     let (report, results) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
         docs::record(&report, &folder, results.iter().all(|result| result.taken) && options.only.is_empty())?;
@@ -81,6 +96,21 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         return Ok(succeeds(&report, options.if_possible));
     }
     again(&results, &folder, options)
+}
+
+/// Whether the Debian packages are there, installed now if the user agrees.
+fn has_packages(groups: &[&Group]) -> Result<bool> {
+    let mut missing = packages::missing(&packages::ALL);
+    if groups.iter().any(|group| group.with_ovn) {
+        missing.extend(packages::missing(&packages::OVN));
+    }
+    if missing.is_empty() || packages::may_install(&missing)? {
+        return packages::install(&packages::ALL).map(|()| true);
+    }
+    say(
+        "left out: the end-to-end scenarios on real components, because nothing may be installed; E2E_INSTALL=1 allows it",
+    );
+    Ok(false)
 }
 
 /// Whether a run is a success. Where a new machine has not built the components when the budget is over, no case has run:
@@ -160,7 +190,8 @@ fn again(results: &[GroupResult], folder: &Path, options: &Options) -> Result<bo
     say(&format!("\nonce more, because they failed: {names}"));
     let folder = folder.join("again");
     std::fs::create_dir_all(&folder)?;
-    let (report, _) = Plan { groups, deadline: None }.attempt(&folder, options)?;
+    let plan = Plan { groups, began: Instant::now(), deadline: None };
+    let (report, _) = plan.attempt(&folder, options)?;
     if report.passed() {
         say(&format!("failed at first and not when run once more: {names}"));
     }
@@ -170,13 +201,13 @@ fn again(results: &[GroupResult], folder: &Path, options: &Options) -> Result<bo
 /// The groups of a run, and until when they may begin.
 struct Plan {
     groups: Vec<&'static Group>,
+    began: Instant,
     deadline: Option<Instant>,
 }
 
 impl Plan {
     /// Runs everything in a folder, and says what was seen.
     fn attempt(&self, folder: &Path, options: &Options) -> Result<(Report, Vec<GroupResult>)> {
-        let began = Instant::now();
         let queue = Queue::open(folder)?;
         let lane = Lane {
             program: own_copies(folder)?,
@@ -200,24 +231,24 @@ impl Plan {
         }
         let left_out: Vec<_> =
             results.iter().filter(|result| !result.taken).map(|result| result.group.name).collect();
-        conclude(&report, &left_out, folder, began)?;
+        conclude(&report, &left_out, folder, self.began)?;
         Ok((report, results))
     }
 
     /// Builds and runs. What worlds found is in the queue afterwards.
     fn carry_out(&self, lane: &Lane, worlds: usize, artifacts: &Artifacts) -> Result<()> {
-        let began = Instant::now();
+        let parts = Parts::of(&self.groups, artifacts)?;
         // Nothing runs without these, and all worlds need them.
         if lane.with_newest {
-            artifacts.drivers(Release::NEWEST)?;
+            parts.make(Part::OpenStack(Release::NEWEST))?;
+            parts.make(Part::Drivers(Release::NEWEST))?;
         }
-        artifacts.etcd()?;
-        say(&format!("OpenStack and etcd are in place after {} s", began.elapsed().as_secs()));
+        parts.make(Part::Etcd)?;
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (1..=worlds.clamp(1, self.groups.len()))
                 .map(|number| scope.spawn(move || lane.work(number)))
                 .collect();
-            let built = self.build(lane, artifacts);
+            let built = self.build(lane, &parts);
             // The worlds must hear that there is no more, also after a failure.
             let closed = lane.queue.close();
             self.close_in_time(lane, &lanes);
@@ -229,48 +260,22 @@ impl Plan {
     }
 
     /// Offers each group as soon as its programs are there, as long as there is time.
-    fn build(&self, lane: &Lane, artifacts: &Artifacts) -> Result<()> {
+    fn build(&self, lane: &Lane, parts: &Parts<'_>) -> Result<()> {
         for group in &self.groups {
             if let Some(obstacle) = group.release.obstacle() {
                 say(&format!("left out: the group {}, because {obstacle}", group.name));
                 continue;
             }
             if group.with_ovn
-                && let Err(error) = machine::install_ovn()
+                && let Err(error) = packages::install(&packages::OVN)
             {
                 say(&format!("left out: the group {}, because {error:#}", group.name));
                 continue;
             }
-            if self.is_late(missing(artifacts, group)?) {
+            if self.is_late(parts.longest(group)?) {
                 continue;
             }
-            artifacts.drivers(group.release)?;
-            for minor in group.needs {
-                for program in group.programs {
-                    artifacts.kubernetes(*minor, program)?;
-                }
-            }
-            for framework in group.owners {
-                artifacts.owner(*framework)?;
-            }
-            if group.with_occm {
-                artifacts.occm()?;
-            }
-            // Worlds have no way to a registry.
-            if group.with_mermaid {
-                artifacts.mermaid()?;
-            }
-            if group.with_gateways {
-                artifacts.envoy()?;
-                artifacts.traefik()?;
-            }
-            if group.with_ovn {
-                artifacts.ovn_provider()?;
-            }
-            if group.with_acme {
-                artifacts.pebble()?;
-                artifacts.cert_manager()?;
-            }
+            group.parts().into_iter().try_for_each(|part| parts.make(part))?;
             lane.queue.offer(group)?;
         }
         Ok(())
@@ -292,37 +297,6 @@ impl Plan {
             std::thread::sleep(Duration::from_millis(500));
         }
     }
-}
-
-/// How long the build of what a group needs takes at most.
-fn missing(artifacts: &Artifacts, group: &Group) -> Result<Duration> {
-    let mut time = Duration::ZERO;
-    if !artifacts.has_openstack(group.release)? {
-        time += Release::INSTALLATION;
-    }
-    for minor in group.needs {
-        let programs = group.programs.iter();
-        let are_there: Vec<bool> =
-            programs.map(|program| artifacts.has(*minor, program)).collect::<Result<_>>()?;
-        if are_there.contains(&false) {
-            time += Minor::BUILD;
-        }
-    }
-    for framework in group.owners {
-        if !artifacts.has_owner(*framework)? {
-            time += Framework::BUILD;
-        }
-    }
-    if group.with_occm && !artifacts.has_occm()? {
-        time += Minor::BUILD;
-    }
-    if group.with_gateways && !artifacts.has_gateways()? {
-        time += Artifacts::GATEWAYS_BUILD;
-    }
-    if group.with_acme && !artifacts.has_acme()? {
-        time += Artifacts::ACME_BUILD;
-    }
-    Ok(time)
 }
 
 fn conclude(report: &Report, left_out: &[&str], folder: &Path, began: Instant) -> Result<()> {

@@ -39,6 +39,7 @@ pub(crate) mod upgrade;
 
 use anyhow::Result;
 
+use crate::artifacts::part::Part;
 use crate::artifacts::release::Release;
 use crate::artifacts::{Framework, Minor};
 use crate::kubernetes::proxy::Mode;
@@ -67,7 +68,7 @@ pub(crate) struct Group {
     pub with_gateways: bool,
     /// Whether it needs OVN's databases and Octavia's driver for them.
     pub with_ovn: bool,
-    /// Whether it runs only where it is named: it compares, and tests nothing that others do not.
+    /// Whether it runs only where it is named.
     pub on_request: bool,
     /// The release of OpenStack that it runs on.
     pub release: Release,
@@ -96,6 +97,25 @@ impl Group {
             release: Release::NEWEST,
             run,
         }
+    }
+
+    /// What is built or installed before it begins.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let programs = |minor: &Minor| {
+            self.programs.iter().map(|program| Part::Kubernetes(*minor, program)).collect::<Vec<_>>()
+        };
+        let further: [(bool, &[Part]); 5] = [
+            (self.with_occm, &[Part::Occm]),
+            (self.with_mermaid, &[Part::Mermaid]),
+            (self.with_gateways, &[Part::Envoy, Part::Traefik]),
+            (self.with_ovn, &[Part::OvnProvider]),
+            (self.with_acme, &[Part::Pebble, Part::CertManager]),
+        ];
+        let mut parts = vec![Part::OpenStack(self.release), Part::Drivers(self.release), Part::Etcd];
+        parts.extend(self.needs.iter().flat_map(programs));
+        parts.extend(self.owners.iter().map(|framework| Part::Owner(*framework)));
+        parts.extend(further.into_iter().filter(|(needed, _)| *needed).flat_map(|(_, parts)| parts));
+        parts
     }
 }
 
@@ -149,7 +169,7 @@ pub(crate) const GROUPS: &[Group] = &[
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
-    Group { with_ovn: true, on_request: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
+    Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),
@@ -163,7 +183,11 @@ pub(crate) const GROUPS: &[Group] = &[
     older_release("openstack-2025.1", Release::V2025_1, true),
     older_release("openstack-2023.1", Release::V2023_1, true),
     older_release("openstack-yoga", Release::Yoga, true),
-    Group { with_acme: true, ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run) },
+    Group {
+        with_acme: true,
+        owners: &[Framework::V0_36],
+        ..Group::new("certificates", &[Minor::V1_36], SERVED, certificates::run)
+    },
 ];
 
 /// What is shown on one more version of Kubernetes.

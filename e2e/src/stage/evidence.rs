@@ -20,10 +20,11 @@ const OBJECTS: [(&str, &str); 7] = [
     ("leases", "/apis/coordination.k8s.io/v1/leases"),
 ];
 /// Objects of OpenStack that are kept.
-const CLOUD_OBJECTS: [(&str, &str, &str); 6] = [
+const CLOUD_OBJECTS: [(&str, &str, &str); 7] = [
     ("loadbalancers", "load-balancer", "/v2/lbaas/loadbalancers"),
     ("listeners", "load-balancer", "/v2/lbaas/listeners"),
     ("pools", "load-balancer", "/v2/lbaas/pools"),
+    ("healthmonitors", "load-balancer", "/v2/lbaas/healthmonitors"),
     ("floatingips", "network", "/v2.0/floatingips"),
     ("ports", "network", "/v2.0/ports"),
     ("security-groups", "network", "/v2.0/security-groups"),
@@ -48,6 +49,7 @@ pub(crate) fn keep(stage: &Stage, folder: &Path) -> String {
             .map_or_else(|error| format!("{error:#}"), |value| format!("{value:#}"));
         write(&format!("openstack-{name}.json"), &text);
     }
+    write("openstack-members.json", &members(stage));
     if let Some(cluster) = &stage.cluster {
         for (name, request) in OBJECTS {
             let answer = cluster.plane.api.get(request);
@@ -61,10 +63,26 @@ pub(crate) fn keep(stage: &Stage, folder: &Path) -> String {
     }
     copy(&stage.cloud.folders.logs(), folder, "openstack-logs", "*");
     copy(&stage.cloud.folders.state.join("state/octavia"), folder, "amphorae", "*");
+    // The files of OVN's databases are text. There are none without the provider ovn.
+    copy(&stage.cloud.folders.state.join("ovn"), folder, "ovn-databases", "ovn-*");
     if let Some(line) = stage.ingress.last_broken_header() {
         say(&format!("    nginx: {line}"));
     }
     path
+}
+
+/// The members of all pools, by pool.
+fn members(stage: &Stage) -> String {
+    let user = &stage.cloud.user;
+    let pools = match user.list("load-balancer", "/v2/lbaas/pools?fields=id", "pools") {
+        Ok(pools) => pools,
+        Err(error) => return format!("{error:#}"),
+    };
+    let members = pools.iter().filter_map(|pool| pool["id"].as_str()).map(|id| {
+        let answer = user.get("load-balancer", &format!("/v2/lbaas/pools/{id}/members"));
+        (id.to_owned(), answer.unwrap_or_else(|error| format!("{error:#}").into()))
+    });
+    format!("{:#}", serde_json::Value::Object(members.collect()))
 }
 
 fn copy(from: &Path, folder: &Path, name: &str, pattern: &str) {

@@ -4,8 +4,9 @@ use anyhow::Result;
 
 use super::SERVICES;
 use super::burst;
+use super::limit;
 use super::meter::{Meter, Rest};
-use super::most::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART, most};
+use super::most::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART};
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::process::Daemon;
@@ -24,6 +25,8 @@ pub(super) const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 pub(super) struct Course {
     scenario: &'static str,
     by: Sender,
+    /// Goes before the name of each change.
+    turn: &'static str,
     meter: Meter,
     occm: Option<Daemon>,
 }
@@ -33,14 +36,19 @@ impl Course {
     ///
     /// # Errors
     /// The cluster or the controller cannot be started.
-    pub(super) fn begin(stage: &mut Stage, scenario: &'static str, by: Sender) -> Result<Self> {
+    pub(super) fn begin(
+        stage: &mut Stage,
+        scenario: &'static str,
+        by: Sender,
+        turn: &'static str,
+    ) -> Result<Self> {
         // A folder with a name that another group used would have its etcd.
-        let name = format!("{scenario} {by:?}").replace(' ', "-");
+        let name = format!("{scenario} {turn}{by:?}").replace([' ', ','], "-");
         let audit = stage.start_audited_cluster(&name, CURRENT)?;
         for place in PLACES {
             stage.join(place, CURRENT, Mode::Iptables)?;
         }
-        let mut course = Self { scenario, by, meter: Meter::new(audit, by), occm: None };
+        let mut course = Self { scenario, by, turn, meter: Meter::new(audit, by), occm: None };
         course.start(stage)?;
         // A log that shows no request at all would show none of the controller either.
         stage.cloud.user.load_balancers()?;
@@ -101,7 +109,7 @@ impl Course {
             let counted = course.meter.begin(stage)?;
             stage.join(NODES[2], CURRENT, Mode::Iptables)?;
             let rest = if course.by == Sender::OpenstackCcm { Rest::Confirmed } else { Rest::Calm };
-            Ok(course.meter.end(stage, rest, &counted)?.with_most(most(NODE_ADDED, pools)))
+            Ok(course.meter.end(stage, rest, &counted)?.with_limit(limit(NODE_ADDED, pools)))
         });
     }
 
@@ -119,7 +127,7 @@ impl Course {
         self.record(stage, &format!("{CREATE} {count}, in a burst"), |course, stage| {
             let counted = course.meter.begin(stage)?;
             let times = burst::create(&stage.api()?, &names)?;
-            let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_most(most(CREATE, count));
+            let cost = course.meter.end(stage, Rest::Calm, &counted)?.with_limit(limit(CREATE, count));
             Ok(Cost { served: Served::of(&times), ..cost })
         });
         if count > SERVICES.len() {
@@ -156,7 +164,7 @@ impl Course {
         self.record(stage, title, |course, stage| {
             let counted = course.meter.begin(stage)?;
             make(course, stage)?;
-            Ok(course.meter.end(stage, Rest::Calm, &counted)?.with_most(most(change, count)))
+            Ok(course.meter.end(stage, Rest::Calm, &counted)?.with_limit(limit(change, count)))
         });
     }
 
@@ -167,26 +175,22 @@ impl Course {
         change: &str,
         look: impl FnOnce(&mut Self, &mut Stage) -> Result<Cost>,
     ) {
-        let (scenario, case) = (self.scenario, self.case(change));
-        let by = self.by;
-        let cost = |stage: &mut Stage| {
-            let cost = look(self, stage)?;
-            Ok(Cost { change: change.to_owned(), ..cost })
-        };
-        if by == Sender::OpenstackCcm {
-            stage.measure(scenario, &case, cost);
-            return;
-        }
-        match cost(stage) {
-            Ok(cost) => stage.measure(scenario, &case, |_| Ok(cost)),
-            Err(error) => stage.check(scenario, &case, |_| Ok(format!("OCCM does not end it: {error:#}"))),
-        };
+        let (scenario, case, by) = (self.scenario, self.case(change), self.by);
+        let change = format!("{}{change}", self.turn);
+        stage.measure(scenario, &case, |stage| match look(self, stage) {
+            Ok(cost) => {
+                let cost = Cost { change, ..cost }.within_limit()?;
+                Ok((cost.to_string(), Some(cost)))
+            }
+            Err(error) if by == Sender::Occm => Ok((format!("OCCM does not end it: {error:#}"), None)),
+            Err(error) => Err(error),
+        });
     }
 
     fn case(&self, change: &str) -> String {
         match self.by {
-            Sender::Occm => format!("{change}, by OCCM"),
-            Sender::OpenstackCcm | Sender::Other => change.to_owned(),
+            Sender::Occm => format!("{}{change}, by OCCM", self.turn),
+            Sender::OpenstackCcm | Sender::Other => format!("{}{change}", self.turn),
         }
     }
 }

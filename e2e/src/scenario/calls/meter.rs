@@ -86,8 +86,10 @@ impl Meter {
             seconds: last.duration_since(*at).as_secs_f32(),
             octavia: calls.len(),
             octavia_writes: calls.iter().filter(|call| call.is_write()).count(),
+            octavia_polls: calls.iter().filter(|call| call.is_poll()).count(),
             neutron: self.calls(neutron)?.len(),
             kubernetes_writes: self.audit.writes()?.len() - kubernetes_writes,
+            load: load()?,
             ..Cost::default()
         })
     }
@@ -95,6 +97,12 @@ impl Meter {
     fn calls(&self, log: &AccessLog) -> Result<Vec<Request>> {
         Ok(log.so_far()?.into_iter().filter(|request| request.sender == self.by).collect())
     }
+}
+
+/// The load of the machine during the last minute.
+fn load() -> Result<f32> {
+    let text = std::fs::read_to_string("/proc/loadavg")?;
+    Ok(text.split_whitespace().next().unwrap_or_default().parse()?)
 }
 
 /// Asked with the user's own credentials, so that it is not among the calls of the controller. A busy machine may need longer for a

@@ -1,0 +1,27 @@
+//! The groups of scenarios, for those who ask what there is.
+
+use crate::scenario::{GROUPS, Group};
+
+/// All groups: name, whether a run without `--only` has it, and what it is made of.
+pub(crate) fn list() -> String {
+    let line = |group: &Group| {
+        let runs = if group.on_request { "where named" } else { "by default" };
+        let parts: Vec<String> = group.parts().iter().map(ToString::to_string).collect();
+        format!("{:<17} {runs:<12} {}", group.name, parts.join(", "))
+    };
+    GROUPS.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_says_what_it_needs_and_whether_it_runs_by_default() {
+        let list = list();
+        assert_eq!(list.lines().count(), GROUPS.len());
+        let line = |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line("ovn").contains("by default") && line("ovn").contains("Octavia's driver for OVN"));
+        assert!(line("beside-occm").contains("where named") && line("beside-occm").contains("OCCM"));
+    }
+}
