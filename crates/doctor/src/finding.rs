@@ -1,5 +1,9 @@
 //! What was found, with evidence and fix.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use openstack_ccm_core::command::command;
 use serde::Serialize;
 
 use crate::code::{Code, Severity};
@@ -20,6 +24,35 @@ impl Evidence {
     }
 }
 
+/// What to do about a finding. What facts say gets into it as the words of a command only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix(Cow<'static, str>);
+
+impl Fix {
+    /// A command, for a shell.
+    pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Self {
+        Self(Cow::Owned(command(words)))
+    }
+
+    /// A command about an object in a namespace.
+    pub fn kubectl<'a>(namespace: &'a str, words: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::command(["kubectl", "--namespace", namespace].into_iter().chain(words))
+    }
+}
+
+/// Where no command does it.
+impl From<&'static str> for Fix {
+    fn from(advice: &'static str) -> Self {
+        Self(Cow::Borrowed(advice))
+    }
+}
+
+impl fmt::Display for Fix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -29,7 +62,7 @@ pub struct Finding {
     /// What it stands on.
     pub evidence: Vec<Evidence>,
     /// A command, or what to write; absent where the page says all there is.
-    pub fix: Option<String>,
+    pub fix: Option<Fix>,
     /// The node, where it is about one.
     pub node: Option<String>,
     /// Other ports of the Service are well, so that not everything ends here.
@@ -56,7 +89,7 @@ impl Finding {
 
     /// With what to do.
     #[must_use]
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
+    pub fn fix(mut self, fix: impl Into<Fix>) -> Self {
         self.fix = Some(fix.into());
         self
     }

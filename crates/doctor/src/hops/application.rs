@@ -27,15 +27,15 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         }
         (Expectation::Off, true) => {
             let text = format!("{program} does not expect the header that the load balancer sends");
-            with_evidence(Finding::new(Code::D901, text).fix(switch))
+            let finding = Finding::new(Code::D901, text);
+            with_evidence(match switch {
+                Some(switch) => finding.fix(switch.clone()),
+                None => finding,
+            })
         }
         (Expectation::Required, false) => {
             let text = format!("{program} expects the header, and the load balancer does not send it");
-            let annotate = format!(
-                "kubectl --namespace {} annotate service {} loadbalancer.openstack.org/proxy-protocol=v2",
-                look.namespace(),
-                look.name()
-            );
+            let annotate = look.annotate("loadbalancer.openstack.org/proxy-protocol=v2");
             with_evidence(Finding::new(Code::D902, text).fix(annotate))
         }
         (Expectation::Either | Expectation::Off, false) => {

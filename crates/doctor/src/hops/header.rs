@@ -34,7 +34,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
             Finding::new(Code::D601, text)
                 .seen(pool.title(), "protocol", actual)
                 .seen(look.object(), "the path", path.source.clone())
-                .fix(format!("openstack-ccm plan {}", look.key())),
+                .fix(look.plan()),
         );
     }
     let concerned = wrong.len();

@@ -34,7 +34,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         None => checks.push(
             Finding::new(Code::D506, "the cloud has no load balancer for the Service")
                 .seen(look.object(), "load balancer", "none was found")
-                .fix(format!("openstack-ccm plan {}", look.key()))
+                .fix(look.plan())
                 .into(),
         ),
     }
@@ -140,7 +140,7 @@ fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Finding> 
         (Code::D507, format!("the controller would change {kind} {}", change.name).trim_end().to_owned())
     };
     let finding = Finding::new(code, text).seen(look.object(), "plan", change.line());
-    Some(finding.fix(format!("openstack-ccm plan {}", look.key())))
+    Some(finding.fix(look.plan()))
 }
 
 fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {

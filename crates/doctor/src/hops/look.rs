@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServicePort};
 
 use crate::backend::{Judgement, judge};
 use crate::facts::{CloudFacts, ClusterFacts, Looked, PathFact, ServiceFacts};
+use crate::finding::Fix;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
 const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
@@ -31,6 +32,16 @@ impl<'a> Look<'a> {
     /// `Service shop/web`
     pub(super) fn object(&self) -> String {
         format!("Service {}", self.key())
+    }
+
+    /// A command that changes an annotation of the Service.
+    pub(super) fn annotate(&self, change: &str) -> Fix {
+        Fix::kubectl(self.namespace(), ["annotate", "service", self.name(), change])
+    }
+
+    /// The command that shows what the controller would change.
+    pub(super) fn plan(&self) -> Fix {
+        Fix::command(["openstack-ccm", "plan", &self.key()])
     }
 
     pub(super) fn namespace(&self) -> &str {

@@ -24,7 +24,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
         .map(|change| {
             Finding::new(Code::D701, "the members are not the nodes and ports of today")
                 .seen(look.object(), "plan", change.line())
-                .fix(format!("openstack-ccm plan {}", look.key()))
+                .fix(look.plan())
                 .into()
         })
         .collect();
@@ -73,7 +73,7 @@ fn health(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {
         checks.push(
             Finding::new(Code::D701, "the load balancer has no members")
                 .seen(look.object(), "members", "none")
-                .fix(format!("openstack-ccm plan {}", look.key()))
+                .fix(look.plan())
                 .into(),
         );
     } else if checks.is_empty() {

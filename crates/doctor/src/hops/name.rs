@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::look::Look;
 use crate::code::Code;
 use crate::facts::{Dial, DialResult};
-use crate::finding::{Check, Finding, ok, unknown};
+use crate::finding::{Check, Finding, Fix, ok, unknown};
 use crate::leftovers::dns;
 use openstack_ccm_core::text::some_of;
 
@@ -36,7 +36,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
                 checks.push(
                     Finding::new(Code::D101, text)
                         .seen(format!("ConfigMap {}", line.config_map), line.key.clone(), line.text.clone())
-                        .fix("openstack-ccm doctor --leftovers")
+                        .fix(Fix::command(["openstack-ccm", "doctor", "--leftovers"]))
                         .into(),
                 );
             }

@@ -42,7 +42,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
             checks.push(
                 Finding::new(Code::D301, format!("{named}: short circuit ({how}: {cause})"))
                     .seen(format!("node {}", names[0]), source, cause)
-                    .fix("openstack-ccm canary --once, then upgrade the service proxy of these nodes")
+                    .fix("upgrade the service proxy of these nodes, then measure it: openstack-ccm canary --once")
                     .on(names[0])
                     .into(),
             );

@@ -2,7 +2,7 @@
 
 use super::look::Look;
 use crate::code::Code;
-use crate::finding::{Check, Finding, ok, unknown};
+use crate::finding::{Check, Finding, Fix, ok, unknown};
 
 pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
     let mut checks = vec![endpoints(look)];
@@ -28,14 +28,11 @@ fn endpoints(look: &Look<'_>) -> Check {
     let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     let pairs = selector.iter().flat_map(|labels| labels.iter());
     let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    let by_label = format!("kubernetes.io/service-name={}", look.name());
     let fix = if labels.is_empty() {
-        format!(
-            "kubectl --namespace {} get endpointslices -l kubernetes.io/service-name={}",
-            look.namespace(),
-            look.name()
-        )
+        Fix::kubectl(look.namespace(), ["get", "endpointslices", "-l", &by_label])
     } else {
-        format!("kubectl --namespace {} get pods -l {}", look.namespace(), labels.join(","))
+        Fix::kubectl(look.namespace(), ["get", "pods", "-l", &labels.join(",")])
     };
     Finding::new(Code::D801, "no endpoint of the Service is ready")
         .seen(
@@ -53,11 +50,7 @@ fn local(look: &Look<'_>) -> Option<Check> {
     }
     Some(match (look.cloud(), look.warnings("LoadBalancerLocalWithoutMonitor").first()) {
         (_, Some(message)) => {
-            let fix = format!(
-                "kubectl --namespace {} annotate service {} loadbalancer.openstack.org/enable-health-monitor=true",
-                look.namespace(),
-                look.name()
-            );
+            let fix = look.annotate("loadbalancer.openstack.org/enable-health-monitor=true");
             Finding::new(Code::D802, "nodes without an endpoint get connections and drop them")
                 .seen(look.object(), "LoadBalancerLocalWithoutMonitor", *message)
                 .fix(fix)
@@ -76,11 +69,7 @@ fn ports(look: &Look<'_>) -> Option<Check> {
         let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
         Finding::new(Code::D803, format!("port {} has no node port", without.join(", ")))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
-            .fix(format!(
-                "kubectl --namespace {} patch service {} --patch '{patch}'",
-                look.namespace(),
-                look.name()
-            ))
+            .fix(Fix::kubectl(look.namespace(), ["patch", "service", look.name(), "--patch", patch]))
             .of_ports(without.len(), look.ports().len())
             .into()
     })

@@ -6,7 +6,7 @@ use super::look::{Look, all_shown, entries, is_short_circuited, key, shown};
 use crate::backend::Expectation;
 use crate::code::Code;
 use crate::facts::{Outlook, PathFact};
-use crate::finding::{Check, Finding, ok, unknown};
+use crate::finding::{Check, Finding, Fix, ok, unknown};
 
 const FIELD: &str = "status.loadBalancer.ingress";
 
@@ -37,7 +37,7 @@ pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
 }
 
 fn unpublished(look: &Look<'_>) -> Check {
-    let describe = format!("kubectl --namespace {} describe service {}", look.namespace(), look.name());
+    let describe = Fix::kubectl(look.namespace(), ["describe", "service", look.name()]);
     let finding = Finding::new(Code::D206, "the Service has no address yet")
         .seen(look.object(), FIELD, "empty")
         .fix(describe);
@@ -92,26 +92,17 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Vec<Check> {
     around.iter().map(one).collect()
 }
 
-fn remedy(look: &Look<'_>) -> String {
+fn remedy(look: &Look<'_>) -> Fix {
     let ip_mode = "loadbalancer.openstack.org/ip-mode";
     let annotations = look.facts.service.metadata.annotations.iter().flatten();
     if annotations.into_iter().any(|(key, value)| key == ip_mode && value.eq_ignore_ascii_case("vip")) {
-        return format!(
-            "kubectl --namespace {} annotate service {} {ip_mode}-",
-            look.namespace(),
-            look.name()
-        );
+        return look.annotate(&format!("{ip_mode}-"));
     }
-    "let openstack-ccm publish it (`openstack-ccm adopt` shows what would change), or ip-mode-overlay beside another controller"
-        .to_owned()
+    "let openstack-ccm publish it: openstack-ccm adopt shows what would change. Beside another controller: ip-mode-overlay".into()
 }
 
 fn dropped(look: &Look<'_>, needs: &str) -> Check {
-    let annotate = format!(
-        "kubectl --namespace {} annotate service {} loadbalancer.openstack.org/hostname=NAME",
-        look.namespace(),
-        look.name()
-    );
+    let annotate = look.annotate("loadbalancer.openstack.org/hostname=NAME");
     Finding::new(Code::D202, format!("the API server drops ipMode, so nodes short-circuit, but {needs}"))
         .seen(look.object(), FIELD, all_shown(&look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")

@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use super::look::Look;
 use crate::code::Code;
 use crate::facts::{Dial, DialResult};
-use crate::finding::{Check, Finding, ok, skipped, unknown};
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::policy::{Destination, shut_in};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use openstack_ccm_core::text::some_of;
+use serde_json::json;
 
 pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
     let mut checks = dials(look);
@@ -45,7 +47,7 @@ fn policies(look: &Look<'_>) -> Vec<Check> {
         let first = names.first().cloned().unwrap_or_default();
         Finding::new(Code::D401, text)
             .seen(format!("NetworkPolicy {first}"), "spec.egress", "no ipBlock for the address")
-            .fix(format!("add to spec.egress: {{to: [{{ipBlock: {{cidr: {address}/{width}}}}}]}}"))
+            .fix(open_to(policies, &first, &format!("{address}/{width}")))
     };
     let mut checks: Vec<Check> =
         found.into_iter().filter(|(_, names)| !names.is_empty()).map(|one| finding(one).into()).collect();
@@ -56,14 +58,25 @@ fn policies(look: &Look<'_>) -> Vec<Check> {
     checks
 }
 
+/// The command that lets the pods of a policy, `namespace/name`, out to a network.
+fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+    let is_it = |policy: &&NetworkPolicy| {
+        policy.metadata.namespace.as_deref() == Some(namespace)
+            && policy.metadata.name.as_deref() == Some(name)
+    };
+    let spec = policies.iter().find(is_it).and_then(|policy| policy.spec.as_ref());
+    let has_rules = spec.is_some_and(|spec| spec.egress.is_some());
+    let rule = json!({"to": [{"ipBlock": {"cidr": cidr}}]});
+    let (path, value) = if has_rules { ("/spec/egress/-", rule) } else { ("/spec/egress", json!([rule])) };
+    let patch = json!([{"op": "add", "path": path, "value": value}]).to_string();
+    Fix::kubectl(namespace, ["patch", "networkpolicy", name, "--type", "json", "--patch", &patch])
+}
+
 fn ranges(look: &Look<'_>) -> Check {
     let lacking = look.warnings("LoadBalancerSourceRangesLackCluster");
     if let Some(message) = lacking.first() {
-        let fix = format!(
-            "kubectl --namespace {} annotate service {} loadbalancer.openstack.org/allow-cluster-sources=true",
-            look.namespace(),
-            look.name()
-        );
+        let fix = look.annotate("loadbalancer.openstack.org/allow-cluster-sources=true");
         return Finding::new(Code::D402, "the source ranges keep the cluster's own clients out")
             .seen(look.object(), "LoadBalancerSourceRangesLackCluster", *message)
             .fix(fix)

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::code::Code;
 use crate::facts::ClusterFacts;
-use crate::finding::{Check, Finding};
+use crate::finding::{Check, Finding, Fix};
 
 /// DNS services that answer a name with the address in it.
 const FOREIGN: [&str; 3] = ["nip.io", "sslip.io", "xip.io"];
@@ -55,7 +55,7 @@ fn of_service(service: &Service) -> Vec<Check> {
             checks.push(
                 Finding::new(Code::L103, text)
                     .seen(object.clone(), key, value)
-                    .fix(format!("kubectl --namespace {namespace} annotate service {name} {key}-"))
+                    .fix(Fix::kubectl(&namespace, ["annotate", "service", &name, &format!("{key}-")]))
                     .into(),
             );
         }

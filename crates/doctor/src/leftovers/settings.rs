@@ -3,7 +3,7 @@
 use super::LeftoverFacts;
 use crate::code::Code;
 use crate::facts::{ClusterFacts, Workload};
-use crate::finding::{Check, Finding};
+use crate::finding::{Check, Finding, Fix};
 use openstack_ccm_core::text::some_of;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
@@ -135,7 +135,7 @@ fn labels(cluster: &ClusterFacts) -> Vec<Check> {
                     format!("kube-proxy leaves {namespace}/{name} to another service proxy"),
                 )
                 .seen(format!("Service {namespace}/{name}"), SERVICE_PROXY_NAME, value)
-                .fix(format!("kubectl --namespace {namespace} label service {name} {SERVICE_PROXY_NAME}-"))
+                .fix(Fix::kubectl(&namespace, ["label", "service", &name, &format!("{SERVICE_PROXY_NAME}-")]))
                 .into(),
             );
         }

@@ -4,7 +4,7 @@ use super::dns::{Line, OUROBOROS_BEGIN, Writer, lines};
 use super::{LeftoverFacts, caution};
 use crate::code::Code;
 use crate::facts::ClusterFacts;
-use crate::finding::{Check, Finding};
+use crate::finding::{Check, Finding, Fix};
 
 pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
     let written = cluster.dns.as_ref().map(|texts| lines(texts)).unwrap_or_default();
@@ -38,19 +38,13 @@ fn hairpin_proxy(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line
     if let Some(workload) = workload {
         finding = finding.seen(workload.title(), "kind", "its controller or proxy");
     }
-    let fix = match (namespace, workload, written.is_empty()) {
-        (Some(_), ..) => {
-            "kubectl delete namespace hairpin-proxy, then remove exactly the lines shown".to_owned()
+    let fix = match (namespace, workload) {
+        (Some(namespace), _) => Fix::command(["kubectl", "delete", "namespace", namespace]),
+        (None, Some(workload)) => {
+            let kind = workload.kind.to_ascii_lowercase();
+            Fix::kubectl(&workload.namespace, ["delete", &kind, &workload.name])
         }
-        (None, Some(workload), _) => {
-            format!(
-                "kubectl --namespace {} delete {} {}, then remove exactly the lines shown",
-                workload.namespace,
-                workload.kind.to_ascii_lowercase(),
-                workload.name
-            )
-        }
-        (None, None, _) => "its controller is gone: remove exactly the lines shown".to_owned(),
+        (None, None) => "its controller is gone: remove exactly the lines shown".into(),
     };
     Some(caution(cluster, finding.fix(fix)).into())
 }
@@ -84,5 +78,5 @@ fn ouroboros(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line]) -
     for service in services {
         finding = finding.seen(format!("Service {service}"), "app.kubernetes.io/managed-by", "ouroboros");
     }
-    Some(caution(cluster, finding.fix("helm uninstall ouroboros, then run this again")).into())
+    Some(caution(cluster, finding.fix("helm uninstall ouroboros, then look again")).into())
 }

@@ -90,7 +90,7 @@ fn of_finding(finding: &Finding) -> Value {
         "evidence": evidence,
     });
     if let Some(fix) = fix {
-        object["fix"] = json!(fix);
+        object["fix"] = json!(fix.to_string());
     }
     if let Some(node) = node {
         object["node"] = json!(node);

@@ -111,7 +111,8 @@ impl Page {
             self.line("    ", &format!("{}: {}", what.join(" "), one.value));
         }
         if let Some(fix) = fix {
-            self.line("    ", &format!("fix: {fix}"));
+            // One line, also where it is longer than the terminal: it is pasted.
+            let _ = writeln!(self.text, "    fix: {}", printable(&fix.to_string()));
         }
         self.line("    ", &format!("see {}", code.anchor()));
     }

@@ -171,8 +171,7 @@ pub fn walk(text: &str, target: &Target, format: Option<Format>) -> Result<Walk,
 
 /// The finding that a node has no rules in use.
 fn not_in_use(text: String) -> Finding {
-    Finding::new(Code::D303, text)
-        .fix("kubectl --namespace kube-system delete pod NAME, with the kube-proxy of this node")
+    Finding::new(Code::D303, text).fix("restart kube-proxy on this node: delete its pod in kube-system")
 }
 
 /// The finding that a node goes around the load balancer, of a path that needs it.

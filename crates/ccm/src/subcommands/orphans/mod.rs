@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::command::command;
 use openstack_ccm_core::text::printable;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
@@ -138,35 +139,18 @@ fn nothing(older_than: Duration) -> String {
 /// The command line that finds the same again.
 fn again(arguments: &OrphansArgs) -> String {
     let OrphansArgs { occm_names, older_than, cluster_uid, cluster_name, config, person, .. } = arguments;
-    let mut words = vec!["openstack-ccm orphans".to_owned()];
-    words.extend(
-        config
-            .cloud_config
-            .iter()
-            .map(|file| format!("--cloud-config={}", quoted(&file.display().to_string()))),
-    );
+    let mut words = vec!["openstack-ccm".to_owned(), "orphans".to_owned()];
+    words.extend(config.cloud_config.iter().map(|file| format!("--cloud-config={}", file.display())));
     if *occm_names {
-        words.push(format!("--occm-names --cluster-name={}", quoted(cluster_name)));
+        words.extend(["--occm-names".to_owned(), format!("--cluster-name={cluster_name}")]);
     }
     if duration::parse(DEFAULT_AGE) != Ok(*older_than) {
         words.push(format!("--older-than={}", duration::format(*older_than)));
     }
-    words.extend(cluster_uid.iter().map(|uid| format!("--cluster-uid={}", quoted(uid))));
-    let kubeconfig =
-        person.kubeconfig.iter().map(|file| format!("--kubeconfig={}", quoted(&file.display().to_string())));
-    words.extend(kubeconfig);
-    words.extend(person.context.iter().map(|name| format!("--context={}", quoted(name))));
-    words.join(" ")
-}
-
-/// As a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@,+=".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    words.extend(cluster_uid.iter().map(|uid| format!("--cluster-uid={uid}")));
+    words.extend(person.kubeconfig.iter().map(|file| format!("--kubeconfig={}", file.display())));
+    words.extend(person.context.iter().map(|name| format!("--context={name}")));
+    command(words)
 }
 
 /// A cluster that answers is not gone.

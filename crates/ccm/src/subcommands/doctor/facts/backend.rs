@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
+use openstack_ccm_doctor::backend::is_object_name;
 use openstack_ccm_doctor::facts::{BackendFacts, Container, CustomResource, Looked};
 
 use super::reading::{all_of, is_not_there, said};
@@ -106,7 +107,7 @@ fn named_maps(containers: &[Container], namespace: &str) -> BTreeSet<String> {
         Some(_) => name,
         None => format!("{namespace}/{name}"),
     });
-    named.collect()
+    named.filter(|name| name.split('/').all(is_object_name)).collect()
 }
 
 /// The data of a ConfigMap; nothing where there is none.

@@ -1,0 +1,30 @@
+//! Commands for people to paste into a shell. What a word says may be somebody else's: a name, an argument of a pod, an answer of
+//! the cloud. Each word is quoted, so a shell obeys none of it.
+
+/// The words as one command line.
+pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(word.as_ref())).collect();
+    words.join(" ")
+}
+
+/// The word as a shell has to be given it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@,+=".contains(letter);
+    // zsh reads `=name` as the path of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_obeys_nothing_in_a_word() {
+        let words = ["kubectl", "--namespace=shop", "a b", "$(id)", "it's `id`", "=ls", ""];
+        assert_eq!(command(words), r"kubectl --namespace=shop 'a b' '$(id)' 'it'\''s `id`' '=ls' ''");
+    }
+}
