@@ -13,6 +13,8 @@ pub struct Announced {
     published: Option<Labels>,
     shut_out: Option<String>,
     bypassed: Option<String>,
+    /// Whether warnings that still hold are news.
+    again: bool,
 }
 
 /// What there is to report.
@@ -30,12 +32,18 @@ impl Announced {
         self.published
     }
 
+    /// The Events of warnings may be gone by now: those that hold at the next decision are news again.
+    pub fn warn_again(&mut self) {
+        self.again = true;
+    }
+
     /// Takes in a decision, and answers what of it is news. `found` is the mode that the status had before, by whoever
     /// published it.
     pub fn take_in(&mut self, decided: &Advertisement, found: Option<Mode>) -> News {
         let now = (decided.mode.as_str(), decided.reason.as_str());
-        let shut_out = std::mem::replace(&mut self.shut_out, decided.shut_out.clone());
-        let bypassed = std::mem::replace(&mut self.bypassed, decided.bypassed.clone());
+        let again = std::mem::take(&mut self.again);
+        let shut_out = std::mem::replace(&mut self.shut_out, decided.shut_out.clone()).filter(|_| !again);
+        let bypassed = std::mem::replace(&mut self.bypassed, decided.bypassed.clone()).filter(|_| !again);
         let before = self.published.replace(now);
         let mut notices = Vec::new();
         if let Some(message) = other_than(shut_out.as_ref(), decided.shut_out.as_ref()) {
@@ -44,20 +52,18 @@ impl Announced {
         if let Some(message) = other_than(bypassed.as_ref(), decided.bypassed.as_ref()) {
             notices.push(Notice::warning("LoadBalancerBypassRequested", message));
         }
-        if before == Some(now) {
-            return News { changed: None, notices };
-        }
+        let changed = (before != Some(now)).then_some((before, now));
         // What nobody could have used yet has not changed.
         let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
-        if mode_before.is_some_and(|mode| mode != now.0) {
+        if changed.is_some() && mode_before.is_some_and(|mode| mode != now.0) {
             let message =
                 format!("The load balancer is published {}: {}", described(decided.mode), decided.reason);
             notices.push(Notice::normal("LoadBalancerIPModeChanged", message));
         }
-        if let Some(warning) = &decided.warning {
+        if let Some(warning) = decided.warning.as_ref().filter(|_| again || changed.is_some()) {
             notices.push(Notice::warning("LoadBalancerIPModeNotHonoured", warning));
         }
-        News { changed: Some((before, now)), notices }
+        News { changed, notices }
     }
 }
 
@@ -108,6 +114,23 @@ mod tests {
     fn a_status_that_another_controller_left_in_another_mode_has_changed() {
         let news = Announced::default().take_in(&decided(Mode::Proxy, None), Some(Mode::Vip));
         assert_eq!(reasons(&news), ["LoadBalancerIPModeChanged"]);
+    }
+
+    #[test]
+    fn a_warning_that_holds_is_repeated_once_when_it_is_asked_for() {
+        let mut announced = Announced::default();
+        let decided = Advertisement { warning: Some("w".to_owned()), ..decided(Mode::Vip, Some("a")) };
+        let mut announce = |again| {
+            if again {
+                announced.warn_again();
+            }
+            reasons(&announced.take_in(&decided, None))
+        };
+        let both = vec!["LoadBalancerSourceRangesLackCluster", "LoadBalancerIPModeNotHonoured"];
+        assert_eq!(
+            [announce(false), announce(false), announce(true), announce(false)],
+            [both.clone(), vec![], both, vec![]]
+        );
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod fallback;
 mod fault_run;
 mod floating_ip_swap;
 mod history;
+mod lasting_warnings;
 mod lost_work;
 mod main_job;
 mod metrics_page;

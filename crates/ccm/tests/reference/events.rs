@@ -107,7 +107,8 @@ const INTRODUCTION: &str = "# Events
 
 These are the Events that `kubectl describe` and `kubectl events` show. Reasons and texts are those of the framework and of the
 Go implementation, if they have one. An Event is written when something begins, ends or fails, but not for a reconciliation that
-changes nothing; repeats are counted in one Event.
+changes nothing; repeats are counted in one Event. The API server deletes an Event an hour after its last write. A Warning whose cause lasts
+is therefore written again at each check for drift (`drift-check-interval`), so that `kubectl describe` shows what holds now.
 
 | Object | Type | Reason | Meaning |
 | --- | --- | --- | --- |

@@ -93,7 +93,7 @@ impl ServiceSync {
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {
-            // Nothing changes until somebody acts on the Event.
+            // Nothing changes until somebody acts on the Event, which is still there.
             self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }
@@ -101,12 +101,26 @@ impl ServiceSync {
         self.retry(key, failure)
     }
 
-    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is news.
+    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is to be reported: it is news,
+    /// or was reported so long ago that a check for drift would be due.
     pub(super) fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
-        let before = self.memory.with(key, |known| std::mem::replace(&mut known.held, hold));
-        let Some(before) = before.filter(|before| *before != hold) else { return before.is_none() };
-        self.metrics.hold_changed(before, hold);
-        true
+        let now = Instant::now();
+        let noted = self.memory.with(key, |known| {
+            let before = known.held.map(|(before, _)| before);
+            let is_due = |(_, reported): (Hold, Instant)| {
+                self.resync.is_some_and(|resync| now.duration_since(reported) >= resync)
+            };
+            let is_reported = before != hold || known.held.is_some_and(is_due);
+            if is_reported {
+                known.held = hold.map(|hold| (hold, now));
+            }
+            (before, is_reported)
+        });
+        let Some((before, is_reported)) = noted else { return true };
+        if before != hold {
+            self.metrics.hold_changed(before, hold);
+        }
+        is_reported
     }
 
     /// Notes whether there is any node that can take the traffic of a Service.

@@ -176,7 +176,7 @@ impl ServiceController {
         let judging = Arc::clone(&node_changes).judge_again();
         parts.spawn(named("judgement of unreachable nodes", judging));
         let (delay, interval) = (options.node_change_delay, options.node_change_interval);
-        let rollout = node_changes.queue_services(queue.clone(), delay, interval);
+        let rollout = Arc::clone(&node_changes).queue_services(queue.clone(), delay, interval);
         parts.spawn(named("reconciliation after changes of nodes", rollout));
         parts.spawn(named("detection of ipMode", {
             let sync = Arc::clone(&sync);
@@ -185,6 +185,8 @@ impl ServiceController {
         if let Some(interval) = options.resync {
             let looking = report_orphans(Arc::clone(&sync), synced, interval);
             parts.spawn(named("check for orphaned load balancers", looking));
+            let warning = node_changes.warn_again(interval);
+            parts.spawn(named("warnings about nodes", warning));
         }
         parts.spawn(named(
             "reconciliation after changes of the cluster",

@@ -40,8 +40,8 @@ pub(crate) struct Remembered {
     pub(crate) announced: Announced,
     /// Whether the Service was seen to ask for the removal of its load balancer. Without that, it only vanished.
     pub(crate) asked_to_go: bool,
-    /// Why its load balancer is left as it is until somebody acts, if it is.
-    pub(crate) held: Option<Hold>,
+    /// Why its load balancer is left as it is until somebody acts, if it is, and when that was reported last.
+    pub(crate) held: Option<(Hold, Instant)>,
     /// Whether no node can take its traffic.
     pub(crate) without_nodes: bool,
     /// What is going on and not concluded yet: announced, but for new backends.

@@ -64,6 +64,15 @@ impl NodeChanges {
         self.judgement.keep(|old, new| self.notify(old, new)).await;
     }
 
+    /// Reports what still holds for ever, each time after so long: Events are gone after a while.
+    pub(super) async fn warn_again(self: Arc<Self>, interval: Duration) {
+        loop {
+            tokio::time::sleep(interval).await;
+            let judged = Arc::clone(&self.sync.nodes.borrow());
+            self.notify(&NodeSnapshot::default(), &judged);
+        }
+    }
+
     /// The nodes that are watched.
     pub(super) fn nodes(&self) -> NodeStore {
         self.store.clone()

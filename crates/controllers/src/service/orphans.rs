@@ -31,7 +31,8 @@ pub(super) async fn report_orphans(
     let mut pause = interval;
     loop {
         tokio::time::sleep(pause).await;
-        let unconfirmed = orphans.check(&sync).await;
+        let again = pause == interval;
+        let unconfirmed = orphans.check(&sync, again).await;
         pause = if unconfirmed { CONFIRM_AFTER.min(interval) } else { interval };
     }
 }
@@ -46,8 +47,9 @@ struct Orphans {
 }
 
 impl Orphans {
-    /// One check. Answers whether something was seen that the next check has to confirm.
-    async fn check(&mut self, sync: &ServiceSync) -> bool {
+    /// One check, which writes the Events of what was reported before `again` or does not. Answers whether something was seen that the
+    /// next check has to confirm.
+    async fn check(&mut self, sync: &ServiceSync, again: bool) -> bool {
         // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.
         let candidates = match sync.provider.orphan_candidates().await {
             Ok(candidates) => candidates,
@@ -68,10 +70,15 @@ impl Orphans {
         }
         let news = self.note(&without_service);
         metrics::set(&sync.metrics.orphans, self.reported.len());
-        without_service
-            .iter()
-            .filter(|orphan| news.contains(&orphan.id))
-            .for_each(|orphan| report(sync, orphan));
+        for orphan in without_service.iter().filter(|orphan| self.reported.contains(&orphan.id)) {
+            let is_news = news.contains(&orphan.id);
+            if is_news {
+                log(sync, orphan);
+            }
+            if is_news || again {
+                warn_namesake(sync, orphan);
+            }
+        }
         without_service.iter().any(|orphan| !self.reported.contains(&orphan.id))
     }
 
@@ -101,18 +108,26 @@ impl Orphans {
     }
 }
 
-/// Reports one in the log, and as an Event of a Service of the same name.
-fn report(sync: &ServiceSync, orphan: &OrphanCandidate) {
-    let OrphanCandidate { id, name, service_uids, service } = orphan;
-    let uids = service_uids.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+fn uids(orphan: &OrphanCandidate) -> String {
+    orphan.service_uids.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn log(sync: &ServiceSync, orphan: &OrphanCandidate) {
+    let OrphanCandidate { id, name, .. } = orphan;
     let delete = sync.names.delete_command;
     tracing::warn!(
         load_balancer = %id,
         name,
-        service_uids = uids,
+        service_uids = uids(orphan),
         "orphaned load balancer: it was created for a service that is gone; if no other cluster with the same \
          data uses it, delete it: {delete} {id}"
     );
+}
+
+/// An Event of the Service that has the name of the one that is gone, if there is one.
+fn warn_namesake(sync: &ServiceSync, orphan: &OrphanCandidate) {
+    let OrphanCandidate { id, name, service, .. } = orphan;
+    let (uids, delete) = (uids(orphan), sync.names.delete_command);
     let Some(key) = service else { return };
     let Some(namesake) = sync.cache.get(key) else { return };
     let message = format!(

@@ -140,7 +140,7 @@ impl ServiceSync {
         self.note_without_nodes(key, false);
         if let Some(known) = self.memory.forget(key) {
             self.advertise_metrics.publication_changed(known.announced.published(), None);
-            self.metrics.hold_changed(known.held, None);
+            self.metrics.hold_changed(known.held.map(|(hold, _)| hold), None);
             self.notify_neighbours(key, known.ready.as_ref(), None);
         }
     }

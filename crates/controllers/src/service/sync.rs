@@ -98,6 +98,7 @@ impl ServiceSync {
         });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);
+            self.memory.with(&key, |known| known.announced.warn_again());
         }
         let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
         let reconciliation = self.reconcile_cloud(&Goal::Serve(intent), operation).await;

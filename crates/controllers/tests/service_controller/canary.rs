@@ -106,6 +106,13 @@ fn reasons(world: &World, namespace: &str, object: &str) -> Vec<String> {
     about.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// How often each Event about a node was written.
+fn counts(world: &World, node: &str) -> Vec<i64> {
+    let events = world.kube.list("events", "default").unwrap();
+    let about = events.iter().filter(|event| event["involvedObject"]["name"] == node);
+    about.map(|event| event["count"].as_i64().unwrap_or_default()).collect()
+}
+
 /// kube-proxy 1.29 with its gate on: the version says no, the canary says yes, and no flag is needed.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_seen_to_honour_the_mode_is_fit_whatever_its_version() {
@@ -154,13 +161,20 @@ async fn a_daemon_set_that_is_made_again_is_asked_instead_of_the_old_one() {
 /// A kubelet of 1.36 beside an old kube-proxy: the version lies, and an Event names the node.
 #[tokio::test(start_paused = true)]
 async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
-    let world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
+    let mut world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
+    world.stop().await;
+    world.options.resync = Some(Duration::from_secs(1800));
+    world.start().await;
     set_readiness(&world, "n2", UNFIT);
     world.until_ingress("app", BY_HOSTNAME).await;
     settle().await;
     let warned = world.events("app").join("\n");
     assert!(warned.contains("node n2 does not honour ipMode: the canary found"), "{warned}");
     assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
+    // As often as the cloud is compared.
+    tokio::time::sleep(Duration::from_secs(2 * 1800 + 600)).await;
+    assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
+    assert_eq!(counts(&world, "n2"), [3]);
     set_readiness(&world, "n2", FIT);
     world.until_ingress("app", BY_PROXY).await;
     settle().await;

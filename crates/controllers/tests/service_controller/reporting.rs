@@ -1,7 +1,9 @@
 //! What users and operators read.
 
+use std::time::Duration;
+
 use openstack_ccm_core::advertise::{Needs, Path, Preference};
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Reconciliation;
 use openstack_ccm_kube_sim::ApiVersion;
@@ -73,6 +75,8 @@ async fn notices_of_the_provider_keep_their_component() {
     );
 }
 
+const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
+
 /// The texts of the Events about changed modes, with their counts.
 async fn changes(world: &World) -> Vec<String> {
     let text =
@@ -121,4 +125,24 @@ async fn where_neither_mode_nor_hostname_is_possible_the_ways_out_are_named() {
         events.iter().find(|event| event.contains("Warning LoadBalancerIPModeNotHonoured")).unwrap();
     assert!(warning.contains("lb.example.org/hostname"), "{warning}");
     assert!(warning.contains("Upgrade the cluster"), "{warning}");
+}
+
+/// An Event is gone after an hour, and what is held stays so until somebody acts on it.
+#[tokio::test(start_paused = true)]
+async fn what_is_held_is_reported_again_at_the_pace_of_the_check_for_drift() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.options.resync = Some(HALF_AN_HOUR);
+    world.start().await;
+    for _ in 0..500 {
+        world.cloud.script(Reconciliation::failed(Failure::held(Hold::LoadBalancerMissing, "it is missing")));
+    }
+    world.create("app").await;
+    // It is tried again every five minutes.
+    tokio::time::sleep(HALF_AN_HOUR * 5 / 2 + HALF_AN_HOUR / 3).await;
+    let mut events = world.events("app");
+    events.retain(|event| event.contains("it is missing"));
+    let expected =
+        "service-controller Warning SyncLoadBalancerFailed: Error syncing load balancer: it is missing (3)";
+    assert_eq!(events, [expected]);
+    assert_eq!(world.metric("openstack_ccm_services_held{reason=\"load_balancer_missing\"}"), "1");
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::node::Node;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, Service, ServiceKey};
 use openstack_ccm_openstack_api::cache::Moment;
 use tokio::time::Instant;
@@ -46,6 +47,8 @@ pub(crate) struct Converged {
     pub(crate) address: Option<IpAddr>,
     /// What stands for it in lists; absent where it was not read as a whole.
     pub(crate) digest: Option<Digest>,
+    /// Warnings of the plan, which last as long as nothing changes.
+    pub(crate) warnings: Vec<Notice>,
 }
 
 /// How a reconciliation begins.

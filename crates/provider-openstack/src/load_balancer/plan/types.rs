@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use crate::load_balancer::model::ObservedLoadBalancer;
@@ -71,6 +71,12 @@ impl Plan {
         let steps = self.steps.iter().enumerate();
         let waits = |place: &usize| self.repairs.contains(place) || self.after_repairs.contains(place);
         steps.filter(|(place, _)| !waits(place)).map(|(_, step)| step.clone()).collect()
+    }
+
+    /// What the user should know that is no good news.
+    pub(crate) fn warnings(&self) -> Vec<Notice> {
+        let warnings = self.notices.iter().filter(|notice| notice.severity == Severity::Warning);
+        warnings.cloned().collect()
     }
 
     /// Whether nothing is left to do but to say who owns the objects.

@@ -78,7 +78,7 @@ impl Serving<'_> {
             Ok(Progress::Waiting(_)) | Err(_) => None,
         };
         let outcome = self.outcome(progress, planned, report).await;
-        (outcome, Kept { known, locked, address })
+        (outcome, Kept { known, locked, address, warnings: plan.warnings() })
     }
 
     async fn outcome(

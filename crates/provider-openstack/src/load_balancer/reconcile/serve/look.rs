@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use openstack_ccm_openstack_api::cache::Moment;
 
@@ -27,6 +28,8 @@ pub(super) struct Kept {
     pub(super) locked: bool,
     /// What of it is needed when all is well.
     pub(super) address: Option<IpAddr>,
+    /// Warnings of the plan.
+    pub(super) warnings: Vec<Notice>,
 }
 
 impl Serving<'_> {
@@ -82,7 +85,7 @@ impl Serving<'_> {
             return Ok(Err(known));
         }
         let Remembered::Converged(converged) = known else { return Ok(Err(Remembered::Nothing)) };
-        let Converged { observed, project_id, address, digest: Some(digest) } = *converged else {
+        let Converged { observed, project_id, address, digest: Some(digest), warnings } = *converged else {
             return Ok(Err(Remembered::Nothing));
         };
         let observation = Observation::known(observed, project_id);
@@ -102,7 +105,8 @@ impl Serving<'_> {
         let serving = self.with(&wanted.settings);
         let mut ready = serving.ready(false, address, load_balancer.as_ref(), &wanted.facts, report)?;
         serving.converge_group(&wanted.facts, &mut ready, report).await;
-        let kept = Kept { known: Some(observation), locked: false, address };
+        report.notices(warnings.iter().cloned());
+        let kept = Kept { known: Some(observation), locked: false, address, warnings };
         let outcome = Ok(Outcome::Ready(ready.clone()));
         self.keep(&outcome, kept, Some(digest).filter(|_| ready.unfinished.is_none()));
         Ok(Ok(ready))
@@ -199,7 +203,7 @@ impl Serving<'_> {
     /// Keeps what is known for the next reconciliation.
     pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, digest: Option<Digest>) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
-        let Kept { known, locked, address } = kept;
+        let Kept { known, locked, address, warnings } = kept;
         let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
         if let Some(there) = there {
             records.uses(key, Some((there.id.clone(), there.ownership)));
@@ -209,7 +213,7 @@ impl Serving<'_> {
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Remembered::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
-                converged(known, address, digest)
+                converged(known, address, digest, warnings)
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
             (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Remembered::Nothing,
@@ -221,7 +225,12 @@ impl Serving<'_> {
     }
 }
 
-fn converged(known: Observation, address: Option<IpAddr>, digest: Option<Digest>) -> Remembered {
+fn converged(
+    known: Observation,
+    address: Option<IpAddr>,
+    digest: Option<Digest>,
+    warnings: Vec<Notice>,
+) -> Remembered {
     let (observed, project_id): (Observed, Option<String>) = known.into_known();
-    Remembered::Converged(Box::new(Converged { observed, project_id, address, digest }))
+    Remembered::Converged(Box::new(Converged { observed, project_id, address, digest, warnings }))
 }

@@ -1,0 +1,108 @@
+//! An Event is gone after an hour: a Warning whose cause lasts is written again at the check for drift, and never more often.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use openstack_ccm_kube_sim::ApiVersion;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::contract::setup::{INTERNAL, attach, cluster_uid, floating_ip, load_balancer, make_for_namesake};
+use crate::support::{ANNOTATION, PROXY, World, service};
+
+/// Three or four checks for drift: one after half an hour, and a random part of up to a fifth.
+const TWO_HOURS: Duration = Duration::from_secs(7200);
+
+/// How often each Event of a reason was written that tells of an object.
+fn counts(world: &World, object: &str, reason: &str) -> Vec<i64> {
+    let mut events = world.kube.list("events", "default").unwrap();
+    events.retain(|event| event["involvedObject"]["name"] == object && event["reason"] == reason);
+    events.iter().map(|event| event["count"].as_i64().unwrap()).collect()
+}
+
+async fn serving_on(version: ApiVersion, service: &Value) -> World {
+    let mut world = World::new(version);
+    world.start().await;
+    world.serve(service).await;
+    world
+}
+
+/// The API server drops ipMode, and no hostname is configured.
+async fn not_honoured() -> World {
+    let proxied = service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}));
+    serving_on(ApiVersion::V1_28, &proxied).await
+}
+
+/// Found while the tree is computed.
+async fn local_without_monitor() -> World {
+    let local = service("web", json!({"spec": {"externalTrafficPolicy": "Local"}}));
+    serving_on(ApiVersion::V1_36, &local).await
+}
+
+/// Found while the plan is made.
+async fn another_address() -> World {
+    let world = serving_on(ApiVersion::V1_36, &internal("true")).await;
+    let own = floating_ip(&world.cloud, "198.19.0.88", "by hand");
+    attach(&world.cloud, &own, load_balancer(&world)["vip_port_id"].as_str().unwrap());
+    world.patch(
+        "web",
+        &json!({"metadata": {"annotations": {INTERNAL: null}}, "spec": {"loadBalancerIP": "198.19.0.99"}}),
+    );
+    world.until_ingress("web", "198.19.0.88(VIP)").await;
+    world.quiet().await;
+    world.take_calls();
+    world
+}
+
+fn internal(value: &str) -> Value {
+    service("web", json!({"metadata": {"annotations": {INTERNAL: value}}}))
+}
+
+async fn unknown_annotation() -> World {
+    let key = format!("{ANNOTATION}proxy-protocl");
+    serving_on(ApiVersion::V1_36, &service("web", json!({"metadata": {"annotations": {key: "v2"}}}))).await
+}
+
+async fn orphan() -> World {
+    let world = World::serving(&service("web", json!({}))).await;
+    let uid = "11111111-2222-4333-8444-555555555555";
+    make_for_namesake(&world, &cluster_uid(&world), uid, "");
+    world.cloud.settle();
+    world.until_warned("web", "LoadBalancerWithoutService").await;
+    world
+}
+
+#[rstest]
+#[case::of_the_publication(Box::pin(not_honoured()), "LoadBalancerIPModeNotHonoured")]
+#[case::of_the_tree(Box::pin(local_without_monitor()), "LoadBalancerLocalWithoutMonitor")]
+#[case::of_the_plan(Box::pin(another_address()), "LoadBalancerIPIgnored")]
+#[case::of_the_settings(Box::pin(unknown_annotation()), "UnknownAnnotation")]
+#[case::of_an_orphan(Box::pin(orphan()), "LoadBalancerWithoutService")]
+#[tokio::test(start_paused = true)]
+async fn a_warning_is_written_as_long_as_its_cause_lasts_into_the_event_that_it_has(
+    #[case] serving: Pin<Box<dyn Future<Output = World>>>,
+    #[case] reason: &str,
+) {
+    let world = serving.await;
+    let before = counts(&world, "web", reason);
+    assert_eq!(before.len(), 1, "{:?}", world.events("web"));
+    tokio::time::sleep(TWO_HOURS).await;
+    let after = counts(&world, "web", reason);
+    assert!(after.len() == 1 && (3..=4).contains(&(after[0] - before[0])), "{before:?}, then {after:?}");
+    let mut writes: Vec<String> =
+        world.take_calls().into_iter().filter(|call| call.write).map(|call| call.name).collect();
+    writes.retain(|name| !name.contains("events"));
+    assert_eq!(writes, Vec::<String>::new(), "nothing else is written for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_warning_whose_cause_is_over_is_not_written_any_more() {
+    let world = not_honoured().await;
+    tokio::time::sleep(TWO_HOURS).await;
+    world.replace_api_server(ApiVersion::V1_36);
+    world.set_kubelets("v1.36.0");
+    world.until_ingress("web", "198.19.0.11(Proxy)").await;
+    let before = counts(&world, "web", "LoadBalancerIPModeNotHonoured");
+    tokio::time::sleep(TWO_HOURS).await;
+    assert_eq!(counts(&world, "web", "LoadBalancerIPModeNotHonoured"), before);
+}
