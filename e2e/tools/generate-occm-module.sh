@@ -5,7 +5,7 @@ set -euo pipefail
 mkdir -p "$2"; cd "$2"
 upstream=$(cd / && go mod download -json "k8s.io/cloud-provider-openstack@$1" | sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p')
 cat > go.mod <<MOD
-module openstack-ccm.example/e2e/occm
+module openstack-ccm.example/e2e/$(basename "$PWD")
 
 go $(sed -n 's/^go //p' "$upstream")
 
@@ -13,4 +13,6 @@ tool k8s.io/cloud-provider-openstack/cmd/openstack-cloud-controller-manager
 
 require k8s.io/cloud-provider-openstack $1
 MOD
+# A module's own replacements count for nobody else.
+sed -n '/^replace (/,/^)/p' "$upstream" >> go.mod
 go mod tidy

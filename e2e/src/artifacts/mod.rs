@@ -116,6 +116,24 @@ impl Framework {
     }
 }
 
+/// A release of OCCM, the controller that the program under test replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OccmRelease {
+    /// The last minor that knows no `ipMode`.
+    V1_29,
+    V1_36,
+}
+
+impl OccmRelease {
+    /// Such as `1.36`.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::V1_29 => "1.29",
+            Self::V1_36 => "1.36",
+        }
+    }
+}
+
 /// Where sources of this package are.
 pub(crate) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -162,9 +180,9 @@ impl Artifacts {
     }
 
     /// OCCM, the openstack-cloud-controller-manager.
-    pub(crate) fn occm(&self) -> Result<PathBuf> {
+    pub(crate) fn occm(&self, release: OccmRelease) -> Result<PathBuf> {
         let package = format!("k8s.io/cloud-provider-openstack/cmd/{OCCM}");
-        self.go("occm", &occm_build(), OCCM, &package)
+        self.go(&occm_name(release), &occm_build(release), OCCM, &package)
     }
 
     /// The folder with mermaid and the program that reads a diagram with it; absent on machines without npm.
@@ -318,8 +336,12 @@ fn kubernetes_build(minor: Minor) -> Result<GoBuild> {
     Ok(GoBuild { tags: minor.tags(), ..GoBuild::new(module, linker) })
 }
 
-fn occm_build() -> GoBuild {
-    GoBuild::new(source("tools/occm"), "-s -w")
+fn occm_name(release: OccmRelease) -> String {
+    format!("occm-{}", release.text())
+}
+
+fn occm_build(release: OccmRelease) -> GoBuild {
+    GoBuild::new(source(&format!("tools/occm-{}", release.text())), "-s -w")
 }
 
 fn owner_name(framework: Framework) -> String {

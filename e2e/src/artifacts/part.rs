@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::release::Release;
-use super::{Artifacts, Framework, Minor};
+use super::{Artifacts, Framework, Minor, OccmRelease};
 use crate::machine::cache::{Key, beside};
 
 /// Something that is built or installed before a world needs it, because worlds have no way to a registry.
@@ -21,7 +21,7 @@ pub(crate) enum Part {
     Kubernetes(Minor, &'static str),
     /// The load balancer controller of another cloud.
     Owner(Framework),
-    Occm,
+    Occm(OccmRelease),
     Mermaid,
     Envoy,
     Traefik,
@@ -35,7 +35,7 @@ impl Part {
     pub(crate) fn longest(self) -> Duration {
         let seconds = match self {
             Self::OpenStack(_) => 450,
-            Self::Kubernetes(..) | Self::Occm | Self::Traefik => 600,
+            Self::Kubernetes(..) | Self::Occm(_) | Self::Traefik => 600,
             Self::Owner(_) | Self::CertManager => 300,
             Self::Etcd => 180,
             Self::Drivers(_) | Self::Mermaid | Self::Envoy | Self::OvnProvider | Self::Pebble => 30,
@@ -57,7 +57,7 @@ impl fmt::Display for Part {
             Self::Etcd => formatter.write_str("etcd"),
             Self::Kubernetes(minor, program) => write!(formatter, "{program} {}", minor.text()),
             Self::Owner(framework) => write!(formatter, "cloud-provider {}", framework.text()),
-            Self::Occm => formatter.write_str("OCCM"),
+            Self::Occm(release) => write!(formatter, "OCCM {}", release.text()),
             Self::Mermaid => formatter.write_str("mermaid"),
             Self::Envoy => formatter.write_str("Envoy"),
             Self::Traefik => formatter.write_str("Traefik"),
@@ -80,7 +80,7 @@ impl Artifacts {
             Part::Etcd => self.etcd().map(drop),
             Part::Kubernetes(minor, program) => self.kubernetes(minor, program).map(drop),
             Part::Owner(framework) => self.owner(framework).map(drop),
-            Part::Occm => self.occm().map(drop),
+            Part::Occm(release) => self.occm(release).map(drop),
             Part::Mermaid => self.mermaid().map(drop),
             Part::Envoy => self.envoy().map(drop),
             Part::Traefik => self.traefik().map(drop),
@@ -120,7 +120,7 @@ fn entry(part: Part) -> Result<(String, Key)> {
         Part::Etcd => super::etcd_build().entry("etcd"),
         Part::Kubernetes(minor, program) => super::kubernetes_entry(minor, program),
         Part::Owner(framework) => super::owner_build(framework).entry(&super::owner_name(framework)),
-        Part::Occm => super::occm_build().entry("occm"),
+        Part::Occm(release) => super::occm_build(release).entry(&super::occm_name(release)),
         Part::Mermaid => super::mermaid_entry(),
         Part::Envoy => Ok(super::gateways::envoy_entry()),
         Part::Traefik => super::gateways::traefik_build().entry("traefik"),

@@ -22,6 +22,6 @@ mod tests {
         assert_eq!(list.lines().count(), GROUPS.len());
         let line = |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line("ovn").contains("by default") && line("ovn").contains("Octavia's driver for OVN"));
-        assert!(line("beside-occm").contains("where named") && line("beside-occm").contains("OCCM"));
+        assert!(line("beside-occm").contains("where named") && line("beside-occm").contains("OCCM 1.36"));
     }
 }

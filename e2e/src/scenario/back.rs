@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::plan::calls::{Calls, Known};
 use super::plan::{cluster, operator};
 use super::steps::{self, at_rest, published_through};
+use crate::artifacts::OccmRelease;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::machine::wait::{soon, until};
@@ -55,7 +56,12 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let writes = Writes::from_now(&stage.cloud.folders)?;
     let folder = stage.cluster()?.plane.folder().to_owned();
     // With the configuration of this program, and with all rights.
-    let occm = occm::start(&stage.artifacts.occm()?, &folder, &operator.kubeconfig, &operator.cloud_config)?;
+    let occm = occm::start(
+        &stage.artifacts.occm(OccmRelease::V1_36)?,
+        &folder,
+        &operator.kubeconfig,
+        &operator.cloud_config,
+    )?;
     stage.check(SCENARIO, "OCCM publishes what was said, and the rest as it was", |stage| {
         has_looked(stage)?;
         as_said(stage, &said, &before)

@@ -25,6 +25,7 @@ pub(crate) mod overlay;
 pub(crate) mod ovn;
 pub(crate) mod pair;
 pub(crate) mod plan;
+pub(crate) mod predecessor;
 pub(crate) mod requested;
 pub(crate) mod security_groups;
 pub(crate) mod serving;
@@ -41,7 +42,7 @@ use anyhow::Result;
 
 use crate::artifacts::part::Part;
 use crate::artifacts::release::Release;
-use crate::artifacts::{Framework, Minor};
+use crate::artifacts::{Framework, Minor, OccmRelease};
 use crate::kubernetes::proxy::Mode;
 use crate::kubernetes::server::ServerKind;
 use crate::network::ipv6::SecondSubnet;
@@ -58,8 +59,8 @@ pub(crate) struct Group {
     pub programs: &'static [&'static str],
     /// Versions of the load balancer controller of another cloud that it needs.
     pub owners: &'static [Framework],
-    /// Whether it needs OCCM.
-    pub with_occm: bool,
+    /// Releases of OCCM that it needs.
+    pub occm: &'static [OccmRelease],
     /// Whether it needs cert-manager and Pebble.
     pub with_acme: bool,
     /// Whether it needs mermaid, where there is npm.
@@ -88,7 +89,7 @@ impl Group {
             needs,
             programs,
             owners: &[],
-            with_occm: false,
+            occm: &[],
             with_acme: false,
             with_mermaid: false,
             with_gateways: false,
@@ -104,8 +105,7 @@ impl Group {
         let programs = |minor: &Minor| {
             self.programs.iter().map(|program| Part::Kubernetes(*minor, program)).collect::<Vec<_>>()
         };
-        let further: [(bool, &[Part]); 5] = [
-            (self.with_occm, &[Part::Occm]),
+        let further: [(bool, &[Part]); 4] = [
             (self.with_mermaid, &[Part::Mermaid]),
             (self.with_gateways, &[Part::Envoy, Part::Traefik]),
             (self.with_ovn, &[Part::OvnProvider]),
@@ -113,6 +113,7 @@ impl Group {
         ];
         let mut parts = vec![Part::OpenStack(self.release), Part::Drivers(self.release), Part::Etcd];
         parts.extend(self.needs.iter().flat_map(programs));
+        parts.extend(self.occm.iter().map(|release| Part::Occm(*release)));
         parts.extend(self.owners.iter().map(|framework| Part::Owner(*framework)));
         parts.extend(further.into_iter().filter(|(needed, _)| *needed).flat_map(|(_, parts)| parts));
         parts
@@ -162,9 +163,13 @@ pub(crate) const GROUPS: &[Group] = &[
         ..Group::new("overlay", &[Minor::V1_36, Minor::V1_29], SERVED, overlay::run)
     },
     Group::new("old", &[Minor::V1_28], SERVED, old),
-    Group { with_occm: true, ..Group::new("back", &[Minor::V1_36], SERVED, back::run) },
+    Group { occm: &[OccmRelease::V1_36], ..Group::new("back", &[Minor::V1_36], SERVED, back::run) },
     Group {
-        with_occm: true,
+        occm: &[OccmRelease::V1_29, OccmRelease::V1_36],
+        ..Group::new("predecessor", &[Minor::V1_36, Minor::V1_28], SERVED, predecessor::run)
+    },
+    Group {
+        occm: &[OccmRelease::V1_36],
         on_request: true,
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
     },

@@ -65,8 +65,13 @@ pub(crate) fn create(stage: &mut Stage, annotations: &[(&str, &str)]) -> Result<
 /// answer.
 pub(crate) fn published(stage: &Stage) -> Result<String> {
     let address = published_through(&stage.api()?, SERVICE)?;
-    add_name(stage, NAME, &address)?;
+    resolves(stage, &address)?;
     Ok(address)
+}
+
+/// Makes the name in the certificate resolve to an address.
+pub(crate) fn resolves(stage: &Stage, address: &str) -> Result<()> {
+    add_name(stage, NAME, address)
 }
 
 /// Pods and nodes take the short circuit, and a client outside is well.

@@ -7,6 +7,7 @@ use super::burst;
 use super::limit;
 use super::meter::{Meter, Rest};
 use super::most::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART};
+use crate::artifacts::OccmRelease;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::process::Daemon;
@@ -60,7 +61,7 @@ impl Course {
             return stage.start_controller();
         }
         occm::allow(&stage.api()?)?;
-        let program = stage.artifacts.occm()?;
+        let program = stage.artifacts.occm(OccmRelease::V1_36)?;
         let cluster = stage.cluster()?;
         let launch = &cluster.launch;
         let folder = cluster.plane.folder();

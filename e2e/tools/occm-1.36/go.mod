@@ -1,4 +1,4 @@
-module openstack-ccm.example/e2e/occm
+module openstack-ccm.example/e2e/occm-1.36
 
 go 1.26.0
 
