@@ -53,6 +53,11 @@ hermetic: programs ## Run the tests that need nothing but this repository, and s
 	@began=$$SECONDS; $(CARGO) test $(WORKSPACE) --no-run; echo "hermetic tests: compiled in $$(( SECONDS - began )) s"
 	@began=$$SECONDS; $(CARGO) test $(WORKSPACE); echo "hermetic tests: passed in $$(( SECONDS - began )) s"
 
+.PHONY: quick
+quick: setup ## The inner loop: formatting, unit tests and pages, without whole programs
+	$(CARGO) fmt --all --check
+	$(CARGO) test $(WORKSPACE) --lib --test settings --test config --test reference --test compatibility --test documentation
+
 .PHONY: test
 test: hermetic ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
 	$(MAKE) --no-print-directory demo
@@ -136,6 +141,18 @@ release-announce: ## Publish the release's page on the forge (gh)
 .PHONY: release-dry-run
 release-dry-run: ## Push, sign, pull and verify with a registry and a key that exist for this run only (Go, Python 3.11)
 	release/release.py dry-run $(RELEASE_ARGS)
+
+# OCCM: a clone of kubernetes/cloud-provider-openstack. The first build of its program takes a quarter of an hour; OCCM_ARGS=--no-build
+# leaves flags and gates out.
+.PHONY: occm-compare
+occm-compare: ## Print what a clone of OCCM (OCCM=PATH) has that our data lack (Python 3.11, Go)
+	@test -n "$(OCCM)" || { echo "OCCM is not set: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; exit 1; }
+	@release/occm.py compare "$(OCCM)" $(OCCM_ARGS)
+
+.PHONY: occm-record
+occm-record: ## Write the data about OCCM again, from the releases in a clone (OCCM=PATH; Go; some hours)
+	@test -n "$(OCCM)" || { echo "OCCM is not set: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; exit 1; }
+	@release/occm.py record "$(OCCM)" $(OCCM_ARGS)
 
 .PHONY: docs
 docs: setup ## Write the generated reference pages again

@@ -1,0 +1,50 @@
+//! What the Go openstack-cloud-controller-manager (OCCM) has: `recorded.json` as its releases show it, `announced.json` as
+//! threads of its users and authors do.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+/// What the releases have, by kind and name.
+pub(crate) fn recorded() -> &'static Value {
+    static RECORDED: OnceLock<Value> = OnceLock::new();
+    RECORDED.get_or_init(|| read("recorded.json"))
+}
+
+/// What no recorded release has yet.
+pub(crate) fn announced() -> &'static Value {
+    static ANNOUNCED: OnceLock<Value> = OnceLock::new();
+    ANNOUNCED.get_or_init(|| read("announced.json"))
+}
+
+fn read(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ccm/tests/occm").join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Everything of a kind, each with its releases.
+pub(crate) fn all(kind: &str) -> &'static Map<String, Value> {
+    recorded()[kind].as_object().unwrap()
+}
+
+/// Since when OCCM has it, in words for a table: `OCCM` where the oldest recorded release has it, too. Nothing where OCCM
+/// does not have it.
+pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
+    let releases: Vec<&String> = recorded()["releases"].as_object().unwrap().keys().collect();
+    let (oldest, newest) = (releases[0], releases[releases.len() - 1]);
+    if let Some(within) = recorded()[kind][name]["in"].as_str() {
+        let (first, last) = within.split_once('-').unwrap_or((within, within));
+        return Some(match (first == oldest, last == newest) {
+            (true, true) => "OCCM".to_owned(),
+            (false, true) => format!("OCCM {first}"),
+            (_, false) => format!("OCCM until {last}"),
+        });
+    }
+    let thread = announced()[kind][name].as_object()?;
+    let link = thread["thread"].as_str().unwrap();
+    Some(match thread["state"].as_str().unwrap() {
+        "merged" => format!("OCCM, [after {newest}]({link})"),
+        _ => format!("OCCM, [proposed]({link})"),
+    })
+}

@@ -1,0 +1,136 @@
+"""What a newer OCCM has is found in its sources, its chart and its help."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import occm
+
+HELP = """
+Generic flags:
+
+      --controllers strings                      A list of controllers to enable. (default [*])
+      --feature-gates mapStringBool              A set of key=value pairs. Options are:
+                                                 APIServerIdentity=true|false (BETA - default=true)
+                                                 kube:WatchListClient=true|false (BETA - default=false)
+      --leader-elect                             Start a leader election client. (default true)
+  -v, --v Level                                  number for the log level verbosity
+      --tls-cert-file string                     File with the certificate. (use "x,x" for SNI)
+"""
+VALUES = """# about
+securityContext: {}   # none
+cluster:
+  name: kubernetes
+nodeSelector:
+  # comment
+  node-role.kubernetes.io/control-plane: ""
+"""
+ROLE = """kind: ClusterRole
+rules:
+- apiGroups:
+  - ""
+  resources:
+  - nodes
+  verbs:
+  - get
+  - patch
+{{- if .Values.more }}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [a]
+  verbs: [update]
+{{- end }}
+---
+kind: ClusterRoleBinding
+subjects:
+- kind: ServiceAccount
+"""
+GO = """
+const (
+    Class = "loadbalancer.openstack.org/class"
+    eventRename = "LoadBalancerRename"
+)
+type Options struct {
+    SubnetID string `gcfg:"subnet-id,omitempty"`
+    Username string `name:"os-userName" value:"optional"`
+}
+"""
+
+
+def checkout(folder: str, files: dict[str, str]) -> Path:
+    chart = f"{occm.CHART}"
+    contents = {
+        "pkg/openstack/all.go": GO,
+        "pkg/openstack/all_test.go": '"loadbalancer.openstack.org/only-in-a-test"',
+        f"{chart}/values.yaml": VALUES,
+        f"{chart}/templates/role.yaml": ROLE,
+        f"{chart}/templates/_helpers.tpl": "{{ .Values.cluster.name }}",
+    }
+    for path, text in (contents | files).items():
+        (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+        (Path(folder) / path).write_text(text)
+    return Path(folder)
+
+
+class Facts(unittest.TestCase):
+    def test_the_help_names_flags_with_form_and_default_and_gates(self):
+        flags, gates = occm.from_help(HELP)
+        self.assertEqual(
+            flags,
+            {"controllers": "strings=[*]", "feature-gates": "mapStringBool", "leader-elect": "bool=true", "v": "Level", "tls-cert-file": "string"},
+        )
+        self.assertEqual(list(gates), ["APIServerIdentity", "WatchListClient"])
+
+    def test_sources_and_chart_are_read_by_kind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = occm.facts(checkout(folder, {}), None)
+        self.assertEqual(list(found["annotations"]), ["loadbalancer.openstack.org/class"])
+        self.assertEqual(list(found["keys"]), ["subnet-id", "username"])
+        self.assertEqual(list(found["events"]), ["LoadBalancerRename"])
+        self.assertEqual(found["values"]["securityContext"], "{}")
+        self.assertEqual(found["values"]["nodeSelector"], 'node-role.kubernetes.io/control-plane: ""')
+        self.assertIn("cluster.name", found["values"])
+        self.assertEqual(
+            list(found["rights"]),
+            ["ClusterRole leases.coordination.k8s.io update of a", "ClusterRole nodes get", "ClusterRole nodes patch"],
+        )
+        self.assertNotIn("flags", found)
+
+
+class Comparison(unittest.TestCase):
+    def differences(self, files: dict[str, str]) -> list[str]:
+        with tempfile.TemporaryDirectory() as old, tempfile.TemporaryDirectory() as new:
+            releases = {"1.36": {"tag": "v1.36.0", "chart": "2.36.0"}}
+            data = occm.json.loads(occm.text_of(releases, {"1.36": occm.facts(checkout(old, {}), None)}))
+            announced = {"annotations": {"loadbalancer.openstack.org/new": {"thread": "https://example.org/1"}}}
+            return occm.differences(data, announced, occm.facts(checkout(new, files), None))
+
+    def test_the_same_sources_have_nothing_new(self):
+        self.assertEqual(self.differences({}), ["flags: not compared, as no program was built", "gates: not compared, as no program was built"])
+
+    def test_what_is_new_changed_or_gone_is_named(self):
+        lines = self.differences(
+            {
+                "pkg/openstack/all.go": GO.replace("eventRename", "eventOther").replace("LoadBalancerRename", "LoadBalancerMoved")
+                + 'New = "loadbalancer.openstack.org/new"',
+                f"{occm.CHART}/values.yaml": VALUES.replace("securityContext: {}", "securityContext:\n  runAsNonRoot: true"),
+                f"{occm.CHART}/templates/role.yaml": ROLE.replace("  - patch", "  - delete"),
+            }
+        )
+        for line in (
+            "annotations: new: loadbalancer.openstack.org/new (announced in https://example.org/1)",
+            "events: new: LoadBalancerMoved",
+            "events: gone: LoadBalancerRename",
+            "values: changed: securityContext: {} -> runAsNonRoot: true",
+            "rights: new: ClusterRole nodes delete",
+            "rights: gone: ClusterRole nodes patch",
+        ):
+            self.assertIn(line, lines)
+
+    def test_releases_that_follow_each_other_are_one_span(self):
+        order = ["1.30", "1.31", "1.32", "1.33"]
+        self.assertEqual(occm.spans(["1.30", "1.31", "1.33"], order), "1.30-1.31,1.33")
+
+
+if __name__ == "__main__":
+    unittest.main()
