@@ -6,20 +6,6 @@ godebug default=go1.21
 
 tool k8s.io/cloud-provider-openstack/cmd/openstack-cloud-controller-manager
 
-require k8s.io/cloud-provider-openstack v1.29.0 // indirect
-
-replace (
-	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.29.1
-	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.29.1
-	k8s.io/endpointslice => k8s.io/endpointslice v0.29.1
-	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.29.1
-	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.29.1
-	k8s.io/kube-proxy => k8s.io/kube-proxy v0.29.1
-	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.29.1
-	k8s.io/legacy-cloud-providers => k8s.io/legacy-cloud-providers v0.29.1
-	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.29.1
-)
-
 require (
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
 	github.com/MichaelTJones/walk v0.0.0-20161122175330-4748e29d5718 // indirect
@@ -124,6 +110,7 @@ require (
 	k8s.io/apiserver v0.29.1 // indirect
 	k8s.io/client-go v0.29.1 // indirect
 	k8s.io/cloud-provider v0.29.1 // indirect
+	k8s.io/cloud-provider-openstack v1.29.0 // indirect
 	k8s.io/component-base v0.29.1 // indirect
 	k8s.io/component-helpers v0.29.1 // indirect
 	k8s.io/controller-manager v0.29.1 // indirect
@@ -137,4 +124,16 @@ require (
 	sigs.k8s.io/json v0.0.0-20221116044647-bc3834ca7abd // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.4.1 // indirect
 	sigs.k8s.io/yaml v1.3.0 // indirect
+)
+
+replace (
+	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.29.1
+	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.29.1
+	k8s.io/endpointslice => k8s.io/endpointslice v0.29.1
+	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.29.1
+	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.29.1
+	k8s.io/kube-proxy => k8s.io/kube-proxy v0.29.1
+	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.29.1
+	k8s.io/legacy-cloud-providers => k8s.io/legacy-cloud-providers v0.29.1
+	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.29.1
 )
