@@ -79,7 +79,7 @@ dashes in front is a command line.
 
 {{/* Where the endpoints listen: for everyone only where somebody outside of the host asks. */}}
 {{- define "openstack-ccm.bindAddress" -}}
-{{- if or (.Values.serviceMonitor).enabled (not .Values.hostNetwork) -}}
+{{- if or (include "openstack-ccm.scraped" .) (not .Values.hostNetwork) -}}
 0.0.0.0
 {{- else -}}
 127.0.0.1

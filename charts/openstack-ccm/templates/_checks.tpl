@@ -39,8 +39,11 @@
 {{- if (.Values.canary).enabled -}}
 {{- fail "workloadCluster.kubeconfigSecret is set, but canary.enabled would measure the nodes of this cluster: turn it off, and apply manifests/canary in the workload cluster" -}}
 {{- end -}}
-{{- if and (.Values.serviceMonitor).enabled (not (.Values.serviceMonitor).authorization) -}}
-{{- fail "workloadCluster.kubeconfigSecret is set, and the API server of the workload cluster decides who may read the metrics: set serviceMonitor.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" -}}
+{{- range $monitor := list "serviceMonitor" "podMonitor" -}}
+{{- $values := default dict (get $.Values $monitor) -}}
+{{- if and $values.enabled (not $values.authorization) -}}
+{{- fail (printf "workloadCluster.kubeconfigSecret is set, and the API server of the workload cluster decides who may read the metrics: set %s.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" $monitor) -}}
+{{- end -}}
 {{- end -}}
 {{- if contains "--kubeconfig" (include "openstack-ccm.extraArguments" .) -}}
 {{- fail "--kubeconfig is among extraArgs or controllerExtraArgs, and workloadCluster.kubeconfigSecret sets it too: remove one of the two" -}}

@@ -36,6 +36,11 @@
 {{- include "openstack-ccm.nameHere" (dict "root" . "name" .Values.serviceAccountName) -}}
 {{- end -}}
 
+{{/* Whether the chart creates roles and bindings (any text), or somebody else does (empty). */}}
+{{- define "openstack-ccm.createsRoles" -}}
+{{- if include "openstack-ccm.needed" (dict "root" . "section" "rbac" "name" "create") | eq "true" -}}yes{{- end -}}
+{{- end -}}
+
 {{- define "openstack-ccm.clusterRoleName" -}}
 {{- include "openstack-ccm.ownName" (dict "root" . "name" .Values.clusterRoleName) -}}
 {{- end -}}

@@ -30,7 +30,7 @@ RKE2 and k3s give it the value `true`.
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.tolerations }}
+{{- with concat (default list .Values.tolerations) (include "openstack-ccm.routeTolerations" . | fromYamlArray) }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -45,6 +45,21 @@ topologySpreadConstraints:
   {{- list (ternary . (merge $own .) (hasKey . "labelSelector")) | toYaml | nindent 2 }}
   {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/*
+Nodes without a route have this taint until the route controller takes it off. Kubernetes lets pods of a DaemonSet with the network of
+their node onto such nodes, but not those of a Deployment.
+*/}}
+{{- define "openstack-ccm.routeTolerations" -}}
+{{- $routes := or (default dict .Values.cloudConfig).route (contains "[Route]" (default "" .Values.cloudConfigContents)) (not .Values.secret.create) -}}
+{{- if and (eq .Values.kind "Deployment") .Values.hostNetwork $routes (include "openstack-ccm.runs" (dict "root" . "controller" "route")) -}}
+- key: node.kubernetes.io/network-unavailable
+  operator: Exists
+  effect: NoSchedule
+{{- else -}}
+[]
+{{- end -}}
 {{- end -}}
 
 {{/* A DaemonSet spreads its pods by itself; those of a Deployment should not share a node. */}}

@@ -26,58 +26,70 @@ metadata:
     {{- $checksum := dict "checksum/config" (include "openstack-ccm.cloudConfig" . | sha256sum) }}
     {{- mergeOverwrite dict (default dict .Values.commonAnnotations) (default dict .Values.podAnnotations) $checksum | toYaml | nindent 4 }}
 spec:
-  serviceAccountName: {{ include "openstack-ccm.serviceAccountName" . | toYaml }}
-  {{- if include "openstack-ccm.kubeconfigSecret" . }}
-  # Nothing is asked of the cluster in which the pods run.
-  automountServiceAccountToken: false
+  {{- include "openstack-ccm.podSpec" (dict "root" . "container" (include "openstack-ccm.container" .)) | nindent 2 }}
+{{- end -}}
+
+{{/* What runs the program as these pods do: `root`, and the `container`. */}}
+{{- define "openstack-ccm.podSpec" -}}
+{{- $container := .container -}}
+{{- with .root -}}
+serviceAccountName: {{ include "openstack-ccm.serviceAccountName" . | toYaml }}
+{{- if include "openstack-ccm.kubeconfigSecret" . }}
+# Nothing is asked of the cluster in which the pods run.
+automountServiceAccountToken: false
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | toYaml }}
+{{- end }}
+hostNetwork: {{ .Values.hostNetwork }}
+dnsPolicy: {{ .Values.dnsPolicy }}
+{{- with .Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "openstack-ccm.placement" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
+# Longer than the program needs to finish a step and to give its lease back.
+terminationGracePeriodSeconds: 30
+{{- with .Values.extraInitContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  {{- $container | nindent 2 }}
+{{- if or .Values.secret.enabled .Values.extraVolumes (include "openstack-ccm.kubeconfigSecret" .) }}
+volumes:
+  {{- with include "openstack-ccm.kubeconfigSecret" . }}
+  - name: workload-cluster
+    secret:
+      secretName: {{ . | toYaml }}
+      items:
+        - key: {{ include "openstack-ccm.needed" (dict "root" $.root "section" "workloadCluster" "name" "kubeconfigKey") }}
+          path: kubeconfig
   {{- end }}
-  {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . | toYaml }}
+  {{- if .Values.secret.enabled }}
+  - name: cloud-config-volume
+    secret:
+      secretName: {{ include "openstack-ccm.secretName" . | toYaml }}
   {{- end }}
-  hostNetwork: {{ .Values.hostNetwork }}
-  dnsPolicy: {{ .Values.dnsPolicy }}
-  {{- with .Values.hostAliases }}
-  hostAliases:
-    {{- toYaml . | nindent 4 }}
+  {{- with .Values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.podSecurityContext }}
-  securityContext:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with include "openstack-ccm.placement" . | trim }}
-  {{- . | nindent 2 }}
-  {{- end }}
-  # Longer than the program needs to finish a step and to give its lease back.
-  terminationGracePeriodSeconds: 30
-  {{- with .Values.extraInitContainers }}
-  initContainers:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  containers:
-    {{- include "openstack-ccm.container" . | nindent 4 }}
-  {{- if or .Values.secret.enabled .Values.extraVolumes (include "openstack-ccm.kubeconfigSecret" .) }}
-  volumes:
-    {{- with include "openstack-ccm.kubeconfigSecret" . }}
-    - name: workload-cluster
-      secret:
-        secretName: {{ . | toYaml }}
-        items:
-          - key: {{ include "openstack-ccm.needed" (dict "root" $ "section" "workloadCluster" "name" "kubeconfigKey") }}
-            path: kubeconfig
-    {{- end }}
-    {{- if .Values.secret.enabled }}
-    - name: cloud-config-volume
-      secret:
-        secretName: {{ include "openstack-ccm.secretName" . | toYaml }}
-    {{- end }}
-    {{- with .Values.extraVolumes }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-  {{- end }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{/* The container. */}}
@@ -111,14 +123,7 @@ spec:
     {{- with include "openstack-ccm.trialArguments" . | trim }}
     {{- . | nindent 4 }}
     {{- end }}
-  env:
-    - name: CLOUD_CONFIG
-      value: /etc/config/{{ (.Values.secret).key | default "cloud.conf" }}
-    - name: CLUSTER_NAME
-      value: {{ (.Values.cluster).name | quote }}
-    {{- with .Values.extraEnv }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+  {{- include "openstack-ccm.environment" . | nindent 2 }}
   ports:
     - name: http
       containerPort: {{ include "openstack-ccm.port" . }}
@@ -141,28 +146,66 @@ spec:
     {{- else }}
     {{- include "openstack-ccm.probe" (dict "root" . "path" "/readyz") | nindent 4 }}
     {{- end }}
-  {{- with .Values.resources }}
-  resources:
-    {{- toYaml . | nindent 4 }}
+  {{- with include "openstack-ccm.confinement" . | trim }}
+  {{- . | nindent 2 }}
   {{- end }}
-  {{- with .Values.securityContext }}
-  securityContext:
-    {{- toYaml . | nindent 4 }}
+{{- end -}}
+
+{{/* The container of `helm test`. */}}
+{{- define "openstack-ccm.checkConfig" -}}
+- name: check-config
+  image: {{ include "openstack-ccm.image" . | quote }}
+  {{- with .Values.image.pullPolicy }}
+  imagePullPolicy: {{ . }}
   {{- end }}
-  {{- if or .Values.secret.enabled .Values.extraVolumeMounts (include "openstack-ccm.kubeconfigSecret" .) }}
-  volumeMounts:
-    {{- if include "openstack-ccm.kubeconfigSecret" . }}
-    - name: workload-cluster
-      mountPath: /etc/workload-cluster
-      readOnly: true
-    {{- end }}
-    {{- if .Values.secret.enabled }}
-    - name: cloud-config-volume
-      mountPath: /etc/config
-      readOnly: true
-    {{- end }}
-    {{- with .Values.extraVolumeMounts }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+  args:
+    - /bin/openstack-ccm
+    - check-config
+    - --cloud-config=$(CLOUD_CONFIG)
+    - --online
+    - --controllers={{ include "openstack-ccm.controllers" . }}
+  {{- include "openstack-ccm.environment" . | nindent 2 }}
+  {{- with include "openstack-ccm.confinement" . | trim }}
+  {{- . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* The variables of a container. */}}
+{{- define "openstack-ccm.environment" -}}
+env:
+  - name: CLOUD_CONFIG
+    value: /etc/config/{{ (.Values.secret).key | default "cloud.conf" }}
+  - name: CLUSTER_NAME
+    value: {{ (.Values.cluster).name | quote }}
+  {{- with .Values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/* What a container may use and see. */}}
+{{- define "openstack-ccm.confinement" -}}
+{{- with .Values.resources }}
+resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.securityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if or .Values.secret.enabled .Values.extraVolumeMounts (include "openstack-ccm.kubeconfigSecret" .) }}
+volumeMounts:
+  {{- if include "openstack-ccm.kubeconfigSecret" . }}
+  - name: workload-cluster
+    mountPath: /etc/workload-cluster
+    readOnly: true
+  {{- end }}
+  {{- if .Values.secret.enabled }}
+  - name: cloud-config-volume
+    mountPath: /etc/config
+    readOnly: true
+  {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
 {{- end -}}

@@ -13,10 +13,13 @@ use super::manifests;
 use super::server::ControlPlane;
 use crate::machine::process::{Daemon, run};
 use crate::machine::wait::until;
+use crate::programs::controller::ask;
 
 const NAME: &str = "ip-mode-overlay";
 /// Ports of two replicas, which are on one machine here.
 const PORTS: [u16; 2] = [18080, 18081];
+/// The same for their metrics.
+const METRICS_PORTS: [u16; 2] = [18443, 18444];
 
 /// What is needed to start it, again and again.
 pub(crate) struct OverlayLaunch {
@@ -51,9 +54,11 @@ impl OverlayLaunch {
         let port = PORTS[replica];
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--kubeconfig").arg(&self.kubeconfig);
-        command.args(["--lease-namespace=kube-system", &format!("--listen=127.0.0.1:{port}")]).args(flags);
+        command.args(["--lease-namespace=kube-system", &format!("--listen=127.0.0.1:{port}")]);
+        command.args(["--bind-address=127.0.0.1", &format!("--secure-port={}", METRICS_PORTS[replica])]);
+        command.arg("--authorization-always-allow-paths=/metrics").args(flags);
         let daemon = Daemon::start(&format!("{NAME}-{replica}"), &self.folder, &mut command)?;
-        let mut replica = Replica { daemon, port };
+        let mut replica = Replica { daemon, port, metrics_port: METRICS_PORTS[replica] };
         until("the overlay is ready", Duration::from_secs(60), || {
             replica.daemon.check()?;
             replica.page("readyz").map(drop)
@@ -89,6 +94,7 @@ pub(crate) fn remove_policy(api: &Kubernetes) -> Result<()> {
 pub(crate) struct Replica {
     daemon: Daemon,
     port: u16,
+    metrics_port: u16,
 }
 
 impl Replica {
@@ -102,7 +108,7 @@ impl Replica {
 
     /// The lines of its metrics that begin so.
     pub(crate) fn metrics(&self, start: &str) -> Result<Vec<String>> {
-        let text = self.page("metrics")?;
+        let (_, text) = ask(self.metrics_port, "/metrics")?;
         Ok(text.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect())
     }
 

@@ -28,6 +28,7 @@ pub(crate) async fn run() -> Vec<(String, Usage)> {
         "run".to_owned(),
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--listen=127.0.0.1:{}", free_port()),
+        "--secure-port=0".to_owned(),
     ];
     let start = Instant::now();
     let program = Program::spawn(folder.path(), arguments);

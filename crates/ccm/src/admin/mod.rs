@@ -15,7 +15,7 @@
 mod authentication;
 mod certificate;
 mod configz;
-pub(crate) mod exposition;
+mod exposition;
 mod gate;
 mod review;
 mod server;
@@ -35,8 +35,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use configz::page as configuration_page;
 
-use crate::args::RunArgs;
 use crate::args::path::given;
+use crate::args::{AuthenticationArgs, AuthorizationArgs, RunArgs, ServingArgs};
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit};
 use authentication::Authentication;
@@ -66,20 +66,64 @@ pub async fn start(
     pages: Pages,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    if arguments.serving.secure_port == 0 {
+    let RunArgs { serving, authentication, authorization, .. } = arguments;
+    let flags = EndpointFlags { serving, authentication, authorization };
+    start_router(flags, connection, |gate| pages.router(gate), stop).await
+}
+
+/// Serves the metrics and nothing else, if there is a port for them, until `stop` is cancelled.
+///
+/// # Errors
+/// An address that is taken, a certificate or kubeconfig that cannot be used.
+pub async fn start_metrics(
+    flags: EndpointFlags<'_>,
+    connection: &Connection,
+    metrics: Arc<Mutex<Registry>>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let page = Router::new().route("/metrics", get(async move || exposition::page(&metrics)));
+    start_router(flags, connection, |gate| guarded(page, gate), stop).await
+}
+
+/// The flags that say where the endpoints are, and who may read them.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointFlags<'a> {
+    /// Where and how they are served.
+    pub serving: &'a ServingArgs,
+    /// How callers are known.
+    pub authentication: &'a AuthenticationArgs,
+    /// What callers may do.
+    pub authorization: &'a AuthorizationArgs,
+}
+
+async fn start_router(
+    flags: EndpointFlags<'_>,
+    connection: &Connection,
+    router: impl FnOnce(Arc<Gate>) -> Router,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let serving = flags.serving;
+    if serving.secure_port == 0 {
         return Ok(());
     }
-    let certificate = Arc::new(Certificate::new(&arguments.serving)?);
-    let tls = server::tls(&arguments.serving, Arc::clone(&certificate))?;
-    let listener = server::bind(&arguments.serving)?;
-    let router = pages.router(Arc::new(gate(arguments, connection).await?));
+    let certificate = Arc::new(Certificate::new(serving)?);
+    let tls = server::tls(serving, Arc::clone(&certificate))?;
+    let listener = server::bind(serving)?;
+    let router = router(Arc::new(gate(flags, connection).await?));
     tokio::spawn(stop.clone().run_until_cancelled_owned(async move { certificate.follow_files().await }));
     tokio::spawn(server::serve(listener, tls, router, stop.clone()));
     Ok(())
 }
 
-async fn gate(arguments: &RunArgs, connection: &Connection) -> anyhow::Result<Gate> {
-    let (authentication, authorization) = (&arguments.authentication, &arguments.authorization);
+/// The pages of a router for those who may read them, and 404 for what is no page.
+fn guarded(router: Router, gate: Arc<Gate>) -> Router {
+    router
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(middleware::from_fn_with_state(gate, gate::pass))
+}
+
+async fn gate(flags: EndpointFlags<'_>, connection: &Connection) -> anyhow::Result<Gate> {
+    let EndpointFlags { authentication, authorization, .. } = flags;
     let limit = RequestLimit::new(REVIEW_RATE.0, REVIEW_RATE.1);
     let kubeconfig = given(authentication.authentication_kubeconfig.as_ref());
     let tokens = connection.to("--authentication-kubeconfig", kubeconfig).await?;
@@ -103,7 +147,7 @@ impl Pages {
         let metrics = get(async |State(pages): State<Self>| exposition::page(&pages.metrics));
         let configuration =
             get(async |State(pages): State<Self>| Json(&*pages.configuration).into_response());
-        Router::new()
+        let pages = Router::new()
             .route("/healthz", checks(Probe::Liveness))
             .route("/livez", checks(Probe::Liveness))
             .route("/readyz", checks(Probe::Readiness))
@@ -112,9 +156,8 @@ impl Pages {
             .route("/readyz/{check}", one_check(Probe::Readiness))
             .route("/metrics", metrics)
             .route("/configz", configuration)
-            .with_state(self)
-            .fallback(|| async { StatusCode::NOT_FOUND })
-            .layer(middleware::from_fn_with_state(gate, gate::pass))
+            .with_state(self);
+        guarded(pages, gate)
     }
 }
 

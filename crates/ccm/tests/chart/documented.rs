@@ -1,12 +1,27 @@
-//! The page of the chart's values, written from values.yaml and its schema.
+//! The pages of the charts' values, written from values.yaml and its schema.
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::helm::{read, repository};
 
-const PAGE: &str = "charts/openstack-ccm/README.md";
+/// The charts, and how their pages begin.
+const CHARTS: [(&str, &str); 2] = [("openstack-ccm", HEAD), ("ip-mode-overlay", HEAD_OF_OVERLAY)];
+
+const HEAD_OF_OVERLAY: &str = "\
+# ip-mode-overlay
+
+Sets `ipMode: Proxy` beside the load balancer controller that a cluster already has. [docs/overlay](../../docs/overlay/README.md) explains what it is
+for, and whether to use the policy or the controller.
+
+## Values
+
+<!-- Generated from values.yaml by `make manifests`; do not edit. -->
+
+| Value | Default | Meaning |
+| --- | --- | --- |
+";
 
 const HEAD: &str = "\
 # openstack-ccm
@@ -40,7 +55,10 @@ struct Entry {
 }
 
 /// The values in the order of the file. The comment above a key is its meaning.
-fn entries(text: &str, values: &Value) -> Vec<Entry> {
+fn entries(chart: &str) -> Vec<Entry> {
+    let text = read(&format!("charts/{chart}/values.yaml"));
+    let values: &Value = &serde_saphyr::from_str(&text).unwrap();
+    let schema = &schema(chart);
     let (mut entries, mut comment, mut section) = (Vec::new(), String::new(), None::<String>);
     for line in text.lines() {
         let trimmed = line.trim_start();
@@ -54,7 +72,7 @@ fn entries(text: &str, values: &Value) -> Vec<Entry> {
             };
             let known = if nested { section.is_some() } else { !line.starts_with(' ') };
             let default = path.split('.').fold(values, |place, key| &place[key]);
-            let is_section = !nested && rest.trim().is_empty() && is_map_of_values(&path);
+            let is_section = !nested && rest.trim().is_empty() && is_map_of_values(schema, &path);
             if !nested {
                 section = is_section.then(|| path.clone());
             }
@@ -71,16 +89,26 @@ fn entries(text: &str, values: &Value) -> Vec<Entry> {
 }
 
 /// Whether the parts of a value are values with a meaning of their own.
-fn is_map_of_values(path: &str) -> bool {
-    let schema: Value = serde_json::from_str(&read("charts/openstack-ccm/values.schema.json")).unwrap();
-    schema["properties"][path]["properties"].is_object()
+fn is_map_of_values(schema: &Value, path: &str) -> bool {
+    properties(schema, path).is_some()
 }
 
-fn page() -> String {
-    let text = read("charts/openstack-ccm/values.yaml");
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let mut page = HEAD.to_owned();
-    for Entry { path, default, meaning } in entries(&text, &values) {
+/// The parts of a value, which may be described elsewhere in the schema.
+fn properties<'a>(schema: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {
+    let property = &schema["properties"][path];
+    let definition = property["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/definitions/"));
+    let is_shared_by_sections = definition == Some("monitor");
+    let described = if is_shared_by_sections { &schema["definitions"]["monitor"] } else { property };
+    described["properties"].as_object()
+}
+
+fn schema(chart: &str) -> Value {
+    serde_json::from_str(&read(&format!("charts/{chart}/values.schema.json"))).unwrap()
+}
+
+fn page(chart: &str, head: &str) -> String {
+    let mut page = head.to_owned();
+    for Entry { path, default, meaning } in entries(chart) {
         let default = if default == "" { String::new() } else { format!("`{default}`") };
         let _ = writeln!(page, "| `{path}` | {default} | {meaning} |");
     }
@@ -88,31 +116,35 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_of_the_values_is_up_to_date() {
-    let page = page();
-    if std::env::var_os("UPDATE_MANIFESTS").is_some() {
-        std::fs::write(repository(PAGE), &page).unwrap();
+fn the_pages_of_the_values_are_up_to_date() {
+    for (chart, head) in CHARTS {
+        let (page, path) = (page(chart, head), format!("charts/{chart}/README.md"));
+        if std::env::var_os("UPDATE_MANIFESTS").is_some() {
+            std::fs::write(repository(&path), &page).unwrap();
+        }
+        let stored = std::fs::read_to_string(repository(&path)).unwrap_or_default();
+        assert!(stored == page, "{path} is out of date; regenerate it with `make manifests`");
     }
-    let stored = std::fs::read_to_string(repository(PAGE)).unwrap_or_default();
-    assert!(stored == page, "{PAGE} is out of date; regenerate it with `make manifests`");
 }
 
 #[test]
 fn every_value_of_the_schema_is_on_the_page_with_its_meaning() {
-    let text = read("charts/openstack-ccm/values.yaml");
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let entries = entries(&text, &values);
-    for entry in &entries {
-        assert!(!entry.meaning.is_empty(), "values.yaml says nothing about {}", entry.path);
+    for (chart, _) in CHARTS {
+        every_value_has_a_meaning(chart);
     }
-    let schema: Value = serde_json::from_str(&read("charts/openstack-ccm/values.schema.json")).unwrap();
-    for (name, property) in schema["properties"].as_object().unwrap() {
+}
+
+fn every_value_has_a_meaning(chart: &str) {
+    let (entries, schema) = (entries(chart), schema(chart));
+    for entry in &entries {
+        assert!(!entry.meaning.is_empty(), "values.yaml of {chart} says nothing about {}", entry.path);
+    }
+    for name in schema["properties"].as_object().unwrap().keys() {
         // Not this chart's: Helm's, and those of a library chart that OCCM has.
         if ["global", "common"].contains(&name.as_str()) {
             continue;
         }
-        let parts =
-            property["properties"].as_object().filter(|_| entries.iter().all(|entry| entry.path != *name));
+        let parts = properties(&schema, name).filter(|_| entries.iter().all(|entry| entry.path != *name));
         let paths: Vec<String> = match parts {
             Some(parts) => parts.keys().map(|part| format!("{name}.{part}")).collect(),
             None => vec![name.clone()],
@@ -120,7 +152,10 @@ fn every_value_of_the_schema_is_on_the_page_with_its_meaning() {
         // Known only so that they can be refused, or passed over, with a word.
         let foreign = ["block_storage", "useExistingSecret", "existingSecret", "secretName"];
         for path in paths.into_iter().filter(|path| !foreign.iter().any(|name| path.ends_with(name))) {
-            assert!(entries.iter().any(|entry| entry.path == path), "values.yaml does not have {path}");
+            assert!(
+                entries.iter().any(|entry| entry.path == path),
+                "values.yaml of {chart} does not have {path}"
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What Kubernetes would say to an object, without an API server: its types, read strictly.
 
 use k8s_openapi::api::{
-    apps::v1 as apps, core::v1 as core, networking::v1 as networking, policy::v1 as policy, rbac::v1 as rbac,
+    apps::v1 as apps, batch::v1 as batch, core::v1 as core, networking::v1 as networking,
+    policy::v1 as policy, rbac::v1 as rbac,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,8 @@ pub(crate) fn knows(object: &Value) -> Result<(), String> {
         "Secret" => read_as::<core::Secret>(object),
         "Namespace" => read_as::<core::Namespace>(object),
         "NetworkPolicy" => read_as::<networking::NetworkPolicy>(object),
+        "Job" => read_as::<batch::Job>(object),
+        "Pod" => read_as::<core::Pod>(object),
         "Service" => read_as::<core::Service>(object),
         "ServiceAccount" => read_as::<core::ServiceAccount>(object),
         "DaemonSet" => read_as::<apps::DaemonSet>(object),
@@ -29,7 +32,7 @@ pub(crate) fn knows(object: &Value) -> Result<(), String> {
         "Role" => read_as::<rbac::Role>(object),
         "RoleBinding" => read_as::<rbac::RoleBinding>(object),
         // Types of the Prometheus operator, which k8s-openapi does not have.
-        "ServiceMonitor" | "PrometheusRule" => return Ok(()),
+        "ServiceMonitor" | "PodMonitor" | "PrometheusRule" => return Ok(()),
         kind => return Err(format!("what is a {kind}?\n{object:#}")),
     };
     let read = read.map_err(|error| format!("{error}\n{object:#}"))?;

@@ -118,6 +118,46 @@ fn the_canary_is_the_one_that_the_image_knows() {
     );
 }
 
+/// One pod leads, and there is another one wherever nodes are drained.
+#[rstest]
+#[case::default(&[], true)]
+#[case::one_pod(&["controller.replicas=1"], false)]
+#[case::switched_off(&["podDisruptionBudget.enabled=false"], false)]
+fn a_drain_takes_one_pod_at_a_time(#[case] settings: &[&str], #[case] limited: bool) {
+    let with_image = release().set("image.repository=registry.example.org/lb");
+    let Some(objects) = settings.iter().fold(with_image, |release, one| release.set(one)).objects() else {
+        return;
+    };
+    assert_eq!(objects.all("PodDisruptionBudget").count(), usize::from(limited));
+    let spec = &objects.pod()["spec"];
+    assert_eq!(spec["priorityClassName"], "system-cluster-critical");
+    for budget in objects.all("PodDisruptionBudget") {
+        assert_eq!(budget["spec"]["selector"], objects.one("Deployment")["spec"]["selector"]);
+    }
+}
+
+/// The probes are for anybody; the metrics are for an account that the API server lets read them.
+#[test]
+fn the_metrics_are_read_by_an_account_of_their_own() {
+    let with_image = || release().set("image.repository=registry.example.org/lb");
+    let Some(objects) = with_image().set("podMonitor.enabled=true").objects() else { return };
+    objects.0.iter().for_each(|object| crate::kubernetes::knows(object).unwrap());
+    let endpoint = &objects.one("PodMonitor")["spec"]["podMetricsEndpoints"][0];
+    let ports = objects.container()["ports"].as_array().unwrap().clone();
+    let metrics = ports.iter().find(|port| port["name"] == endpoint["port"]).unwrap();
+    assert_eq!((&endpoint["scheme"], &metrics["containerPort"]), (&json!("https"), &json!(10258)));
+    assert_eq!(
+        objects.named("ClusterRole", "ip-mode-overlay:metrics")["rules"],
+        json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}])
+    );
+    let asks = objects.named("ClusterRoleBinding", "ip-mode-overlay:auth-delegate");
+    assert_eq!(asks["subjects"][0]["name"], objects.pod()["spec"]["serviceAccountName"]);
+    let line = [vec!["ip-mode-overlay".to_owned()], strings(&objects.container()["args"])].concat();
+    let OverlayCommand::Run(run) = OverlayCommandLine::parse_from(line).command else { panic!("not run") };
+    assert_eq!(run.serving.secure_port, 10258);
+    assert_eq!(with_image().objects().unwrap().all("Secret").count(), 0, "no token without a monitor");
+}
+
 /// It reads, patches one sub-resource, writes Events and its own Lease, and nothing else.
 #[test]
 fn it_may_do_what_it_does_and_no_more() {

@@ -176,7 +176,8 @@ async fn one_service(client: &Client) {
 fn started(program: &Program) -> (Running, PathBuf) {
     let release = release().set("image.repository=registry.example.org/lb");
     let mut arguments = strings(&release.objects().unwrap().container()["args"]);
-    arguments.extend(["--listen=127.0.0.1:0".to_owned(), "--lease-namespace=kube-system".to_owned()]);
+    let here = ["--listen=127.0.0.1:0", "--secure-port=0", "--lease-namespace=kube-system"];
+    arguments.extend(here.map(str::to_owned));
     let mut command = program.command(&arguments);
     let log = program.folder.path().join("log");
     let output = std::fs::File::create(&log).unwrap();

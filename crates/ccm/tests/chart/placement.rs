@@ -144,6 +144,56 @@ fn the_notes_say_how_to_see_that_no_pod_is_scheduled() {
     assert!(!anywhere.contains("get nodes"), "{anywhere}");
 }
 
+/// With the network of its node, a pod of a DaemonSet is let onto a node without routes by Kubernetes, and one of a Deployment is not.
+#[rstest]
+#[case::a_section(&["kind=Deployment", "cloudConfig.route.router-id=r"], true)]
+#[case::a_text(&["kind=Deployment", "cloudConfigContents=[Route]"], true)]
+#[case::a_secret_that_nobody_sees_into(&["kind=Deployment", "secret.create=false"], true)]
+#[case::no_routes(&["kind=Deployment"], false)]
+#[case::not_by_this_release(&["kind=Deployment", "cloudConfig.route.router-id=r", "enabledControllers={service}"], false)]
+#[case::a_daemon_set(&["cloudConfig.route.router-id=r"], false)]
+#[case::pods_that_need_routes(&["kind=Deployment", "cloudConfig.route.router-id=r", "hostNetwork=false"], false)]
+fn pods_that_make_routes_run_on_nodes_without_one(#[case] settings: &[&str], #[case] tolerated: bool) {
+    let release = settings.iter().fold(Release::new(), |release, setting| release.set(setting));
+    let Some(objects) = release.objects() else { return };
+    let tolerations = objects.pod()["spec"]["tolerations"].as_array().unwrap().clone();
+    let keys: Vec<&str> = tolerations.iter().map(|one| one["key"].as_str().unwrap()).collect();
+    assert_eq!(keys.contains(&"node.kubernetes.io/network-unavailable"), tolerated, "{keys:?}");
+    assert!(keys.contains(&"CriticalAddonsOnly"), "{keys:?}");
+}
+
+/// CoreDNS is not scheduled before this controller takes the taint off new nodes: the pods must not ask it for OpenStack.
+#[test]
+fn a_cold_start_needs_no_dns_of_the_cluster() {
+    let Some(objects) = Release::new().objects() else { return };
+    let spec = &objects.pod()["spec"];
+    // With the network of its node, ClusterFirst is the node's resolver; ClusterFirstWithHostNet would be the cluster's.
+    assert_eq!(
+        (spec["hostNetwork"].as_bool(), spec["dnsPolicy"].as_str()),
+        (Some(true), Some("ClusterFirst"))
+    );
+    let tolerations = spec["tolerations"].to_string();
+    assert!(tolerations.contains("node.cloudprovider.kubernetes.io/uninitialized"), "{tolerations}");
+    assert!(tolerations.contains("node.kubernetes.io/not-ready"), "{tolerations}");
+}
+
+#[test]
+fn the_notes_begin_with_the_commands_that_find_what_is_wrong() {
+    let Some(text) = notes(Release::new()) else { return };
+    let places: Vec<_> = ["openstack-ccm status", "openstack-ccm doctor", "helm test occm", "rollout status"]
+        .map(|part| text.find(part))
+        .into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+}
+
+/// Keystone's refusal of the old credentials makes the program read the Secret again.
+#[test]
+fn the_notes_ask_for_no_restart_after_credentials_were_rotated() {
+    let Some(text) = notes(Release::new().set("secret.create=false")) else { return };
+    assert!(text.contains("Credentials that were rotated there are read again"), "{text}");
+    assert!(!text.contains("do not notice"), "{text}");
+}
+
 #[test]
 fn the_notes_name_the_lease_of_the_leader() {
     let lease = "extraArgs={--leader-elect-resource-name=mine,--leader-elect-resource-namespace=ccm}";

@@ -44,8 +44,8 @@ async fn the_cluster_hears_of_no_other_program() {
     publish(&stage, "web");
     stage.kube.clear_requests();
     let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
-    let running =
-        Process::command(&stage, "overlay", &["overlay", "run", &kubeconfig, "--listen=127.0.0.1:0"]);
+    let run = ["overlay", "run", &kubeconfig, "--listen=127.0.0.1:0", "--secure-port=0"];
+    let running = Process::command(&stage, "overlay", &run);
     until("web has the mode, and an Event says what that means", || {
         let service = stage.kube.get("services", NAMESPACE, "web").unwrap();
         let is_reported = !stage.kube.list("events", NAMESPACE).unwrap().is_empty();

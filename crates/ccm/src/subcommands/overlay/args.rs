@@ -14,7 +14,10 @@ use openstack_ccm_overlay::rules::{Pair, Rules, clouds};
 use openstack_ccm_overlay::selector;
 
 use crate::args::feature_gates::FeatureGates;
-use crate::args::{CanaryPlaceArgs, LoggingArgs, PersonArgs, duration, path};
+use crate::args::{
+    AuthenticationArgs, AuthorizationArgs, CanaryPlaceArgs, LoggingArgs, PersonArgs, ServingArgs, duration,
+    path,
+};
 use crate::subcommands::canary::args::Role;
 
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
@@ -170,9 +173,18 @@ pub struct OverlayRunArgs {
     /// Namespace of the Lease.
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "kube-system")]
     pub lease_namespace: String,
-    /// Address of /livez, /readyz and /metrics, over HTTP.
+    /// Address of /livez and /readyz, over HTTP.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub listen: SocketAddr,
+    /// Where the metrics are.
+    #[command(flatten)]
+    pub serving: ServingArgs,
+    /// How those who read them are known.
+    #[command(flatten)]
+    pub authentication: AuthenticationArgs,
+    /// Who may read them.
+    #[command(flatten)]
+    pub authorization: AuthorizationArgs,
     /// Logging.
     #[command(flatten)]
     pub logging: LoggingArgs,

@@ -1,5 +1,5 @@
-//! `ip-mode-overlay run`: from the command line to the working controller, with probes and metrics over HTTP: nothing
-//! there is secret, and the pod has no other port.
+//! `ip-mode-overlay run`: from the command line to the working controller, with probes over HTTP, and metrics over HTTPS for those whom
+//! the API server lets read them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AGENT;
 use super::args::OverlayRunArgs;
-use crate::admin::exposition;
+use crate::admin::{self, EndpointFlags};
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 use crate::leadership::{self, Leadership};
@@ -49,7 +49,10 @@ pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let client = connection
         .client("controller", RequestLimit::new(arguments.kube_api_qps, arguments.kube_api_burst))?;
     let overlay = Overlay::new(client, options, &mut registry);
-    serve(arguments.listen, health.clone(), Arc::new(Mutex::new(registry)), stop.clone()).await?;
+    serve(arguments.listen, health.clone(), stop.clone()).await?;
+    let OverlayRunArgs { serving, authentication, authorization, .. } = &*arguments;
+    let flags = EndpointFlags { serving, authentication, authorization };
+    admin::start_metrics(flags, &connection, Arc::new(Mutex::new(registry)), &stop).await?;
     let client = connection.client("leader-election", RequestLimit::none())?;
     let leadership = Leadership::new(election(&arguments), GRACE, client, election_metrics, &health);
     lead(&leadership, overlay, health, stop).await
@@ -95,23 +98,17 @@ async fn lead(
     led.map_err(|_| anyhow::anyhow!("the leadership was lost; the process ends so that it starts afresh"))
 }
 
-/// Serves probes and metrics until `stop`.
-async fn serve(
-    address: SocketAddr,
-    health: Health,
-    metrics: Arc<Mutex<Registry>>,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
+/// Serves probes until `stop`.
+async fn serve(address: SocketAddr, health: Health, stop: CancellationToken) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("--listen={address}: the address cannot be used"))?;
     let router = Router::new()
         .route("/livez", probe(&health, Probe::Liveness))
-        .route("/readyz", probe(&health, Probe::Readiness))
-        .route("/metrics", get(async move || exposition::page(&metrics)));
+        .route("/readyz", probe(&health, Probe::Readiness));
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
         {
-            tracing::error!(%error, "probes and metrics are not served any more");
+            tracing::error!(%error, "probes are not served any more");
         }
     });
     Ok(())
