@@ -7,15 +7,20 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::system_conf::read_system_conf;
 use hyper_util::client::legacy::connect::dns::Name;
+
+mod file;
+
+use file::ConfigurationFile;
+
+const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// Why a name has no address.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -33,10 +38,16 @@ pub enum ResolveError {
     },
 }
 
-/// The name servers of this machine, read when the first name is resolved.
-#[derive(Clone, Debug, Default)]
+/// The name servers of this machine, read when the first name is resolved, and when the file has changed since.
+#[derive(Clone, Debug)]
 pub struct Resolver {
-    servers: Arc<OnceLock<Result<Servers, ResolveError>>>,
+    file: Arc<ConfigurationFile>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self { file: Arc::new(ConfigurationFile::new(RESOLV_CONF.into())) }
+    }
 }
 
 #[derive(Debug)]
@@ -48,12 +59,6 @@ struct Servers {
 }
 
 impl Servers {
-    fn of_system() -> Result<Self, ResolveError> {
-        let (config, options) =
-            read_system_conf().map_err(|error| ResolveError::NoServer(error.to_string()))?;
-        Self::new(&config, options)
-    }
-
     fn new(config: &ResolverConfig, mut options: ResolverOpts) -> Result<Self, ResolveError> {
         let rounds = options.attempts.max(1);
         options.attempts = 0;
@@ -104,8 +109,7 @@ impl Resolver {
     /// # Errors
     /// No name server has one.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let servers = self.servers.get_or_init(Servers::of_system);
-        servers.as_ref().map_err(Clone::clone)?.addresses(host).await
+        self.file.servers()?.addresses(host).await
     }
 
     async fn sockets(self, host: String) -> Result<std::vec::IntoIter<SocketAddr>, ResolveError> {
