@@ -210,3 +210,17 @@ async fn an_octavia_that_has_too_much_to_do_is_left_alone_for_longer_each_time()
     seconds(31).await;
     assert_eq!(world.bells.take(), [("web".to_owned(), true)]);
 }
+
+/// A guest that changes the load balancer every two seconds would be met at work each time.
+#[tokio::test(start_paused = true)]
+async fn looks_at_the_work_of_others_keep_no_step() {
+    let first_look = |_| {
+        let watchlist = Watchlist::default();
+        let awaited = Awaited { id: "a", project_id: Some("p"), operation: None };
+        watchlist.watch(awaited, &ServiceKey::new("n", "a"));
+        watchlist.next().unwrap() - Instant::now()
+    };
+    let looks: std::collections::BTreeSet<Duration> = (0..20).map(first_look).collect();
+    assert!(looks.len() > 10, "{looks:?}");
+    assert!(looks.iter().all(|look| (1.0..=1.5).contains(&look.as_secs_f64())), "{looks:?}");
+}

@@ -16,6 +16,8 @@ const FEW: usize = 4;
 /// First and longest pause between two looks at one load balancer.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// Largest random part of a pause that is added to it.
+const SCATTER: f64 = 0.5;
 /// Longer than any request takes.
 const UNTIL_ANSWERED: Duration = Duration::from_secs(3600);
 
@@ -46,6 +48,12 @@ impl Operation {
             Self::LoadBalancer | Self::Pool | Self::Members | Self::Monitor => Duration::from_secs(1),
         }
     }
+}
+
+/// A pause before a look at the work of somebody else, a random part of it longer: who changes the same load balancer again and again at
+/// a fixed interval would be met at work each time.
+fn scattered(pause: Duration) -> Duration {
+    pause.mul_f64(1.0 + SCATTER * fastrand::f64())
 }
 
 /// Where reconciliations register what they wait for. Clones share the register.
@@ -137,7 +145,7 @@ impl Watchlist {
                 project_id: project_id.map(str::to_owned).or(known_project),
                 since: Moment::now(),
                 own_work: operation.map(|_| (service.clone(), now)),
-                next: now + operation.map_or(FIRST_PAUSE, Operation::first_look),
+                next: now + operation.map_or_else(|| scattered(FIRST_PAUSE), Operation::first_look),
                 pause: FIRST_PAUSE,
                 end: None,
             },
@@ -235,7 +243,8 @@ impl Watchlist {
             let load_balancer = shown(id);
             let status = load_balancer.as_ref().map(|shown| &shown.provisioning_status);
             if status.is_some_and(ProvisioningStatus::is_pending) {
-                entry.next = now + entry.pause;
+                let is_own = entry.own_work.is_some();
+                entry.next = now + if is_own { entry.pause } else { scattered(entry.pause) };
                 entry.pause = entry.pause.mul_f64(1.3).min(LONGEST_PAUSE);
                 continue;
             }
