@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
+use openstack_ccm_core::permit::Fence;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
 use openstack_ccm_runtime::lock::lock;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,8 @@ impl Leadership {
         Self { client, options, grace, metrics, heartbeats }
     }
 
-    /// Waits for the lease, then works while it is held; `lease` names another one than the flags do.
+    /// Waits for the lease, then works while it is held, which each write of the work asks the fence; `lease` names another one than
+    /// the flags do.
     ///
     /// # Errors
     /// The lease was lost.
@@ -68,7 +70,7 @@ impl Leadership {
         &self,
         lease: Option<&str>,
         stop: CancellationToken,
-        work: impl FnOnce(CancellationToken) -> Work,
+        work: impl FnOnce(CancellationToken, Fence) -> Work,
     ) -> Result<(), LeadershipLost>
     where
         Work: Future<Output = ()>,
@@ -80,7 +82,8 @@ impl Leadership {
         let name = options.name.clone();
         let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
         lock(&self.heartbeats).push(elector.heartbeat());
-        match elector.lead(stop, self.grace, work).await {
+        let fence = elector.fence();
+        match elector.lead(stop, self.grace, |leading| work(leading, fence)).await {
             Ended::Stopped | Ended::WorkEnded => Ok(()),
             Ended::Lost => Err(LeadershipLost { lease: name }),
         }

@@ -13,6 +13,7 @@ use openstack_ccm_controllers::route::RouteController;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_controllers::{ClusterClient, ControllerError, KnownCluster, WorkQueues};
 use openstack_ccm_core::cloud::{Background, Cloud, ClusterIdentity, LoadBalancing};
+use openstack_ccm_core::permit::{Fence, Gate};
 use openstack_ccm_core::provider::LoadBalancers;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,7 @@ const CLUSTER: &str = "cluster";
 /// The controllers that the options name, put together and not yet running, and the watch of nodes that they share.
 pub struct Program {
     pub(crate) nodes: NodeInformer,
+    cluster: Arc<KnownCluster>,
     pub(crate) service: Option<ServiceParts>,
     pub(crate) route: Option<RouteController>,
     pub(crate) node: Option<NodeController>,
@@ -45,7 +47,6 @@ pub(crate) struct ServiceParts {
     /// Has to run alongside the controller.
     background: Background,
     pub(crate) load_balancers: Arc<dyn LoadBalancers>,
-    cluster: Arc<KnownCluster>,
 }
 
 /// A controller, put together and not yet running.
@@ -62,43 +63,49 @@ struct Controller {
 type ControllerRun = BoxFuture<'static, Result<(), ControllerError>>;
 
 impl Program {
-    /// Puts them together; `cluster_uid` is the uid of the namespace kube-system.
+    /// Puts them together; `cluster_uid` is the uid of the namespace kube-system, and `fence` knows whether the lead is held.
     pub fn new(
         clients: &ControllerClients,
         cloud: &dyn Cloud,
         cluster_uid: String,
         options: ProgramOptions,
+        fence: Fence,
         registry: &mut Registry,
         work_queues: &WorkQueues,
     ) -> Self {
         let ProgramOptions { cluster_name, service, route, node, node_lifecycle } = options;
-        let mut nodes = NodeInformer::new(clients.shared().clone());
+        let cluster = clients.known_cluster(cluster_uid.clone());
+        let gate = Gate::new(Arc::clone(&cluster) as _, fence);
+        let clients = clients.behind(&gate, &cluster);
+        let of_cluster = |client| ClusterClient { client, cluster: Arc::clone(&cluster), gate: gate.clone() };
+        let mut nodes = NodeInformer::new(of_cluster(clients.shared().clone()));
         let service = service.map(|options| {
             let queue = ServiceQueue::new();
-            let client = clients.of(ControllerName::ServiceLb);
-            let known = Arc::new(KnownCluster::new(clients.shared().clone(), cluster_uid.clone()));
-            let cluster = ClusterIdentity { name: cluster_name, uid: cluster_uid };
+            let client = of_cluster(clients.of(ControllerName::ServiceLb));
+            let identity = ClusterIdentity { name: cluster_name, uid: cluster_uid };
             let LoadBalancing {
                 load_balancers,
                 background,
                 node_selector_annotation,
                 node_selector,
                 drift_check_interval: resync,
-            } = cloud.load_balancers(cluster, queue.waker());
+            } = cloud.load_balancers(identity, gate.clone(), queue.waker());
             let options =
                 ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
             cloud_metrics::show_gauges(&load_balancers, registry);
-            let client = ClusterClient { client, cluster: Arc::clone(&known) };
             let provider = Arc::clone(&load_balancers);
             let controller =
                 ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);
-            ServiceParts { controller, background, load_balancers, cluster: known }
+            ServiceParts { controller, background, load_balancers }
         });
         let route = route.map(|options| {
             let client = clients.of(ControllerName::NodeRoute);
-            RouteController::new(client, cloud.routes(), options, &mut nodes, registry)
+            RouteController::new(client, cloud.routes(gate.clone()), options, &mut nodes, registry)
         });
         let instances = cloud.instances();
+        if let Some(instances) = &instances {
+            nodes.ask(Arc::clone(instances));
+        }
         let node = instances.clone().zip(node).map(|(instances, options)| {
             let client = clients.of(ControllerName::CloudNode);
             NodeController::new(client, instances, options, &mut nodes, registry, work_queues)
@@ -107,15 +114,13 @@ impl Program {
             let client = clients.of(ControllerName::CloudNodeLifecycle);
             NodeLifecycleController::new(client, instances, options, &nodes, registry)
         });
-        Self { nodes, service, route, node, node_lifecycle }
+        Self { nodes, cluster, service, route, node, node_lifecycle }
     }
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others. Where the API server shows another cluster all
     /// work ends, and readiness says why: a restart by itself would take the other cluster for the right one.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
-        let Some(cluster) = self.service.as_ref().map(|service| Arc::clone(&service.cluster)) else {
-            return self.work(health, stop).await;
-        };
+        let cluster = Arc::clone(&self.cluster);
         health.ask(CLUSTER, Probe::Readiness, {
             let cluster = Arc::clone(&cluster);
             move || cluster.problem()
@@ -182,7 +187,7 @@ impl Program {
 
     /// The watch of nodes, and the controllers at work.
     fn at_work(self) -> (NodeInformer, Vec<Controller>) {
-        let Self { nodes, service, route, node, node_lifecycle } = self;
+        let Self { nodes, cluster: _, service, route, node, node_lifecycle } = self;
         let controllers = [
             service.map(ServiceParts::at_work),
             route.map(|controller| Controller {
@@ -207,7 +212,7 @@ impl Program {
 
 impl ServiceParts {
     fn at_work(self) -> Controller {
-        let Self { controller, background, load_balancers: _, cluster: _ } = self;
+        let Self { controller, background, load_balancers: _ } = self;
         Controller {
             name: ControllerName::ServiceLb.canonical(),
             listed: Box::pin(controller.listed()),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_core::cloud::{Cloud, Entry, LoginRequest};
+use openstack_ccm_core::permit::Fence;
 use openstack_ccm_runtime::election::ElectionMetrics;
 use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
@@ -82,7 +83,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     health.ask(entry.name, Probe::Readiness, move || logged_in.problem());
     let parts = ProgramParts { clients, cloud, cluster_uid, health: health.clone(), registry, work_queues };
     if !arguments.leader_election.leader_elect {
-        parts.run(options, stop).await;
+        parts.run(options, Fence::always(), stop).await;
         return Ok(());
     }
     let client = connection.client("leader-election", RequestLimit::none())?;
@@ -109,13 +110,14 @@ struct ProgramParts {
 }
 
 impl ProgramParts {
-    /// Runs controllers until `stop`.
-    async fn run(&self, options: ProgramOptions, stop: CancellationToken) {
+    /// Runs controllers until `stop`, whose writes ask `fence` whether the lead is held.
+    async fn run(&self, options: ProgramOptions, fence: Fence, stop: CancellationToken) {
         let program = Program::new(
             &self.clients,
             self.cloud.as_ref(),
             self.cluster_uid.clone(),
             options,
+            fence,
             &mut lock(&self.registry),
             &self.work_queues,
         );
@@ -132,21 +134,21 @@ async fn lead(
     options: ProgramOptions,
 ) -> Result<(), LeadershipLost> {
     let Some(migration) = migration else {
-        return leadership.lead(None, stop, |leading| parts.run(options, leading)).await;
+        return leadership.lead(None, stop, |leading, fence| parts.run(options, fence, leading)).await;
     };
     let main = options.only(|controller| migration.place(controller) == Place::Main);
     let migrated = options.only(|controller| migration.place(controller) == Place::Migrated);
     let mut second = Ok(());
     leadership
-        .lead(None, stop, async |leading: CancellationToken| {
+        .lead(None, stop, async |leading: CancellationToken, fence: Fence| {
             // Where one side ends, so does the other: a process that does half of its work helps nobody.
             let both = leading.child_token();
             let main = async {
-                parts.run(main, both.clone()).await;
+                parts.run(main, fence.clone(), both.clone()).await;
                 both.cancel();
             };
             let migrated = async {
-                let work = |leading| parts.run(migrated, leading);
+                let work = |leading, second: Fence| parts.run(migrated, fence.and(&second), leading);
                 second = leadership.lead(Some(&migration.lease), both.clone(), work).await;
                 both.cancel();
             };

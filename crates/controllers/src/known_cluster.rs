@@ -4,13 +4,16 @@
 //! ask for, or lack, is no reason to touch a load balancer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
-use openstack_ccm_runtime::call::{CallError, call};
+use openstack_ccm_core::permit::{ClusterCheck, Gate, NotPermitted};
+use openstack_ccm_runtime::call::call;
 use openstack_ccm_runtime::parts::becomes;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 /// The namespace whose uid is the identity of a cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
@@ -26,18 +29,47 @@ pub struct KnownCluster {
     client: Client,
     uid: String,
     other: watch::Sender<Option<String>>,
+    /// How often something was listed or began to be watched, and the API server may be another one since.
+    begun: AtomicU64,
+    /// How many questions were begun.
+    questions: AtomicU64,
+    /// Locked while it is asked, so that one question serves all who wait.
+    confirmed: Mutex<Confirmed>,
 }
 
-/// The client of one controller, and the cluster that it has to show.
+#[derive(Default)]
+struct Confirmed {
+    /// For how many lists and watches an answer shows this cluster.
+    covers: u64,
+    /// The last question without an answer, and why.
+    failed: Option<(u64, NotPermitted)>,
+}
+
+/// The client of one controller, the cluster that it has to show, and what all writes pass.
 pub struct ClusterClient {
     pub client: Client,
     pub cluster: Arc<KnownCluster>,
+    pub gate: Gate,
 }
 
 impl KnownCluster {
-    /// The cluster whose namespace kube-system has this uid.
+    /// The cluster whose namespace kube-system has this uid. `client` asks for it each time over a connection of its own: one that
+    /// was there may lead elsewhere than those that are made now.
     pub fn new(client: Client, uid: String) -> Self {
-        Self { client, uid, other: watch::Sender::new(None) }
+        let other = watch::Sender::new(None);
+        Self {
+            client,
+            uid,
+            other,
+            begun: AtomicU64::new(1),
+            questions: AtomicU64::new(0),
+            confirmed: Mutex::default(),
+        }
+    }
+
+    /// The API server has begun to answer a list or a watch: what it shows counts only once the cluster is confirmed anew.
+    pub fn begun(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Why nothing is done any more, if another cluster was seen.
@@ -59,15 +91,11 @@ impl KnownCluster {
     /// Waits for ever once another cluster is seen, and otherwise until it is sure that it is the same one.
     pub(crate) async fn confirmed(&self) {
         loop {
-            match self.look().await {
-                Ok(true) => return,
-                Ok(false) => return std::future::pending().await,
+            match self.confirm().await {
+                Ok(()) => return,
+                Err(NotPermitted::AnotherCluster(_)) => return std::future::pending().await,
                 Err(error) => {
-                    let error = error.message();
-                    tracing::warn!(
-                        error,
-                        "could not check by the namespace kube-system whether this is the same cluster"
-                    );
+                    tracing::warn!("{error}");
                     tokio::time::sleep(RETRY).await;
                 }
             }
@@ -78,21 +106,112 @@ impl KnownCluster {
     pub(crate) async fn follow(&self) {
         loop {
             tokio::time::sleep(INTERVAL).await;
+            self.begun();
             self.confirmed().await;
         }
     }
 
-    /// Whether the API server shows the same cluster now, and always did.
-    async fn look(&self) -> Result<bool, CallError> {
-        if self.other.borrow().is_none() {
-            let api = Api::<Namespace>::all(self.client.clone());
-            let namespace = call(CALL_TIMEOUT, api.get(IDENTITY_NAMESPACE)).await?;
-            let uid = namespace.metadata.uid.unwrap_or_default();
-            if uid != self.uid {
-                self.other.send_replace(Some(uid));
-                tracing::error!("{}", self.problem().unwrap_or_default());
-            }
+    /// Asks the API server.
+    async fn look(&self) -> Result<(), NotPermitted> {
+        let api = Api::<Namespace>::all(self.client.clone());
+        let namespace = call(CALL_TIMEOUT, api.get(IDENTITY_NAMESPACE)).await;
+        let namespace = namespace.map_err(|error| NotPermitted::NotChecked(error.message()))?;
+        let uid = namespace.metadata.uid.unwrap_or_default();
+        if uid != self.uid {
+            self.other.send_replace(Some(uid));
+            tracing::error!("{}", self.problem().unwrap_or_default());
         }
-        Ok(self.other.borrow().is_none())
+        self.not_another()
+    }
+
+    fn not_another(&self) -> Result<(), NotPermitted> {
+        self.problem().map_or(Ok(()), |problem| Err(NotPermitted::AnotherCluster(problem)))
+    }
+}
+
+#[async_trait]
+impl ClusterCheck for KnownCluster {
+    fn another(&self) -> Option<String> {
+        self.problem()
+    }
+
+    async fn confirm(&self) -> Result<(), NotPermitted> {
+        let needed = self.begun.load(Ordering::SeqCst);
+        let asked_before = self.questions.load(Ordering::SeqCst);
+        let mut confirmed = self.confirmed.lock().await;
+        self.not_another()?;
+        if confirmed.covers >= needed {
+            return Ok(());
+        }
+        // Who waited for a question that was begun since shares its failure, too.
+        if let Some((_, why)) = confirmed.failed.as_ref().filter(|(question, _)| *question > asked_before) {
+            return Err(why.clone());
+        }
+        let question = self.questions.fetch_add(1, Ordering::SeqCst) + 1;
+        let covers = self.begun.load(Ordering::SeqCst);
+        let answer = self.look().await;
+        match &answer {
+            Ok(()) => confirmed.covers = covers,
+            Err(why) => confirmed.failed = Some((question, why.clone())),
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim};
+
+    use super::*;
+
+    fn known() -> (Sim, KnownCluster) {
+        let sim = Sim::new(ApiVersion::V1_36);
+        let identity = sim.get("namespaces", "", IDENTITY_NAMESPACE).unwrap();
+        let uid = identity["metadata"]["uid"].as_str().unwrap().to_owned();
+        let known = KnownCluster::new(Client::new(sim.service(), "default"), uid);
+        (sim, known)
+    }
+
+    fn asked(sim: &Sim) -> usize {
+        sim.count_requests("GET", "/namespaces/kube-system")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_until_something_is_listed_or_watched_anew() {
+        let (sim, known) = known();
+        for expected in [1, 1] {
+            known.confirm().await.unwrap();
+            assert_eq!(asked(&sim), expected);
+        }
+        known.begun();
+        known.confirm().await.unwrap();
+        assert_eq!(asked(&sim), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_question_serves_all_who_wait_and_so_does_its_failure() {
+        let (sim, known) = known();
+        let fault = sim.inject(Fault::on("GET", "/namespaces/kube-system").unavailable());
+        let answers = join_all((0..5).map(|_| known.confirm())).await;
+        assert!(
+            answers.iter().all(|answer| matches!(answer, Err(NotPermitted::NotChecked(_)))),
+            "{answers:?}"
+        );
+        assert_eq!(asked(&sim), 1);
+        sim.remove_fault(fault);
+        let answers = join_all((0..5).map(|_| known.confirm())).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert_eq!(asked(&sim), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_cluster_stays_another_one() {
+        let (sim, known) = known();
+        sim.set_cluster_uid("another").unwrap();
+        assert!(matches!(known.confirm().await, Err(NotPermitted::AnotherCluster(_))));
+        assert!(known.another().unwrap().contains("another"));
+        sim.set_cluster_uid(&known.uid).unwrap();
+        assert!(known.confirm().await.is_err(), "a person decides");
     }
 }

@@ -33,6 +33,7 @@ pub mod nodes;
 mod queue;
 pub mod route;
 pub mod service;
+mod version;
 
 pub use known_cluster::{ClusterClient, KnownCluster};
 pub use openstack_ccm_runtime::parts::ControllerError;

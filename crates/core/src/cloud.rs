@@ -11,6 +11,7 @@ use async_trait::async_trait;
 
 use crate::failure::Failure;
 use crate::instance::Instances;
+use crate::permit::Gate;
 use crate::provider::{LoadBalancers, Wake};
 use crate::route::Routes;
 
@@ -87,14 +88,14 @@ pub trait Cloud: Send + Sync {
     /// What helps where something is lacking: whole sentences, without the last full stop.
     fn remedy(&self) -> String;
 
-    /// The load balancers of a cluster. Services are woken with `wake`.
-    fn load_balancers(&self, cluster: ClusterIdentity, wake: Arc<dyn Wake>) -> LoadBalancing;
+    /// The load balancers of a cluster. Each write passes `gate`; Services are woken with `wake`.
+    fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing;
 
-    /// The machines; absent where the cloud lacks what is needed for them.
+    /// The machines, which are only read; absent where the cloud lacks what is needed for them.
     fn instances(&self) -> Option<Arc<dyn Instances>>;
 
-    /// The routes.
-    fn routes(&self) -> Arc<dyn Routes>;
+    /// The routes. Each write passes `gate`.
+    fn routes(&self, gate: Gate) -> Arc<dyn Routes>;
 }
 
 /// What a cluster is called where nobody says.

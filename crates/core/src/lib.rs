@@ -11,6 +11,7 @@
 //! | [`node_selector`] | which of them a Service chooses by their labels |
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
 //! | [`provider`] | load balancers as a provider implements them, and the reconciliation that it reports |
+//! | [`permit`] | what is asked before each write |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`backoff`] | delays that grow |
 //! | [`notice`] | notices to users |
@@ -31,6 +32,7 @@ pub mod instance;
 pub mod node;
 pub mod node_selector;
 pub mod notice;
+pub mod permit;
 pub mod provider;
 pub mod route;
 pub mod service;

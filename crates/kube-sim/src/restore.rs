@@ -49,6 +49,15 @@ impl Sim {
         Ok(())
     }
 
+    /// Leads the address of this server to another cluster, as it is now. Watches break. They can be resumed where the other cluster's
+    /// history reaches back to the resourceVersion of the client: the watch cache compares numbers alone (`getAllEventsSinceLocked` in
+    /// the API server's `storage/cacher/watch_cache.go`), and no number says of which etcd it is.
+    pub fn lead_to(&self, other: &Self) {
+        let theirs = other.shared.state().store.contents();
+        self.shared.state().store.become_other(theirs);
+        self.break_watches();
+    }
+
     /// Gives the namespace `kube-system` another uid, as it has where the address of the API server leads to another cluster.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ pub(crate) struct Change {
     at: Instant,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Shelf {
     objects: BTreeMap<Key, Stored>,
     history: VecDeque<Change>,
@@ -92,6 +92,13 @@ pub(crate) struct Compacted {
 #[derive(Debug, Clone)]
 pub(crate) struct Backup {
     objects: BTreeMap<&'static str, BTreeMap<Key, Stored>>,
+}
+
+/// All objects with their history.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    revision: u64,
+    shelves: BTreeMap<&'static str, Shelf>,
 }
 
 /// Objects of all kinds.
@@ -225,6 +232,17 @@ impl Store {
             shelf.objects.insert(key.clone(), stored.clone());
         }
         self.forget_past();
+    }
+
+    /// All that is stored, with its history.
+    pub(crate) fn contents(&self) -> Contents {
+        Contents { revision: self.revision, shelves: self.shelves.clone() }
+    }
+
+    /// Has the objects and the history of another store from here on.
+    pub(crate) fn become_other(&mut self, Contents { revision, shelves }: Contents) {
+        (self.revision, self.shelves) = (revision, shelves);
+        self.changed.send_replace(self.revision);
     }
 
     /// Gives an object another uid, as the same object of another cluster has.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use openstack_ccm_core::permit::Gate;
 
 use crate::barbican::Barbican;
 use crate::client::{Client, ClientSettings};
@@ -58,6 +59,20 @@ impl OpenStack {
             project_id,
             regions,
             keystone: None,
+        }
+    }
+
+    /// The same services, to which each write passes `gate`.
+    #[must_use]
+    pub fn behind(&self, gate: &Gate) -> Self {
+        let client = self.client.behind(gate);
+        Self {
+            octavia: Octavia::new(client.clone()),
+            neutron: Neutron::new(client.clone()),
+            nova: self.nova.as_ref().map(|_| Nova::new(client.clone())),
+            barbican: self.barbican.as_ref().map(|_| Barbican::new(client.clone())),
+            client,
+            ..self.clone()
         }
     }
 

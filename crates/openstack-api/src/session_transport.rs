@@ -115,6 +115,7 @@ impl SessionTransport {
             builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
         let failed = |error: reqwest::Error| network_error(service, &url, error);
+        request.check_permit()?;
         let response = builder.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = whole_body(response).await.map_err(|error| match error {

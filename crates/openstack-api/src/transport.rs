@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode};
+use openstack_ccm_core::permit::{NotPermitted, Permit};
 
 pub use crate::error::TransportError;
 pub use crate::service::Service;
@@ -30,6 +31,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// JSON body; `None` sends none.
     pub body: Option<Bytes>,
+    /// The leave to send it; absent where it only reads.
+    pub permit: Option<Permit>,
 }
 
 /// The answer to a [`Request`], whatever its status.
@@ -113,6 +116,24 @@ impl Transport for FnTransport {
 }
 
 impl Request {
+    /// Whether it asks for a change.
+    pub fn writes(&self) -> bool {
+        self.method != Method::GET && self.method != Method::HEAD
+    }
+
+    /// To be asked right before it is sent.
+    ///
+    /// # Errors
+    /// It writes, and nothing may be written now.
+    pub fn check_permit(&self) -> Result<(), TransportError> {
+        let checked = match &self.permit {
+            _ if !self.writes() => Ok(()),
+            Some(permit) => permit.check(),
+            None => Err(NotPermitted::NotAsked),
+        };
+        checked.map_err(TransportError::NotPermitted)
+    }
+
     /// Path and encoded query, as they stand in an HTTP request line.
     pub fn path_and_query(&self) -> String {
         if self.query.is_empty() {

@@ -10,6 +10,7 @@ use openstack_ccm_core::cloud::{
 };
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::instance::Instances;
+use openstack_ccm_core::permit::Gate;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
 use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
@@ -208,11 +209,12 @@ impl Cloud for OpenStackCloud {
                controller out with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
     }
 
-    fn load_balancers(&self, cluster: ClusterIdentity, wake: Arc<dyn Wake>) -> LoadBalancing {
+    fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing {
         let config = &self.provider.config;
         let section = &config.load_balancer;
+        let openstack = self.openstack.behind(&gate);
         let (load_balancers, poller) =
-            OpenStackLoadBalancers::new(self.openstack.clone(), Arc::clone(config), cluster, wake);
+            OpenStackLoadBalancers::new(openstack, Arc::clone(config), cluster, wake);
         LoadBalancing {
             load_balancers: Arc::new(load_balancers),
             background: Box::pin(poller.run(CancellationToken::new())),
@@ -228,8 +230,8 @@ impl Cloud for OpenStackCloud {
         Some(Arc::new(instances))
     }
 
-    fn routes(&self) -> Arc<dyn Routes> {
-        Arc::new(OpenStackRoutes::new(&self.openstack, &self.provider.config))
+    fn routes(&self, gate: Gate) -> Arc<dyn Routes> {
+        Arc::new(OpenStackRoutes::new(&self.openstack.behind(&gate), &self.provider.config))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::permit::NotPermitted;
 
 /// Why a call to the API server gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,9 @@ pub enum CallError {
         /// `message` of the Status.
         message: String,
     },
+    /// It writes, and nothing may be written now.
+    #[error("{0}")]
+    NotPermitted(NotPermitted),
     /// The request could not be sent or the answer not be read.
     #[error("the API server could not be asked")]
     Failed(#[source] kube::Error),
@@ -31,7 +35,7 @@ impl CallError {
     fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
-            Self::Timeout(_) | Self::Failed(_) => None,
+            Self::Timeout(_) | Self::NotPermitted(_) | Self::Failed(_) => None,
         }
     }
 
@@ -52,7 +56,7 @@ impl CallError {
 
     fn class(&self) -> FailureClass {
         match self {
-            Self::Timeout(_) | Self::Failed(_) => FailureClass::Unavailable,
+            Self::Timeout(_) | Self::NotPermitted(_) | Self::Failed(_) => FailureClass::Unavailable,
             Self::Refused { code, .. } => match code {
                 401 | 403 => FailureClass::Auth,
                 409 => FailureClass::Busy,
@@ -66,7 +70,7 @@ impl CallError {
     pub fn message(&self) -> String {
         match self {
             Self::Failed(source) => format!("{self}: {source}"),
-            Self::Timeout(_) | Self::Refused { .. } => self.to_string(),
+            Self::Timeout(_) | Self::NotPermitted(_) | Self::Refused { .. } => self.to_string(),
         }
     }
 
@@ -82,6 +86,10 @@ impl From<kube::Error> for CallError {
             kube::Error::Api(status) => {
                 Self::Refused { code: status.code, reason: status.reason, message: status.message }
             }
+            kube::Error::Service(error) => match error.downcast::<NotPermitted>() {
+                Ok(why) => Self::NotPermitted(*why),
+                Err(error) => Self::Failed(kube::Error::Service(error)),
+            },
             other => Self::Failed(other),
         }
     }

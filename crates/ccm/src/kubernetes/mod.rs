@@ -5,6 +5,7 @@
 //! requests can keep it from being renewed.
 
 mod account_token;
+mod guard;
 mod limit;
 mod metrics;
 mod request;
@@ -13,6 +14,7 @@ mod unanswered;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -20,12 +22,16 @@ use http::{HeaderValue, header};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use openstack_ccm_controllers::KnownCluster;
+use openstack_ccm_core::permit::Gate;
 
 use crate::args::PersonArgs;
 use crate::args::controllers::ControllerName;
 use crate::args::path::given;
 use account_token::AccountToken;
+use guard::guarded;
 use request::Requests;
+use transport::Connections;
 
 pub use limit::RequestLimit;
 pub use metrics::RequestMetrics;
@@ -87,14 +93,21 @@ impl Connection {
     /// # Errors
     /// Certificates or tokens that cannot be used.
     pub fn client(&self, purpose: &str, limit: RequestLimit) -> anyhow::Result<Client> {
-        self.client_with(self.config.clone(), purpose, limit, None)
+        self.client_with(self.config.clone(), purpose, limit, None, Connections::Kept)
+    }
+
+    /// A client that makes a connection for each request.
+    fn client_of_new_connections(&self, purpose: &str) -> anyhow::Result<Client> {
+        let limit = RequestLimit::none();
+        self.client_with(self.config.clone(), purpose, limit, None, Connections::New)
     }
 
     /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
-        self.client_with(config, account, limit, Some(AccountToken::new(tokens, account)))
+        let token = Some(AccountToken::new(tokens, account));
+        self.client_with(config, account, limit, token, Connections::Kept)
     }
 
     fn client_with(
@@ -103,6 +116,7 @@ impl Connection {
         purpose: &str,
         limit: RequestLimit,
         token: Option<AccountToken>,
+        connections: Connections,
     ) -> anyhow::Result<Client> {
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
@@ -112,7 +126,7 @@ impl Connection {
         let silent_for = |silence| {
             let mut config = config.clone();
             config.read_timeout = Some(silence);
-            transport::client(config).context("no client for the Kubernetes API could be made")
+            transport::client(config, connections).context("no client for the Kubernetes API could be made")
         };
         let requests = Requests {
             watches: silent_for(WATCH_SILENCE)?,
@@ -182,13 +196,15 @@ impl PersonArgs {
 #[derive(Clone)]
 pub struct ControllerClients {
     shared: Client,
+    /// Asks for the identity of the cluster.
+    identity: Client,
     own: HashMap<&'static str, Client>,
 }
 
 impl ControllerClients {
     /// The same client for all of them.
     pub fn same(client: Client) -> Self {
-        Self { shared: client, own: HashMap::new() }
+        Self { identity: client.clone(), shared: client, own: HashMap::new() }
     }
 
     /// Clients that each have a limit of this many requests a second and at once; with `own_accounts` each in the name
@@ -202,6 +218,7 @@ impl ControllerClients {
         own_accounts: bool,
     ) -> anyhow::Result<Self> {
         let mut clients = Self::same(connection.client("controllers", RequestLimit::new(qps, burst))?);
+        clients.identity = connection.client_of_new_connections("identity")?;
         if own_accounts {
             // Not held up by other requests of the process.
             let tokens = connection.client("tokens", RequestLimit::none())?;
@@ -215,7 +232,23 @@ impl ControllerClients {
         Ok(clients)
     }
 
-    /// What no controller does for itself: the watch of nodes, the identity of the cluster.
+    /// The cluster with this uid, as these clients are to show it.
+    pub fn known_cluster(&self, uid: String) -> Arc<KnownCluster> {
+        Arc::new(KnownCluster::new(self.identity.clone(), uid))
+    }
+
+    /// The same clients, which tell the cluster what they list and watch, and send no write that the gate does not permit.
+    #[must_use]
+    pub fn behind(&self, gate: &Gate, cluster: &Arc<KnownCluster>) -> Self {
+        let own = self.own.iter().map(|(account, client)| (*account, guarded(client, gate, cluster)));
+        Self {
+            shared: guarded(&self.shared, gate, cluster),
+            identity: self.identity.clone(),
+            own: own.collect(),
+        }
+    }
+
+    /// What no controller does for itself: the watch of nodes.
     pub fn shared(&self) -> &Client {
         &self.shared
     }

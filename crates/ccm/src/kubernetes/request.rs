@@ -12,6 +12,7 @@ use std::time::Instant;
 use http::{Request, Response, StatusCode, Uri, header};
 use kube::Client;
 use kube::client::Body;
+use openstack_ccm_core::permit::Permit;
 use tower::{BoxError, service_fn};
 
 use super::account_token::AccountToken;
@@ -60,9 +61,16 @@ impl Requests {
 
     async fn exchange(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let client = if is_watch(request.uri()) { &self.watches } else { &self.others };
-        let Some(token) = &self.token else { return Ok(client.send(request).await?) };
+        // Right before it is sent: the turn and the token may have taken long to come.
+        let permit = request.extensions().get::<Permit>().cloned();
+        let check = || permit.as_ref().map_or(Ok(()), Permit::check);
+        let Some(token) = &self.token else {
+            check()?;
+            return Ok(client.send(request).await?);
+        };
         let sent = token.header().await?;
         request.headers_mut().insert(header::AUTHORIZATION, sent.clone());
+        check()?;
         let answer = client.send(request).await?;
         if answer.status() == StatusCode::UNAUTHORIZED {
             token.refused(&sent).await;
@@ -83,6 +91,8 @@ mod tests {
     use k8s_openapi::api::core::v1::Node;
     use kube::Api;
     use openstack_ccm_controllers::nodes::NodeInformer;
+    use openstack_ccm_controllers::{ClusterClient, KnownCluster};
+    use openstack_ccm_core::permit::Gate;
     use openstack_ccm_kube_sim::{Fault, Sim};
     use rstest::rstest;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -231,6 +241,9 @@ mod tests {
         let connection =
             Connection::new(None, Some(&master), AGENT, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
+        // Its lists have no uid.
+        let cluster = Arc::new(KnownCluster::new(client.clone(), String::new()));
+        let client = ClusterClient { client, cluster, gate: Gate::open() };
         tokio::spawn(NodeInformer::new(client).run());
         while watches.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;

@@ -9,11 +9,20 @@ use kube::{Client, Config};
 use openstack_ccm_dns::Resolver;
 use tower::{BoxError, ServiceBuilder};
 
+/// What becomes of connections after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connections {
+    /// They serve other requests.
+    Kept,
+    /// They are closed.
+    New,
+}
+
 /// kube's own stack, with another resolver. Behind a proxy it is kube's: then the proxy resolves the name.
 ///
 /// # Errors
 /// Certificates or tokens that cannot be used.
-pub(super) fn client(config: Config) -> kube::Result<Client> {
+pub(super) fn client(config: Config, connections: Connections) -> kube::Result<Client> {
     if config.proxy_url.is_some() {
         return Client::try_from(config);
     }
@@ -24,7 +33,11 @@ pub(super) fn client(config: Config) -> kube::Result<Client> {
     connector.set_read_timeout(config.read_timeout);
     connector.set_write_timeout(config.write_timeout);
     connector.set_reset_reader_on_write(config.reset_reader_on_write);
-    let http: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
+    let mut http = HttpClient::builder(TokioExecutor::new());
+    if connections == Connections::New {
+        http.pool_max_idle_per_host(0);
+    }
+    let http: HttpClient<_, Body> = http.build(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)

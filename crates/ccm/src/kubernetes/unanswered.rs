@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use openstack_ccm_core::permit::NotPermitted;
 use tower::BoxError;
 
 /// How the HTTP client calls a connection that could not be made. The cause below it says more.
@@ -19,6 +20,9 @@ pub struct Unanswered {
 impl Unanswered {
     /// Explains the error of a request to `server`. Errors of the client library itself stay as they are.
     pub(super) fn explain(server: &str, error: BoxError) -> BoxError {
+        if error.is::<NotPermitted>() {
+            return error;
+        }
         let error = match error.downcast::<kube::Error>().map(|known| *known) {
             Ok(kube::Error::Service(cause)) => cause,
             Ok(kube::Error::HyperError(cause)) => cause.into(),

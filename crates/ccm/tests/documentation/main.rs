@@ -17,3 +17,4 @@ mod names;
 mod pages;
 mod types;
 mod workflows;
+mod writes;

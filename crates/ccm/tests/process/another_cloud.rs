@@ -15,6 +15,7 @@ use openstack_ccm_core::cloud::{
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::address::{AddressType, InstanceAddress};
 use openstack_ccm_core::instance::{Description, Instance, Instances, NodeIdentity, Presence};
+use openstack_ccm_core::permit::Gate;
 use openstack_ccm_core::provider::{
     Gauge, LoadBalancers, OrphanCandidate, Outcome, ProviderNames, Ready, Reconciliation, Wake,
 };
@@ -69,7 +70,7 @@ impl Cloud for ExampleCloud {
         String::new()
     }
 
-    fn load_balancers(&self, _cluster: ClusterIdentity, _wake: Arc<dyn Wake>) -> LoadBalancing {
+    fn load_balancers(&self, _cluster: ClusterIdentity, _gate: Gate, _wake: Arc<dyn Wake>) -> LoadBalancing {
         LoadBalancing {
             load_balancers: Arc::clone(&self.0) as _,
             background: Box::pin(std::future::pending()),
@@ -83,7 +84,7 @@ impl Cloud for ExampleCloud {
         Some(Arc::clone(&self.0) as _)
     }
 
-    fn routes(&self) -> Arc<dyn Routes> {
+    fn routes(&self, _gate: Gate) -> Arc<dyn Routes> {
         Arc::clone(&self.0) as _
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use openstack_ccm::health::Probe;
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, member_names};
-use crate::support::{ANNOTATION, PROXY, World, service};
+use crate::support::{ANNOTATION, PROXY, World, node, service};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -263,4 +263,67 @@ async fn a_node_selector_that_cannot_be_read_changes_no_member(
         .await;
     world.quiet().await;
     assert_eq!(member_names(&world), members);
+}
+
+fn register_again(world: &World, name: &str, change: &Value) {
+    let server = world.cloud.nodes().into_iter().find(|server| server.name == name).unwrap();
+    let mut node = node(&server, "v1.36.0");
+    merge_patch(&mut node, change);
+    world.kube.create(&node).unwrap();
+}
+
+/// A backup is restored from before the nodes of today joined. Their kubelets go on, as do the service proxies on them.
+#[tokio::test(start_paused = true)]
+async fn nodes_of_then_take_the_place_of_no_node_of_now() {
+    let world = World::serving(&annotated(&[])).await;
+    let then = world.kube.backup();
+    for name in ["node-3", "node-4", "node-5"] {
+        world.add_node(name, "v1.36.0");
+    }
+    world.quiet().await;
+    for name in ["node-1", "node-2"] {
+        world.kube.delete("nodes", "", name).unwrap();
+    }
+    world.cloud.remove_node("node-2");
+    world.quiet().await;
+    let now = ["node-3", "node-4", "node-5"];
+    assert_eq!(member_names(&world), now);
+    world.kube.restore(&then);
+    tokio::time::sleep(HOUR).await;
+    let members = member_names(&world);
+    assert!(now.iter().all(|name| members.contains(&(*name).to_owned())), "{members:?}");
+    // A machine that is gone takes no traffic.
+    world.cloud.remove_node("node-3");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let members = member_names(&world);
+    assert!(!members.contains(&"node-3".to_owned()) && members.contains(&"node-4".to_owned()), "{members:?}");
+    // What the watch shows of a node counts.
+    let excluded =
+        json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": ""}}});
+    register_again(&world, "node-4", &excluded);
+    register_again(&world, "node-5", &json!({}));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.kube.delete("nodes", "", "node-5").unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(member_names(&world), ["node-1", "node-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_left_out_then_and_is_a_member_now_stays_one_until_it_changes() {
+    let world = World::started().await;
+    let label = |value: Value| json!({"metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": value}}});
+    world.kube.patch("nodes", "", "node-1", &label(json!(""))).unwrap();
+    world.serve(&annotated(&[])).await;
+    assert_eq!(member_names(&world), ["node-2"]);
+    let then = world.kube.backup();
+    world.kube.patch("nodes", "", "node-1", &label(Value::Null)).unwrap();
+    world.quiet().await;
+    assert_eq!(member_names(&world), ["node-1", "node-2"]);
+    world.kube.restore(&then);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(member_names(&world), ["node-1", "node-2"]);
+    // Its kubelet reports.
+    world.set_ready("node-1", "True");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(member_names(&world), ["node-2"]);
 }

@@ -12,6 +12,7 @@
 
 mod absence;
 mod allowed;
+mod another_cluster;
 mod bad_input;
 mod bursts;
 mod calls;
@@ -25,6 +26,8 @@ mod error_recovery;
 mod extensions;
 mod fallback;
 mod fault_run;
+mod fence;
+mod field_reports;
 mod floating_ip_swap;
 mod history;
 mod lasting_warnings;

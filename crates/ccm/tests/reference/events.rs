@@ -96,6 +96,8 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Node", "Normal", "Synced", "The node was initialised."),
     row("Node", "Warning", "NodeInitializationFailed", "The node could not be initialised; the message has the cause. It is retried."),
     row("Node", "Warning", "NodeAddressesNotUpdated", "The addresses of the node stay as they are; the message has the cause."),
+    row("Node", "Warning", "NodeServerReplaced", "The server of the node's providerID is gone, and another one has its name: the Node has the addresses of the old one. The message names both ids, and the three steps by which the Node is registered anew."),
+    row("Node", "Warning", "NodeServerNotFound", "The node is not ready, has no providerID, and no server has its name, so nobody can say whether its server is gone. The Node is kept; the message says how to delete it, or to give it an id."),
     row("Node", "Warning", "NodeDeletionHeld", "Too many servers are missing at once, or the cloud's answer is not reliable: no node is deleted. The message says what to do."),
     row("Node", "Normal", "DeletingNode", "The node is deleted because its server is gone."),
     row("Node", "Warning", "DeletingNodeFailed", "The node could not be deleted. It is retried."),

@@ -50,13 +50,30 @@ pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Fai
             match description {
                 Description::Found(instance) => update(sync, &node, &instance).await,
                 Description::Foreign(reason) => tracing::debug!(node = node.name, reason, "left alone"),
-                Description::Unknown(failure) => {
+                Description::Gone { namesake: Some(now), .. } if node.is_ready => {
+                    replaced(sync, &node, &now);
+                }
+                Description::Gone { failure, .. } | Description::Unknown(failure) => {
                     tracing::warn!(node = node.name, %failure, "the addresses of the node could not be checked");
                 }
             }
         })
         .await;
     Ok(())
+}
+
+/// The kubelet is that of another machine of the same name. It registers its Node once, when it starts, so neither it nor this program
+/// can correct the id.
+fn replaced(sync: &NodeSync, node: &NodeObject, now: &str) {
+    let (name, before) = (&node.name, node.facts.provider_id.as_deref().unwrap_or_default());
+    let message = format!(
+        "The server of spec.providerID {before} does not exist, and the server named {name} is {now}: it was replaced, and the Node \
+         keeps the id and the addresses of the old one. Have it registered anew, with all three steps: kubectl drain {name} \
+         --ignore-daemonsets --delete-emptydir-data; kubectl delete node {name}; and on {name} itself: systemctl restart kubelet. \
+         A kubelet registers its Node when it starts, so after the deletion alone there is no Node {name}"
+    );
+    tracing::warn!(node = name, "{message}");
+    sync.events.record(&node.reference(), NODE_CONTROLLER, Notice::warning("NodeServerReplaced", message));
 }
 
 async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) {

@@ -83,7 +83,7 @@ impl NodeSync {
                 );
                 return Requeue::DONE;
             }
-            Description::Unknown(failure) => Err(failure),
+            Description::Gone { failure, .. } | Description::Unknown(failure) => Err(failure),
         };
         match result {
             Ok(()) => Requeue::DONE,

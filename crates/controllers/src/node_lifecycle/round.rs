@@ -30,6 +30,8 @@ pub(super) struct Lifecycle {
     events: EventRecorder,
     metrics: LifecycleMetrics,
     absences: Absences,
+    /// Nodes without a provider id of which was said that no machine is found for them, by uid.
+    unnamed: HashSet<String>,
     /// Whether the last round held deletions back.
     holds: bool,
     /// The last failure, so that an outage is not logged in every round.
@@ -53,6 +55,7 @@ impl Lifecycle {
             events,
             metrics,
             absences: Absences::default(),
+            unnamed: HashSet::new(),
             holds: false,
             last_failure: None,
             not_before: None,
@@ -82,6 +85,7 @@ impl Lifecycle {
         }
         let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
         if not_ready.is_empty() {
+            self.unnamed.clear();
             self.absences.keep_only(std::iter::empty());
             self.release();
             return;
@@ -100,6 +104,7 @@ impl Lifecycle {
 
     async fn look(&mut self, asked: &[Arc<NodeObject>], nodes: &[Arc<NodeObject>]) -> Result<(), Failure> {
         let answers = self.ask(asked).await?;
+        self.report_unnamed(&answers);
         let mut missing = Vec::new();
         for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
             match presence {
@@ -109,7 +114,8 @@ impl Lifecycle {
                     let done = "the server is shut down; the node is tainted";
                     self.write_taints(node, taint::with_taint, done, "the taint could not be set").await;
                 }
-                Presence::Exists => {}
+                // Reported above.
+                Presence::Exists | Presence::Unnamed(_) => {}
                 Presence::Foreign(reason) => {
                     tracing::debug!(node = node.name, reason, "the node is left alone");
                 }
@@ -125,12 +131,33 @@ impl Lifecycle {
             return Ok(());
         }
         let all = if answers.len() == nodes.len() { answers } else { self.ask(nodes).await? };
-        if let Some(doubt) = missing_machines(&all).doubt() {
+        if let Some(doubt) = MissingMachines::among(all.iter().map(|(_, presence)| presence)).doubt() {
             self.hold(&missing, doubt);
             return Ok(());
         }
         self.release();
         self.delete_gone(&missing, &all).await
+    }
+
+    /// Says once of each Node that nobody can say whether its machine is gone.
+    fn report_unnamed(&mut self, answers: &[(Arc<NodeObject>, Presence)]) {
+        let mut unnamed = HashSet::new();
+        for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
+            let Presence::Unnamed(failure) = presence else { continue };
+            unnamed.insert(node.uid.clone());
+            if self.unnamed.contains(&node.uid) {
+                continue;
+            }
+            let name = &node.name;
+            let message = format!(
+                "The Node is not ready, and may have lost its server: {failure}. That proves nothing, so the Node is kept. If its server is \
+                 gone: kubectl delete node {name}"
+            );
+            tracing::warn!(node = name, "{message}");
+            let notice = Notice::warning("NodeServerNotFound", message);
+            self.events.record(&node.reference(), NODE_LIFECYCLE_CONTROLLER, notice);
+        }
+        self.unnamed = unnamed;
     }
 
     /// Deletes the nodes among the missing ones that the last list lacks too, and a last question about each.
@@ -226,22 +253,6 @@ impl Lifecycle {
         self.metrics.held.set(0);
         self.holds = false;
     }
-}
-
-/// Nodes of other providers and those without a provider id count for nothing.
-fn missing_machines(answers: &[(Arc<NodeObject>, Presence)]) -> MissingMachines {
-    let mut counts = MissingMachines { known: 0, missing: 0 };
-    for (_, presence) in answers {
-        match presence {
-            Presence::Exists | Presence::ShutDown => counts.known += 1,
-            Presence::Gone => {
-                counts.known += 1;
-                counts.missing += 1;
-            }
-            Presence::Foreign(_) | Presence::Unknown(_) => {}
-        }
-    }
-    counts
 }
 
 /// In how many rounds in a row the machine of each node was missing, by the uid of the Node: one that is registered again starts over.

@@ -1,104 +1,25 @@
 //! One watch of nodes for all controllers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 use kube::runtime::watcher::Event;
-use kube::{Api, Client};
-use tokio::sync::watch;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::instance::missing::MissingMachines;
+use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use tokio::task::JoinSet;
 
-use super::NodeObject;
-use openstack_ccm_runtime::lock::lock;
-use openstack_ccm_runtime::parts::{ControllerError, becomes, named, part_ended};
+use super::store::{NodeChange, NodeStore};
+use crate::known_cluster::ClusterClient;
+use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
 
-/// The known nodes. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct NodeStore {
-    nodes: Arc<Mutex<BTreeMap<String, Arc<NodeObject>>>>,
-    listed: watch::Sender<bool>,
-}
-
-impl NodeStore {
-    /// All nodes, by name.
-    pub(crate) fn all(&self) -> Vec<Arc<NodeObject>> {
-        lock(&self.nodes).values().cloned().collect()
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<NodeObject>> {
-        lock(&self.nodes).get(name).cloned()
-    }
-
-    /// Waits until the nodes have been listed once.
-    pub(crate) fn wait_listed(&self) -> impl Future<Output = ()> + Send + use<> {
-        becomes(self.listed.subscribe(), |listed| *listed)
-    }
-
-    /// Takes in one event. Answers what changed by it; nothing while a new list arrives.
-    fn apply(
-        &self,
-        event: Event<Node>,
-        arriving: &mut BTreeMap<String, Arc<NodeObject>>,
-    ) -> Option<Vec<NodeChange>> {
-        match event {
-            Event::Init => {
-                arriving.clear();
-                None
-            }
-            Event::InitApply(node) => {
-                let node = self.reduced(node);
-                arriving.insert(node.name.clone(), node);
-                None
-            }
-            Event::InitDone => Some(self.replace(std::mem::take(arriving))),
-            Event::Apply(node) => {
-                let node = self.reduced(node);
-                let old = lock(&self.nodes).insert(node.name.clone(), Arc::clone(&node));
-                Some(vec![NodeChange { old, new: Some(node), listed: false }])
-            }
-            Event::Delete(node) => {
-                let old = lock(&self.nodes).remove(&node.metadata.name.unwrap_or_default());
-                Some(vec![NodeChange { old, new: None, listed: false }])
-            }
-        }
-    }
-
-    fn replace(&self, new: BTreeMap<String, Arc<NodeObject>>) -> Vec<NodeChange> {
-        let mut old = std::mem::replace(&mut *lock(&self.nodes), new.clone());
-        let there = new.into_iter().map(|(name, node)| (old.remove(&name), Some(node))).collect::<Vec<_>>();
-        let gone = old.into_values().map(|node| (Some(node), None));
-        there.into_iter().chain(gone).map(|(old, new)| NodeChange { old, new, listed: true }).collect()
-    }
-
-    /// Keeps the known facts where nothing that matters changed, so that heartbeats cost no memory.
-    fn reduced(&self, node: Node) -> Arc<NodeObject> {
-        let mut node = NodeObject::from(node);
-        if let Some(known) = self.get(&node.name).filter(|known| known.facts == node.facts) {
-            node.facts = Arc::clone(&known.facts);
-        }
-        Arc::new(node)
-    }
-}
-
-/// One node before and after an event; absent where it is not there.
-pub(crate) struct NodeChange {
-    /// What was known of it.
-    pub(crate) old: Option<Arc<NodeObject>>,
-    /// What is known now.
-    pub(crate) new: Option<Arc<NodeObject>>,
-    /// Whether a list shows it: what was before that, such as a write of ours that a restored backup undid, may not have been seen.
-    pub(crate) listed: bool,
-}
-
-impl NodeChange {
-    /// Whether the node is new or gone, or this part of it is another one.
-    pub(crate) fn has_new<'a, T: PartialEq>(&'a self, part: impl Fn(&'a NodeObject) -> T) -> bool {
-        self.old.as_deref().map(&part) != self.new.as_deref().map(&part)
-    }
-}
+/// Time between two questions whether the machines of doubted nodes are gone.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 /// A controller that works on nodes. It is called while the watch waits, so it only notes what has changed.
 pub(crate) trait NodeListener: Send + Sync {
@@ -111,15 +32,21 @@ pub(crate) trait NodeListener: Send + Sync {
 
 /// Follows the nodes of the cluster for all controllers that are put together with it.
 pub struct NodeInformer {
-    client: Client,
+    client: ClusterClient,
     store: NodeStore,
+    instances: Option<Arc<dyn Instances>>,
     listeners: Vec<Arc<dyn NodeListener>>,
 }
 
 impl NodeInformer {
     /// Nothing is asked before [`NodeInformer::run`].
-    pub fn new(client: Client) -> Self {
-        Self { client, store: NodeStore::default(), listeners: Vec::new() }
+    pub fn new(client: ClusterClient) -> Self {
+        Self { client, store: NodeStore::default(), instances: None, listeners: Vec::new() }
+    }
+
+    /// Has the cloud asked for machines of nodes that only an old list lacks.
+    pub fn ask(&mut self, instances: Arc<dyn Instances>) {
+        self.instances = Some(instances);
     }
 
     /// How many nodes are known.
@@ -142,6 +69,12 @@ impl NodeInformer {
     /// Answers only when the watch ended by itself, which is a defect.
     pub async fn run(self) -> ControllerError {
         let mut parts = JoinSet::new();
+        let cluster = Arc::clone(&self.client.cluster);
+        parts.spawn(named("check of the cluster's identity", async move { cluster.follow().await }));
+        if let Some(instances) = self.instances.clone() {
+            let asking = ask_for_doubted(instances, self.store.clone(), self.listeners.clone());
+            parts.spawn(named("questions about doubted nodes", asking));
+        }
         parts.spawn(named("watch of nodes", self.follow()));
         part_ended(parts.join_next().await)
     }
@@ -152,28 +85,30 @@ impl NodeInformer {
     /// The nodes cannot be listed.
     pub async fn list(&self) -> kube::Result<()> {
         let mut arriving = BTreeMap::new();
-        for node in list_all::<Node>(Api::all(self.client.clone())).await? {
+        for node in list_all::<Node>(Api::all(self.client.client.clone())).await? {
             let _more = self.store.apply(Event::InitApply(node), &mut arriving);
         }
         let changes = self.store.apply(Event::InitDone, &mut arriving).unwrap_or_default();
         self.listeners.iter().for_each(|listener| listener.changed(&changes));
-        self.store.listed.send_replace(true);
+        self.store.note_listed();
         Ok(())
     }
 
     async fn follow(self) {
-        let Self { client, store, listeners } = self;
+        let Self { client: ClusterClient { client, cluster, .. }, store, listeners, instances: _ } = self;
         let stream = events::<Node>(Api::all(client));
         pin_mut!(stream);
         let mut arriving = BTreeMap::new();
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => {
+                    // It may be of another cluster.
+                    cluster.confirmed().await;
                     let is_list = matches!(event, Event::InitDone);
                     let Some(changes) = store.apply(event, &mut arriving) else { continue };
                     listeners.iter().for_each(|listener| listener.changed(&changes));
                     if is_list {
-                        store.listed.send_replace(true);
+                        store.note_listed();
                     }
                 }
                 Err(error) => {
@@ -185,67 +120,44 @@ impl NodeInformer {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::{from_value, json};
-
-    use super::*;
-
-    fn node(name: &str, version: &str, status: &str) -> Node {
-        from_value(json!({
-            "metadata": {"name": name, "uid": format!("uid-of-{name}"), "resourceVersion": version, "labels": {"zone": "a"}},
-            "status": {"conditions": [{"type": "Ready", "status": status}]},
-        }))
-        .unwrap()
-    }
-
-    fn list(store: &NodeStore, names: &[&str]) -> Vec<NodeChange> {
-        let mut arriving = BTreeMap::new();
-        assert!(store.apply(Event::Init, &mut arriving).is_none());
-        for name in names {
-            assert!(store.apply(Event::InitApply(node(name, "1", "True")), &mut arriving).is_none());
+/// Asks the cloud for ever for the machines of nodes that only an old list lacks: a node whose machine is gone is gone.
+async fn ask_for_doubted(
+    instances: Arc<dyn Instances>,
+    store: NodeStore,
+    listeners: Vec<Arc<dyn NodeListener>>,
+) {
+    loop {
+        tokio::time::sleep(ASK_AGAIN).await;
+        match gone(instances.as_ref(), &store).await {
+            Ok(names) if names.is_empty() => {}
+            Ok(names) => {
+                let changes = store.believe(&names);
+                listeners.iter().for_each(|listener| listener.changed(&changes));
+            }
+            Err(failure) => tracing::warn!(%failure, "the servers of doubted nodes could not be looked up"),
         }
-        store.apply(Event::InitDone, &mut arriving).unwrap()
     }
+}
 
-    fn names(changes: &[NodeChange]) -> Vec<(Option<&str>, Option<&str>)> {
-        fn name(node: Option<&Arc<NodeObject>>) -> Option<&str> {
-            node.map(|node| node.name.as_str())
+/// The doubted nodes whose machines are gone, by a list of all that is believed and a question about each.
+async fn gone(instances: &dyn Instances, store: &NodeStore) -> Result<Vec<String>, Failure> {
+    let doubted = store.doubted();
+    if doubted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all: Vec<NodeIdentity> = store.serving().iter().map(|node| node.identity()).collect();
+    let answers = instances.presence(&all).await?;
+    if MissingMachines::among(&answers).doubt().is_some() {
+        return Ok(Vec::new());
+    }
+    let mut gone = Vec::new();
+    for (node, answer) in all.into_iter().zip(answers) {
+        if answer != Presence::Gone || !doubted.contains(&node.name) {
+            continue;
         }
-        changes.iter().map(|change| (name(change.old.as_ref()), name(change.new.as_ref()))).collect()
+        if instances.presence(std::slice::from_ref(&node)).await? == [Presence::Gone] {
+            gone.push(node.name);
+        }
     }
-
-    #[test]
-    fn a_new_list_shows_what_came_what_stayed_and_what_is_gone() {
-        let store = NodeStore::default();
-        assert_eq!(names(&list(&store, &["n1", "n2"])), [(None, Some("n1")), (None, Some("n2"))]);
-        let changes = list(&store, &["n2", "n3"]);
-        assert_eq!(names(&changes), [(Some("n2"), Some("n2")), (None, Some("n3")), (Some("n1"), None)]);
-        assert!(store.get("n1").is_none());
-    }
-
-    #[test]
-    fn a_list_counts_only_when_it_is_complete() {
-        let store = NodeStore::default();
-        list(&store, &["n1", "n2"]);
-        let mut arriving = BTreeMap::new();
-        store.apply(Event::Init, &mut arriving);
-        store.apply(Event::InitApply(node("n3", "2", "True")), &mut arriving);
-        assert_eq!(store.all().len(), 2);
-        // The list broke off and starts over.
-        store.apply(Event::Init, &mut arriving);
-        store.apply(Event::InitDone, &mut arriving);
-        assert!(store.all().is_empty());
-    }
-
-    #[test]
-    fn a_heartbeat_keeps_the_known_facts() {
-        let store = NodeStore::default();
-        list(&store, &["n1"]);
-        let before = Arc::clone(&store.get("n1").unwrap().facts);
-        store.apply(Event::Apply(node("n1", "2", "Unknown")), &mut BTreeMap::new());
-        let after = store.get("n1").unwrap();
-        assert_eq!(after.resource_version, "2");
-        assert!(Arc::ptr_eq(&before, &after.facts));
-    }
+    Ok(gone)
 }

@@ -2,9 +2,11 @@
 
 mod informer;
 mod object;
+mod store;
 mod write;
 
 pub use informer::NodeInformer;
-pub(crate) use informer::{NodeChange, NodeListener, NodeStore};
+pub(crate) use informer::NodeListener;
 pub(crate) use object::{NodeObject, is_shutdown_taint};
+pub(crate) use store::{NodeChange, NodeStore};
 pub(crate) use write::{NodeWriter, PAUSE, TRIES, until_accepted};

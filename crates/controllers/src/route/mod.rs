@@ -136,7 +136,7 @@ impl RouteController {
     /// provider, must not write.
     pub async fn dry_run(mut self) -> Concluded {
         let result = match self.provider.support().await {
-            Ok(Support::Full) => self.round.run(&self.nodes.all()).await,
+            Ok(Support::Full) => self.round.run(&self.nodes.serving()).await,
             Ok(Support::None(reason)) => Err(Failure::user_input(reason)),
             Err(failure) => Err(failure),
         };
@@ -197,7 +197,7 @@ async fn rounds(
     }
     loop {
         let start = Instant::now();
-        let nodes = nodes.all();
+        let nodes = nodes.serving();
         let running = round.run(&nodes).instrument(tracing::debug_span!("routes", nodes = nodes.len()));
         let stopped = async {
             shutdown.cancelled().await;

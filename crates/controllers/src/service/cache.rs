@@ -10,6 +10,7 @@ use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use super::intent::{Ours, Wanted, facts, uid};
+use crate::version::number;
 use openstack_ccm_runtime::lock::lock;
 
 /// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
@@ -35,7 +36,7 @@ pub(crate) fn is_older(one: &k8s::Service, other: &k8s::Service) -> bool {
 
 /// The resourceVersions of two states of one object.
 fn versions(one: &k8s::Service, other: &k8s::Service) -> Option<(u64, u64)> {
-    let version = |of: &k8s::Service| of.metadata.resource_version.as_deref()?.parse().ok();
+    let version = |of: &k8s::Service| number(of.metadata.resource_version.as_deref()?);
     (uid(one) == uid(other)).then(|| version(one).zip(version(other))).flatten()
 }
 

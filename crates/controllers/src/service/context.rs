@@ -10,6 +10,7 @@ use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::permit::Gate;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, ProviderNames, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_runtime::events::EventRecorder;
@@ -33,6 +34,8 @@ pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
 /// Everything that a reconciliation needs.
 pub(crate) struct ServiceSync {
     pub(super) cluster: Arc<KnownCluster>,
+    /// What all writes pass.
+    pub(super) gate: Gate,
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
     /// The names by which the provider is known.
@@ -90,6 +93,10 @@ impl ServiceSync {
         backends: &[Arc<openstack_ccm_core::node::Node>],
     ) -> Reschedule {
         tracing::Span::current().record("otel.status_code", "ERROR");
+        if self.gate.closed().is_some() {
+            // Not the Service is in trouble, and whoever leads now tells what there is to tell.
+            return self.retry(key, failure);
+        }
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {

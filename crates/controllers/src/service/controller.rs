@@ -60,7 +60,7 @@ impl ServiceController {
     ///
     /// `queue` is the one whose [`ServiceQueue::waker`] the provider holds.
     pub fn new(
-        ClusterClient { client, cluster }: ClusterClient,
+        ClusterClient { client, cluster, gate }: ClusterClient,
         provider: Arc<dyn LoadBalancers>,
         queue: ServiceQueue,
         options: ServiceControllerOptions,
@@ -93,6 +93,7 @@ impl ServiceController {
         let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
             cluster,
+            gate,
             provider,
             ours,
             names,
@@ -168,10 +169,6 @@ impl ServiceController {
         spawn_measuring(parts, &options, &sync, &node_changes, canary);
         parts.spawn(named("watch of services", {
             follow::follow(client, Arc::clone(&sync), queue.clone(), listed)
-        }));
-        parts.spawn(named("check of the cluster's identity", {
-            let cluster = Arc::clone(&sync.cluster);
-            async move { cluster.follow().await }
         }));
         let judging = Arc::clone(&node_changes).judge_again();
         parts.spawn(named("judgement of unreachable nodes", judging));

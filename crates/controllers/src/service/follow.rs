@@ -35,10 +35,8 @@ pub(super) async fn follow(
     while let Some(event) = stream.next().await {
         match event {
             Ok(event) => {
-                if matches!(event, Event::InitDone) {
-                    // A list may be of another cluster.
-                    follower.sync.cluster.confirmed().await;
-                }
+                // It may be of another cluster.
+                follower.sync.cluster.confirmed().await;
                 follower.apply(event);
             }
             Err(error) => {

@@ -85,7 +85,7 @@ impl Judgement {
     }
 
     fn now(&self) -> NodeSnapshot {
-        NodeSnapshot::of(&self.nodes.all(), &self.measured.now(), jiff::Timestamp::now())
+        NodeSnapshot::of(&self.nodes.serving(), &self.measured.now(), jiff::Timestamp::now())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::permit::NotPermitted;
 use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
@@ -26,8 +27,11 @@ use crate::names::FIELD_MANAGER;
 impl ServiceSync {
     /// Does what is to be done for one Service now, and returns what is to happen next.
     pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Reschedule {
-        if self.cluster.problem().is_some() {
-            return Reschedule::Unchanged;
+        match self.gate.closed() {
+            None => {}
+            Some(NotPermitted::AnotherCluster(_)) => return Reschedule::Unchanged,
+            // This instance ends, unless the Lease is renewed after all.
+            Some(_) => return Reschedule::Wait(CATCH_UP),
         }
         let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {

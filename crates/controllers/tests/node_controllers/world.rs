@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use kube::Client;
-use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
 use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
 use openstack_ccm_controllers::nodes::NodeInformer;
+use openstack_ccm_controllers::{ClusterClient, KnownCluster, WorkQueues};
+use openstack_ccm_core::permit::Gate;
 use openstack_ccm_kube_sim::{ApiVersion, Fault, Sim, merge_patch};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -38,13 +39,20 @@ impl World {
         base::client(&self.kube)
     }
 
+    fn informer(&self) -> NodeInformer {
+        let identity = self.kube.get("namespaces", "", "kube-system").unwrap();
+        let uid = identity["metadata"]["uid"].as_str().unwrap().to_owned();
+        let cluster = Arc::new(KnownCluster::new(self.client(), uid));
+        NodeInformer::new(ClusterClient { client: self.client(), cluster, gate: Gate::open() })
+    }
+
     pub(crate) async fn start_node_controller(&mut self) {
         self.start_node_controller_with(NodeControllerOptions::default()).await;
     }
 
     pub(crate) async fn start_node_controller_with(&mut self, options: NodeControllerOptions) {
         let cloud = Arc::clone(&self.cloud);
-        let mut nodes = NodeInformer::new(self.client());
+        let mut nodes = self.informer();
         let queues = WorkQueues::registered(&mut self.registry);
         let controller =
             NodeController::new(self.client(), cloud, options, &mut nodes, &mut self.registry, &queues);
@@ -55,7 +63,7 @@ impl World {
 
     pub(crate) async fn start_lifecycle_controller(&mut self) {
         let (cloud, options) = (Arc::clone(&self.cloud), NodeLifecycleOptions::default());
-        let nodes = NodeInformer::new(self.client());
+        let nodes = self.informer();
         let controller =
             NodeLifecycleController::new(self.client(), cloud, options, &nodes, &mut self.registry);
         let listed = controller.listed();

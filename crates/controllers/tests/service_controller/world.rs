@@ -9,6 +9,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
 use openstack_ccm_controllers::{ClusterClient, KnownCluster, WorkQueues};
+use openstack_ccm_core::permit::{Fence, Gate};
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_kube_sim::{ApiVersion, Sim, merge_patch};
 use prometheus_client::registry::Registry;
@@ -58,11 +59,15 @@ impl World {
         self.registry = Registry::default();
         let queues = WorkQueues::registered(&mut self.registry);
         let client = || self.wire.client(base::client(&self.kube));
-        let mut nodes = NodeInformer::new(client());
         let identity = self.kube.get("namespaces", "", "kube-system").unwrap();
         let uid = identity["metadata"]["uid"].as_str().unwrap().to_owned();
+        let cluster = Arc::new(KnownCluster::new(client(), uid));
+        let gate = Gate::new(Arc::clone(&cluster) as _, Fence::always());
+        let of_cluster =
+            || ClusterClient { client: client(), cluster: Arc::clone(&cluster), gate: gate.clone() };
+        let mut nodes = NodeInformer::new(of_cluster());
         let controller = ServiceController::new(
-            ClusterClient { client: client(), cluster: Arc::new(KnownCluster::new(client(), uid)) },
+            of_cluster(),
             Arc::clone(&self.cloud) as _,
             queue,
             self.options.clone(),

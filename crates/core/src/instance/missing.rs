@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use super::Presence;
+
 /// So many machines may vanish together in any cluster, as long as one is left.
 pub const FEW: usize = 2;
 
@@ -35,6 +37,22 @@ impl fmt::Display for Doubt {
 }
 
 impl MissingMachines {
+    /// Counts answers about all nodes. Nodes of other providers and those without a provider id count for nothing.
+    pub fn among<'a>(answers: impl IntoIterator<Item = &'a Presence>) -> Self {
+        let mut counts = Self { known: 0, missing: 0 };
+        for presence in answers {
+            match presence {
+                Presence::Exists | Presence::ShutDown => counts.known += 1,
+                Presence::Gone => {
+                    counts.known += 1;
+                    counts.missing += 1;
+                }
+                Presence::Foreign(_) | Presence::Unnamed(_) | Presence::Unknown(_) => {}
+            }
+        }
+        counts
+    }
+
     /// Whether there is reason for doubt: no machine is left of several, or more than half are missing and more than
     /// [`FEW`]. A cluster with one node is believed.
     pub fn doubt(self) -> Option<Doubt> {

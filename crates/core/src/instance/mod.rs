@@ -65,6 +65,8 @@ pub enum Presence {
     Gone,
     /// The node is of another provider or region: nothing may be concluded, and nothing done.
     Foreign(String),
+    /// The node has no provider id, and the cloud shows no machine that it could be: nobody says that there ever was one.
+    Unnamed(Failure),
     /// It could not be found out for this node.
     Unknown(Failure),
 }
@@ -74,6 +76,13 @@ pub enum Presence {
 pub enum Description {
     /// It was found.
     Found(Box<Instance>),
+    /// There is no machine of the node's provider id.
+    Gone {
+        /// The same in words.
+        failure: Failure,
+        /// Provider id of the machine that has the node's name, if there is one.
+        namesake: Option<String>,
+    },
     /// The node is of another provider or region and stays as it is.
     Foreign(String),
     /// It could not be found out for this node.

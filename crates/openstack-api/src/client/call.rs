@@ -130,7 +130,15 @@ impl Call {
             }
         };
         let (service, method) = (self.service, self.method.clone());
-        Ok(Request { service, method, path, query: self.query.clone(), headers: self.headers.clone(), body })
+        Ok(Request {
+            service,
+            method,
+            path,
+            query: self.query.clone(),
+            headers: self.headers.clone(),
+            body,
+            permit: None,
+        })
     }
 }
 

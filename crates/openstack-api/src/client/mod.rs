@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::RETRY_AFTER;
+use openstack_ccm_core::permit::{Gate, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -23,7 +24,7 @@ pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
 
 use crate::error::{ApiError, DecodeError, Fault};
-use crate::transport::{Request, Response, Transport};
+use crate::transport::{Request, Response, Transport, TransportError};
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ impl Default for ClientSettings {
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
+    /// What each call passes that writes.
+    gate: Gate,
 }
 
 #[derive(Debug)]
@@ -57,7 +60,13 @@ impl Client {
     /// A client over `transport`.
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry } = settings;
-        Self { shared: Arc::new(Shared { transport, observer, retry }) }
+        Self { shared: Arc::new(Shared { transport, observer, retry }), gate: Gate::open() }
+    }
+
+    /// The same client, whose writes pass `gate`.
+    #[must_use]
+    pub fn behind(&self, gate: &Gate) -> Self {
+        Self { shared: Arc::clone(&self.shared), gate: gate.clone() }
     }
 
     /// A client with default settings, as tests want it.
@@ -74,8 +83,14 @@ impl Client {
         Box::pin(repeated).await
     }
 
-    /// One HTTP exchange, observed and logged.
-    async fn exchange(&self, call: &'static str, request: Request) -> Result<Response, ApiError> {
+    /// One HTTP exchange, observed and logged. What may not be sent is none.
+    async fn exchange(&self, call: &'static str, mut request: Request) -> Result<Response, ApiError> {
+        if request.writes() {
+            let permit = self.gate.permit(Target::Cloud).await;
+            let permit =
+                permit.map_err(|why| ApiError::from_transport(call, TransportError::NotPermitted(why)))?;
+            request.permit = Some(permit);
+        }
         observer::request(call, &request);
         let span = observer::span(call, &request);
         let start = Instant::now();

@@ -235,7 +235,7 @@ impl Transport for View {
 
 pub(super) fn get(kind: Kind, path: String) -> Request {
     let (service, query, headers) = (kind.of_service(), Vec::new(), HeaderMap::new());
-    Request { service, method: Method::GET, path, query, headers, body: None }
+    Request { service, method: Method::GET, path, query, headers, body: None, permit: None }
 }
 
 /// The object in an answer that says success.

@@ -86,7 +86,7 @@ impl ApiError {
 
 fn of_transport(error: &TransportError) -> ErrorKind {
     match error {
-        TransportError::Connect { .. } => ErrorKind::Unavailable,
+        TransportError::Connect { .. } | TransportError::NotPermitted(_) => ErrorKind::Unavailable,
         TransportError::LostAnswer { .. } => ErrorKind::LostAnswer,
         TransportError::TooLong { .. } => ErrorKind::Decode,
         TransportError::Auth(source) => source.kind(),

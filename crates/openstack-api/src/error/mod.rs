@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use openstack::InterfaceType;
+use openstack_ccm_core::permit::NotPermitted;
 
 pub use classification::{ConflictCause, ErrorKind};
 pub use fault::Fault;
@@ -139,6 +140,9 @@ pub enum TransportError {
         /// `public`, `internal` or `admin`.
         interface: InterfaceType,
     },
+    /// It writes, and nothing may be written now.
+    #[error(transparent)]
+    NotPermitted(NotPermitted),
     /// The request could not be built.
     #[error("could not build a request for the {service} service")]
     Request {
@@ -180,6 +184,7 @@ impl ApiError {
             source @ (TransportError::Connect { .. }
             | TransportError::LostAnswer { .. }
             | TransportError::TooLong { .. }
+            | TransportError::NotPermitted(_)
             | TransportError::Request { .. }) => Self::Transport { call, source },
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::join_all;
+use openstack_ccm_core::permit::{ClusterCheck, Fence, Gate, NotPermitted};
 use openstack_ccm_openstack_api::client::{ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::identity::{
     ApplicationCredentialName, AuthOptions, Catalog, Credentials, DomainRef, InDomain, InterfaceType, Reload,
@@ -557,4 +559,34 @@ async fn an_answer_without_end_is_not_read() {
     assert_eq!(error.kind(), ErrorKind::Decode);
     let text = format!("{error}: {}", std::error::Error::source(&error).unwrap());
     assert!(text.contains("loadbalancer_list") && text.contains("more than 64 MiB"), "{text}");
+}
+
+/// The cluster is always the same one.
+struct SameCluster;
+
+#[async_trait]
+impl ClusterCheck for SameCluster {
+    fn another(&self) -> Option<String> {
+        None
+    }
+
+    async fn confirm(&self) -> Result<(), NotPermitted> {
+        Ok(())
+    }
+}
+
+/// Between the leave to write and the request there may be a login that takes long.
+#[tokio::test]
+async fn a_write_is_not_sent_when_the_lead_was_lost_on_the_way_to_the_socket() {
+    let (server, _) = keystone(usize::MAX).await;
+    let asked = AtomicUsize::new(0);
+    let fence = Fence::new(move |_| asked.fetch_add(1, Ordering::SeqCst) == 0);
+    let openstack = connected(&server).await.behind(&Gate::new(Arc::new(SameCluster), fence));
+    let id = "0a000000-0000-4000-8000-00000000000a";
+    let error = openstack.octavia.delete_load_balancer(id, true).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("another instance may lead"), "{source}");
+    let requests = server.received_requests().await.unwrap();
+    assert!(requests.iter().all(|request| request.method != "DELETE"), "{requests:?}");
 }

@@ -55,6 +55,8 @@ pub(super) enum FoundServer<'a> {
     Nothing,
     /// It is of another provider or region.
     Foreign(String),
+    /// No server has its name, and it has no id.
+    Unnamed(Failure),
     /// It is not known which server it is.
     Unknown(Failure),
 }
@@ -63,7 +65,7 @@ impl<'a> FoundServer<'a> {
     pub(super) fn server(&self) -> Option<&'a Server> {
         match self {
             Self::Server(server) => Some(server),
-            Self::Nothing | Self::Foreign(_) | Self::Unknown(_) => None,
+            Self::Nothing | Self::Foreign(_) | Self::Unnamed(_) | Self::Unknown(_) => None,
         }
     }
 }
@@ -119,6 +121,21 @@ pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> Fou
     }
 }
 
+/// The only server that has the name of the node, which is another one than that of its id.
+pub(super) async fn namesake(
+    nova: &Nova,
+    node: &NodeIdentity,
+    servers: &Servers,
+) -> Result<Option<Server>, Failure> {
+    let question =
+        [ServerQuestion::Name(NodeIdentity { name: node.name.clone(), ..NodeIdentity::default() })];
+    if let FoundServer::Server(server) = answer(&question[0], servers) {
+        return Ok(Some(server.clone()));
+    }
+    let named = self::servers(nova, &question).await?;
+    Ok(answer(&question[0], &named).server().cloned())
+}
+
 /// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed. Kubernetes has only lower
 /// case, so that case counts only where it distinguishes servers.
 fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
@@ -134,19 +151,18 @@ fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
         return FoundServer::Server(server);
     }
     let way_out = "give the kubelet --provider-id=openstack:///SERVER";
-    FoundServer::Unknown(Failure::user_input(if found.is_empty() {
-        format!(
+    if found.is_empty() {
+        return FoundServer::Unnamed(Failure::user_input(format!(
             "the project has no server named {name}, the Node has no spec.providerID, and no server has both the id in its systemUUID \
              and one of its addresses: the Node must have the name of its server, or {way_out}"
-        )
-    } else {
-        let ids: Vec<&str> = found.iter().map(|server| server.id.as_str()).collect();
-        format!(
-            "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of them has both the id in its \
-             systemUUID and one of its addresses: {way_out}, or rename the other servers",
-            ids.join(", ")
-        )
-    }))
+        )));
+    }
+    let ids: Vec<&str> = found.iter().map(|server| server.id.as_str()).collect();
+    FoundServer::Unknown(Failure::user_input(format!(
+        "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of them has both the id in its \
+         systemUUID and one of its addresses: {way_out}, or rename the other servers",
+        ids.join(", ")
+    )))
 }
 
 /// The server whose id the kubelet reports. A guest may report any id, so it counts with an address that the cloud knows of the server.

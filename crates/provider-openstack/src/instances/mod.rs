@@ -63,6 +63,11 @@ impl OpenStackInstances {
         self.config.global.region.as_deref().filter(|region| !region.is_empty())
     }
 
+    fn provider_id(&self, server: &str) -> String {
+        let region = self.region().filter(|_| self.regional).map(str::to_owned);
+        ProviderId { region, server: server.to_owned() }.to_string()
+    }
+
     fn questions(&self, nodes: &[NodeIdentity]) -> Vec<ServerQuestion> {
         nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect()
     }
@@ -89,10 +94,8 @@ impl OpenStackInstances {
 
     async fn instance(&self, server: &Server, ports: &Ports) -> Result<Instance, Failure> {
         let region = self.region().map(str::to_owned);
-        let provider_id =
-            ProviderId { region: region.clone().filter(|_| self.regional), server: server.id.clone() };
         Ok(Instance {
-            provider_id: Some(provider_id.to_string()),
+            provider_id: Some(self.provider_id(&server.id)),
             instance_type: self.flavors.instance_type(self.newest_nova().await?, &server.flavor).await?,
             zone: topology::zone(&server.availability_zone),
             region,
@@ -129,6 +132,7 @@ impl Instances for OpenStackInstances {
             FoundServer::Server(_) => Presence::Exists,
             FoundServer::Nothing => Presence::Gone,
             FoundServer::Foreign(reason) => Presence::Foreign(reason),
+            FoundServer::Unnamed(failure) => Presence::Unnamed(failure),
             FoundServer::Unknown(failure) => Presence::Unknown(failure),
         };
         Ok(questions.iter().map(presence).collect())
@@ -146,10 +150,16 @@ impl Instances for OpenStackInstances {
         let wanted: Vec<&Server> = answers.iter().filter_map(FoundServer::server).collect();
         let ports = Ports::of(&self.openstack.neutron, &wanted).await?;
         let mut descriptions = Vec::with_capacity(nodes.len());
-        for answer in answers {
-            descriptions.push(match answer.server() {
-                Some(server) => Description::Found(Box::new(self.instance(server, &ports).await?)),
-                None => described(answer),
+        for (node, answer) in nodes.iter().zip(answers) {
+            descriptions.push(match answer {
+                FoundServer::Server(server) => {
+                    Description::Found(Box::new(self.instance(server, &ports).await?))
+                }
+                FoundServer::Nothing => {
+                    let namesake = find::namesake(&self.nova, node, &servers).await?;
+                    gone(namesake.map(|server| self.provider_id(&server.id)))
+                }
+                other => described(other),
             });
         }
         Ok(descriptions)
@@ -160,9 +170,13 @@ impl Instances for OpenStackInstances {
 fn described(found: FoundServer<'_>) -> Description {
     match found {
         FoundServer::Foreign(reason) => Description::Foreign(reason),
-        FoundServer::Unknown(failure) => Description::Unknown(failure),
-        FoundServer::Server(_) | FoundServer::Nothing => Description::Unknown(Failure::user_input(
-            "the server of the node's provider id does not exist, or the project of cloud.conf cannot see it",
-        )),
+        FoundServer::Unnamed(failure) | FoundServer::Unknown(failure) => Description::Unknown(failure),
+        FoundServer::Server(_) | FoundServer::Nothing => gone(None),
     }
+}
+
+fn gone(namesake: Option<String>) -> Description {
+    let what =
+        "the server of the node's provider id does not exist, or the project of cloud.conf cannot see it";
+    Description::Gone { failure: Failure::user_input(what), namesake }
 }

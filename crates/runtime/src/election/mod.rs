@@ -5,6 +5,8 @@
 //! - Work runs only while the Lease is held: the token handed to it is cancelled before the Lease can lapse for
 //!   others, measured on this machine's monotonic clock from the start of the last renewal that succeeded. Work that
 //!   does not end by then is dropped.
+//! - A process that was stopped for a while has all its timers due at once, and work may come before the renewal. So
+//!   each write asks the clock itself, by the fence ([`Elector::fence`]).
 //! - Another holder's Lease is only taken when its record did not change for its whole duration as observed here;
 //!   timestamps of other machines are never compared with this one's clock.
 //! - Every write carries the resourceVersion that was read, so that two candidates cannot both win.
@@ -19,14 +21,17 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use openstack_ccm_core::permit::Fence;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 mod record;
 mod report;
+mod tenure;
 
 use record::{Observed, Standing};
 use report::Report;
+use tenure::Tenure;
 
 pub use report::{ElectionMetrics, Heartbeat};
 
@@ -76,6 +81,7 @@ pub struct Elector {
     /// When the request was begun that made the Lease ours for the last time. The server may have stored it at once
     /// and answered late, so that others may count from this moment.
     held_since: Instant,
+    tenure: Tenure,
     /// Whether a request went out that may have made the Lease ours.
     claimed: bool,
     report: Report,
@@ -107,7 +113,8 @@ impl Elector {
         let options = Arc::new(options);
         let report = Report::new(client.clone(), Arc::clone(&options));
         let leases = Api::namespaced(client, &options.namespace);
-        Self { leases, options, observed: None, held_since: Instant::now(), claimed: false, report }
+        let (held_since, tenure) = (Instant::now(), Tenure::default());
+        Self { leases, options, observed: None, held_since, tenure, claimed: false, report }
     }
 
     /// The same candidate, counted in these metrics.
@@ -120,6 +127,11 @@ impl Elector {
     /// A sign of life: a process that leads and does not renew is stuck.
     pub fn heartbeat(&self) -> Heartbeat {
         self.report.heartbeat.clone()
+    }
+
+    /// What each write of the work has to ask.
+    pub fn fence(&self) -> Fence {
+        self.tenure.fence(self.options.renew_deadline, self.options.lease_duration)
     }
 
     /// Waits for the Lease, then runs `work` while it is held. The token that `work` gets is cancelled when the
@@ -199,6 +211,7 @@ impl Elector {
             }
             Loss::Taken => {
                 tracing::error!(lease = %self.options.name, "leadership lost: another instance has the lease");
+                self.tenure.end();
                 Duration::ZERO
             }
         };
@@ -255,6 +268,7 @@ impl Elector {
     /// The Lease was stored as ours, by a request that was begun at `since`.
     fn held(&mut self, since: Instant) {
         self.held_since = since;
+        self.tenure.renew(since);
         self.report.renewed();
     }
 
@@ -298,6 +312,7 @@ impl Elector {
 
     /// Gives the Lease back, so that nobody has to wait for it to lapse.
     async fn release(&self) {
+        self.tenure.end();
         let name = &self.options.name;
         match timeout(self.options.retry_period.max(Duration::from_secs(1)), self.try_release()).await {
             Ok(Ok(())) => tracing::info!(lease = %name, "lease released"),

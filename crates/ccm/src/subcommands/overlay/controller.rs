@@ -79,7 +79,7 @@ async fn lead(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let mut ended = Ok(());
-    let led = leadership.lead(None, stop, async |leading: CancellationToken| {
+    let led = leadership.lead(None, stop, async |leading: CancellationToken, _fence| {
         let mut listed = overlay.listed();
         health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
         let healthy = async {

@@ -8,6 +8,7 @@ use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_controllers::dry_run::{Concluded, End};
 use openstack_ccm_controllers::service::ServiceController;
 use openstack_ccm_core::cloud::Cloud;
+use openstack_ccm_core::permit::Fence;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_provider_openstack::load_balancer::annotations::LOAD_BALANCER_ID;
 use prometheus_client::registry::Registry;
@@ -121,8 +122,10 @@ pub async fn rehearse(
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
-    let program = Program::new(&clients, cloud.as_ref(), cluster_uid, options, &mut registry, &work_queues);
-    let Program { nodes, service, route, node, node_lifecycle } = program;
+    let lead = Fence::always();
+    let program =
+        Program::new(&clients, cloud.as_ref(), cluster_uid, options, lead, &mut registry, &work_queues);
+    let Program { nodes, service, route, node, node_lifecycle, .. } = program;
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
 
     let mut items = Vec::new();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
+use openstack_ccm_core::permit::{NotPermitted, Permit};
 use openstack_ccm_kube_sim::Sim as Kubernetes;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
@@ -81,6 +82,8 @@ pub(crate) struct Line {
     latency: Duration,
     /// `User-Agent` of calls to OpenStack: the name of the program's cluster.
     client: String,
+    /// Writes that should not have been sent.
+    breaches: Arc<Mutex<Vec<String>>>,
     /// Texts that the Kubernetes API has in place of others when it is asked for objects.
     translation: Option<(&'static str, &'static str)>,
 }
@@ -103,6 +106,7 @@ impl Line {
             refusals: AtomicUsize::new(0),
             latency,
             client: client.to_owned(),
+            breaches: Arc::default(),
             translation,
         })
     }
@@ -139,6 +143,18 @@ impl Line {
     /// Answers so far that were no success.
     pub(crate) fn refusals(&self) -> usize {
         self.refusals.load(Ordering::SeqCst)
+    }
+
+    /// Writes so far that were sent without a permit, or after the lead was lost.
+    pub(crate) fn breaches(&self) -> Vec<String> {
+        self.breaches.lock().unwrap().clone()
+    }
+
+    /// Judges a write at the moment at which it is sent.
+    fn judge(&self, name: &str, permit: Result<(), NotPermitted>) {
+        if let Err(why) = permit {
+            self.breaches.lock().unwrap().push(format!("{name}: {why}"));
+        }
     }
 
     fn answered(&self, success: bool) {
@@ -186,6 +202,10 @@ impl Line {
             let (line, server, reconciled) = (Arc::clone(&line), server.clone(), reconciliation::current());
             async move {
                 let (name, write) = super::describe::kubernetes(&request);
+                if write && !name.contains(" events") && !name.contains(" leases") {
+                    let permit = request.extensions().get::<Permit>();
+                    line.judge(&name, permit.map_or(Err(NotPermitted::NotAsked), Permit::check));
+                }
                 let translated =
                     line.translation.filter(|_| name.starts_with("LIST ") || name.starts_with("GET "));
                 let (asked, request) = noted(request, write).await?;
@@ -212,6 +232,12 @@ impl Line {
                 request.headers.insert("user-agent", line.client.parse().unwrap());
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
+                if write {
+                    line.judge(
+                        &name,
+                        request.permit.as_ref().map_or(Err(NotPermitted::NotAsked), Permit::check),
+                    );
+                }
                 let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap());
                 let asked = write.then(|| Asked {
                     method: request.method.clone(),

@@ -120,6 +120,15 @@ impl World {
         entries.collect::<Vec<_>>().join(", ")
     }
 
+    /// Warnings about a node, oldest first, with ids: `NodeDeletionHeld: …`.
+    pub(crate) fn node_warnings(&self, name: &str) -> Vec<String> {
+        let mut events = self.kube.list("events", "default").unwrap();
+        events.retain(|event| event["involvedObject"]["name"] == name && event["type"] == "Warning");
+        events.sort_by_key(|event| event["metadata"]["name"].to_string());
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        events.iter().map(|event| format!("{}: {}", text(event, "reason"), text(event, "message"))).collect()
+    }
+
     /// The id of the server with this name.
     pub(crate) fn server_id(&self, name: &str) -> String {
         self.cloud.nodes().into_iter().find(|node| node.name == name).unwrap().server_id

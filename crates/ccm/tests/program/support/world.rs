@@ -13,11 +13,13 @@ use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_controllers::service::ServiceControllerOptions;
+use openstack_ccm_core::permit::Fence;
 use openstack_ccm_kube_sim::{ApiVersion, Fault, FaultId, RequestRecord, Sim as Kubernetes};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_sim::{OctaviaRelease, Sim as Cloud};
 use openstack_ccm_provider_openstack::cloud::OpenStackCloud;
 use openstack_ccm_provider_openstack::config::{self, Config, Environment, Loaded};
+use openstack_ccm_runtime::election::{ElectionOptions, Elector};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -38,6 +40,9 @@ const QUIET: Duration = Duration::from_secs(25);
 /// How long Octavia works on each change, unless a test says otherwise.
 const WORK: Duration = Duration::from_secs(2);
 
+/// How long work may take to end after a stop, as in the program.
+const WORK_GRACE: Duration = Duration::from_secs(16);
+
 /// How the program is configured.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -47,6 +52,8 @@ pub(crate) struct Settings {
     /// Lines for `[LoadBalancer]` of cloud.conf, and whatever follows it.
     pub(crate) cloud_conf: String,
     pub(crate) service: ServiceControllerOptions,
+    /// Whether the service controller runs.
+    pub(crate) serves: bool,
     /// The route controller runs only where a test is about it.
     pub(crate) route: Option<RouteControllerOptions>,
     /// The node controller runs only where a test asks for it.
@@ -64,6 +71,12 @@ pub(crate) struct Settings {
     pub(crate) translation: Option<(&'static str, &'static str)>,
     /// Whether what the program does is planned first.
     pub(crate) plans: bool,
+    /// What the program asks whether it still leads.
+    pub(crate) fence: Fence,
+    /// How the program has to be elected before it works; absent where it need not be. Its Lease is renewed beside the journal.
+    pub(crate) election: Option<ElectionOptions>,
+    /// Whether writes ask the fence that the election feeds.
+    pub(crate) asks_elector: bool,
 }
 
 impl Default for Settings {
@@ -73,6 +86,7 @@ impl Default for Settings {
             cluster_uid: None,
             cloud_conf: String::new(),
             service: ServiceControllerOptions::default(),
+            serves: true,
             route: None,
             node: None,
             node_lifecycle: None,
@@ -82,6 +96,9 @@ impl Default for Settings {
             latency: Duration::ZERO,
             translation: None,
             plans: true,
+            fence: Fence::always(),
+            election: None,
+            asks_elector: true,
         }
     }
 }
@@ -188,17 +205,33 @@ impl World {
         let options = self.options();
         let mut openstack = line.openstack(&self.cloud, self.settings.user);
         openstack.barbican = openstack.barbican.filter(|_| self.settings.key_manager);
+        let elector = self
+            .settings
+            .election
+            .clone()
+            .map(|options| Elector::new(kube::Client::new(self.kube.service(), "default"), options));
+        let asked = elector.as_ref().filter(|_| self.settings.asks_elector);
+        let fence = asked.map_or_else(Fence::always, Elector::fence).and(&self.settings.fence);
         let program = Program::new(
             &ControllerClients::same(line.kubernetes(&self.kube)),
             &self.cloud_of(openstack),
             uid,
             options,
+            fence,
             &mut self.registry.lock().unwrap(),
             &queues,
         );
         let (health, stop) = (self.health.clone(), CancellationToken::new());
         let leading = stop.clone();
-        let task = tokio::spawn(async move { program.run(&health, leading).await });
+        let task = tokio::spawn(async move {
+            match elector {
+                Some(elector) => {
+                    let work = async |leading| program.run(&health, leading).await;
+                    elector.lead(leading, WORK_GRACE, work).await;
+                }
+                None => program.run(&health, leading).await,
+            }
+        });
         self.running = Some(Running { line, stop, task });
     }
 
@@ -216,7 +249,7 @@ impl World {
     pub(crate) fn options(&self) -> ProgramOptions {
         ProgramOptions {
             cluster_name: self.settings.cluster_name.clone(),
-            service: Some(self.settings.service.clone()),
+            service: self.settings.serves.then(|| self.settings.service.clone()),
             route: self.settings.route.clone(),
             node: self.settings.node.clone(),
             node_lifecycle: self.settings.node_lifecycle.clone(),
@@ -245,6 +278,7 @@ impl World {
         running.stop.cancel();
         (&mut running.task).await.unwrap();
         self.close(Escape::Overtaken);
+        self.assert_permitted();
         self.running = None;
     }
 
@@ -255,8 +289,15 @@ impl World {
         running.task.abort();
         assert!((&mut running.task).await.is_err());
         self.close(Escape::Killed);
+        self.assert_permitted();
         self.running = None;
         self.kills += 1;
+    }
+
+    /// Everything that was written so far was sent with a permit, while the lead was held.
+    pub(crate) fn assert_permitted(&self) {
+        let breaches = self.line().map(Line::breaches).unwrap_or_default();
+        assert!(breaches.is_empty(), "{breaches:#?}");
     }
 
     /// How often the program was killed.
@@ -470,6 +511,7 @@ impl World {
             let before = self.work();
             tokio::time::sleep(QUIET).await;
             if self.work() == before {
+                self.assert_permitted();
                 return;
             }
             assert!(start.elapsed() < PATIENCE, "never quiet: {}", self.state());
@@ -492,6 +534,11 @@ impl World {
         let journal = self.journal.lock().unwrap();
         let taken = self.taken.swap(journal.len(), Ordering::SeqCst);
         journal[taken..].to_vec()
+    }
+
+    /// How many of them a test has taken notice of.
+    pub(crate) fn taken_calls(&self) -> usize {
+        self.taken.load(Ordering::SeqCst)
     }
 
     /// How many calls there were of all time.

@@ -9,6 +9,9 @@ use openstack_ccm_openstack_sim::{
 use super::wish::{Key, NodeState, Wish};
 use super::{GENERATED, Moment, Owner, Record, since};
 
+/// Begins the tag with the uid of a cluster.
+const IDENTITY_TAG: &str = "openstack-ccm-cluster=";
+
 /// What a write did against the rules.
 pub(super) fn judge(record: &Record, write: &Write<'_>) -> Vec<String> {
     let judge = Judge { record, before: write.before, after: write.after, cluster: write.user_agent };
@@ -47,11 +50,20 @@ impl Judge<'_> {
     fn may_write(&self, load_balancer_id: &str, traffic: &Traffic) -> bool {
         let Some(one) = traffic.load_balancers.get(load_balancer_id) else { return true };
         if one.name.starts_with(GENERATED) {
-            return Owner::of_name(&one.name).is_some_and(|owner| owner.cluster == self.cluster);
+            let is_named = Owner::of_name(&one.name).is_some_and(|owner| owner.cluster == self.cluster);
+            return is_named && !self.is_tagged_by_another(one);
         }
         let cluster = self.record.clusters.get(self.cluster);
         let mut wishes = cluster.into_iter().flat_map(|cluster| cluster.services.values().flatten());
         wishes.any(|(_, wish)| wish.load_balancer_id.as_deref() == Some(load_balancer_id))
+    }
+
+    /// Whether a load balancer has the identity of another cluster than the one that writes: names are not unique.
+    fn is_tagged_by_another(&self, one: &LoadBalancerTraffic) -> bool {
+        let kube = self.record.clusters.get(self.cluster).and_then(|cluster| cluster.kube.as_ref());
+        let namespace = kube.and_then(|kube| kube.get("namespaces", "", "kube-system").ok());
+        let mut identities = one.tags.iter().filter_map(|tag| tag.strip_prefix(IDENTITY_TAG));
+        namespace.is_some_and(|namespace| identities.any(|identity| namespace["metadata"]["uid"] != identity))
     }
 
     /// Objects of others that were changed or removed. Octavia locks a load balancer for every change below it, so that a

@@ -228,3 +228,19 @@ async fn a_tag_on_what_is_another_clusters_is_a_breach() {
     let breaches = watch.take_breaches();
     assert!(breaches.len() == 1 && breaches[0].contains("somebody else's"), "{breaches:?}");
 }
+
+/// A cluster was replaced by another one of its name, which has taken the load balancer over.
+#[tokio::test(start_paused = true)]
+async fn what_has_the_identity_of_another_cluster_is_not_written() {
+    let (world, watch) = served().await;
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(&world)));
+    let tags =
+        json!({"loadbalancer": {"tags": ["kube_service_c1_default_web", "openstack-ccm-cluster=another"]}});
+    write(&world, "load-balancer", "PUT", &path, &tags).await;
+    assert_eq!(watch.take_breaches(), Vec::<String>::new());
+    let limit = json!({"listener": {"connection_limit": 7}});
+    let listener = format!("/v2.0/lbaas/listeners/{}", id(&world.cloud.listeners()[0]));
+    write(&world, "load-balancer", "PUT", &listener, &limit).await;
+    let breaches = watch.take_breaches();
+    assert!(breaches.len() == 1 && breaches[0].contains("is somebody else's"), "{breaches:?}");
+}

@@ -1,0 +1,119 @@
+//! The client layer that notes what is listed and watched, and lets no write through that the gate does not permit.
+
+use std::sync::Arc;
+
+use http::{Method, Request, Response, Uri};
+use kube::Client;
+use kube::client::Body;
+use openstack_ccm_controllers::KnownCluster;
+use openstack_ccm_core::permit::{Gate, NotPermitted, Target};
+use tower::{BoxError, service_fn};
+
+/// The same client behind a gate.
+pub(super) fn guarded(client: &Client, gate: &Gate, cluster: &Arc<KnownCluster>) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let guard = Arc::new(Guard { client: client.clone(), gate: gate.clone(), cluster: Arc::clone(cluster) });
+    let service = service_fn(move |request: Request<Body>| {
+        let guard = Arc::clone(&guard);
+        async move { guard.send(request).await }
+    });
+    Client::new(service, namespace)
+}
+
+struct Guard {
+    client: Client,
+    gate: Gate,
+    cluster: Arc<KnownCluster>,
+}
+
+impl Guard {
+    async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let asks = Asks::of(request.method(), request.uri());
+        match asks {
+            Asks::ToWrite => {
+                let permit = self.gate.permit(Target::Cluster).await?;
+                request.extensions_mut().insert(permit);
+            }
+            // What a leader has to tell after it lost the lead is true all the same; another cluster has no use for it.
+            Asks::ToTell => {
+                if let Some(why @ NotPermitted::AnotherCluster(_)) = self.gate.closed() {
+                    return Err(why.into());
+                }
+            }
+            Asks::ForSeveral | Asks::ForOne => {}
+        }
+        let answer = self.client.send(request).await?;
+        // From its first byte on: before it, a connection may have been made to anywhere.
+        if asks == Asks::ForSeveral && answer.status().is_success() {
+            self.cluster.begun();
+        }
+        Ok(answer)
+    }
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// One object, or what a write would do.
+    ForOne,
+    /// A list or a watch: all that is known of the cluster comes from them.
+    ForSeveral,
+    /// An Event or a Lease to be written.
+    ToTell,
+    /// Anything else to be written.
+    ToWrite,
+}
+
+impl Asks {
+    pub(super) fn of(method: &Method, uri: &Uri) -> Self {
+        if uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "dryRun=All")) {
+            return Self::ForOne;
+        }
+        let segments: Vec<&str> = uri.path().split('/').filter(|segment| !segment.is_empty()).collect();
+        let below = match segments.as_slice() {
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            _ => &[],
+        };
+        let (resource, is_collection) = match below {
+            ["namespaces", _, resource, rest @ ..] => (*resource, rest.is_empty()),
+            [resource, rest @ ..] => (*resource, rest.is_empty()),
+            [] => ("", false),
+        };
+        match (*method == Method::GET, resource) {
+            (true, _) if is_collection => Self::ForSeveral,
+            (true, _) => Self::ForOne,
+            (false, "events" | "leases") => Self::ToTell,
+            (false, _) => Self::ToWrite,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("GET", "/api/v1/nodes", Asks::ForSeveral)]
+    #[case("GET", "/api/v1/nodes/events", Asks::ForOne)]
+    #[case("GET", "/api/v1/namespaces/kube-system", Asks::ForOne)]
+    #[case("GET", "/api/v1/namespaces/default/services", Asks::ForSeveral)]
+    #[case("GET", "/apis/apps/v1/namespaces/default/daemonsets/a", Asks::ForOne)]
+    #[case("GET", "/version", Asks::ForOne)]
+    #[case("PATCH", "/api/v1/nodes/a/status", Asks::ToWrite)]
+    #[case("PATCH", "/api/v1/nodes/a/status?dryRun=All&fieldManager=a", Asks::ForOne)]
+    #[case("DELETE", "/api/v1/nodes/a", Asks::ToWrite)]
+    #[case("PATCH", "/api/v1/namespaces/default/services/events/status", Asks::ToWrite)]
+    #[case("PATCH", "/api/v1/namespaces/events/services/a", Asks::ToWrite)]
+    #[case("POST", "/api/v1/namespaces/default/events", Asks::ToTell)]
+    #[case("PATCH", "/api/v1/namespaces/default/events/a.1", Asks::ToTell)]
+    #[case("PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a", Asks::ToTell)]
+    fn what_is_asked_for_is_known_by_method_and_path(
+        #[case] method: Method,
+        #[case] path: &str,
+        #[case] expected: Asks,
+    ) {
+        assert_eq!(Asks::of(&method, &path.parse().unwrap()), expected);
+    }
+}

@@ -1,0 +1,323 @@
+//! The known nodes, and the doubt about what an old list shows of them.
+//!
+//! A list from the past (a restored backup, an API server that lags behind) shows nodes as they were, and lacks those that came later.
+//! What serves by what was known is not taken away for that alone. It is by a change of the node that the watch shows, also its
+//! deletion; or if the cloud says that its machine is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::api::core::v1::Node;
+use kube::runtime::watcher::Event;
+use openstack_ccm_core::text::some_of;
+use tokio::sync::watch;
+
+use super::NodeObject;
+use crate::version::number;
+use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_runtime::parts::becomes;
+
+/// Most nodes that the log names at once.
+const MOST_NAMED: usize = 10;
+
+type Nodes = BTreeMap<String, Arc<NodeObject>>;
+
+/// The known nodes. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct NodeStore {
+    known: Arc<Mutex<Known>>,
+    listed: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// As the API server shows them.
+    nodes: Nodes,
+    /// As they were known before an old list, where that lacks them or shows them as they were earlier.
+    doubted: Nodes,
+    /// The highest resourceVersion that was seen: everything up to it was seen.
+    newest: u64,
+}
+
+impl NodeStore {
+    /// All nodes as the API server shows them, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<NodeObject>> {
+        lock(&self.known).nodes.values().cloned().collect()
+    }
+
+    /// All nodes by which traffic is served, by name: where an old list is doubted, as they were known before.
+    pub(crate) fn serving(&self) -> Vec<Arc<NodeObject>> {
+        let known = lock(&self.known);
+        let mut serving = known.nodes.clone();
+        serving.extend(known.doubted.clone());
+        serving.into_values().collect()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<NodeObject>> {
+        lock(&self.known).nodes.get(name).cloned()
+    }
+
+    /// Waits until the nodes have been listed once.
+    pub(crate) fn wait_listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        becomes(self.listed.subscribe(), |listed| *listed)
+    }
+
+    pub(super) fn note_listed(&self) {
+        self.listed.send_replace(true);
+    }
+
+    /// The names of nodes about which an old list is doubted.
+    pub(super) fn doubted(&self) -> BTreeSet<String> {
+        lock(&self.known).doubted.keys().cloned().collect()
+    }
+
+    /// What the list shows of these nodes is no longer doubted. Returns what changes by it.
+    pub(super) fn believe(&self, names: &[String]) -> Vec<NodeChange> {
+        let mut known = lock(&self.known);
+        let believed = names.iter().filter_map(|name| Some((name, known.doubted.remove(name)?)));
+        let believed: Vec<_> = believed.collect();
+        let change = |(name, old)| {
+            let new = known.nodes.get::<String>(name).cloned();
+            NodeChange { old: Some(old), new, listed: false }
+        };
+        believed.into_iter().map(change).collect()
+    }
+
+    /// Takes in one event. Returns what changed by it; nothing while a new list arrives.
+    pub(super) fn apply(&self, event: Event<Node>, arriving: &mut Nodes) -> Option<Vec<NodeChange>> {
+        match event {
+            Event::Init => {
+                arriving.clear();
+                None
+            }
+            Event::InitApply(node) => {
+                let node = self.reduced(node);
+                arriving.insert(node.name.clone(), node);
+                None
+            }
+            Event::InitDone => Some(lock(&self.known).replace(std::mem::take(arriving))),
+            Event::Apply(node) => {
+                let node = self.reduced(node);
+                Some(vec![lock(&self.known).changed(&node.name, &node.resource_version, Some(&node))])
+            }
+            Event::Delete(node) => {
+                let name = node.metadata.name.unwrap_or_default();
+                let version = node.metadata.resource_version.unwrap_or_default();
+                Some(vec![lock(&self.known).changed(&name, &version, None)])
+            }
+        }
+    }
+
+    /// Keeps the known facts where nothing that matters changed, so that heartbeats cost no memory.
+    fn reduced(&self, node: Node) -> Arc<NodeObject> {
+        let mut node = NodeObject::from(node);
+        if let Some(known) = self.get(&node.name).filter(|known| known.facts == node.facts) {
+            node.facts = Arc::clone(&known.facts);
+        }
+        Arc::new(node)
+    }
+}
+
+impl Known {
+    /// The watch shows that a node changed, or is gone.
+    fn changed(&mut self, name: &str, version: &str, new: Option<&Arc<NodeObject>>) -> NodeChange {
+        self.newest = self.newest.max(number(version).unwrap_or_default());
+        let shown = match new {
+            Some(new) => self.nodes.insert(name.to_owned(), Arc::clone(new)),
+            None => self.nodes.remove(name),
+        };
+        let old = self.doubted.remove(name).or(shown);
+        NodeChange { old, new: new.cloned(), listed: false }
+    }
+
+    /// A complete list takes the place of what was known.
+    fn replace(&mut self, new: Nodes) -> Vec<NodeChange> {
+        let newest = new.values().filter_map(|node| number(&node.resource_version)).max().unwrap_or_default();
+        if new.values().any(|node| self.is_of_the_past(node)) {
+            self.doubt(&new);
+            // The history goes on from there, whatever its numbers are.
+            self.newest = newest;
+        } else {
+            self.newest = self.newest.max(newest);
+            let Self { nodes, doubted, .. } = self;
+            let version = |nodes: &Nodes, name: &String| {
+                nodes.get(name).map(|node| (node.uid.clone(), node.resource_version.clone()))
+            };
+            doubted.retain(|name, _| version(nodes, name) == version(&new, name));
+        }
+        let mut old = std::mem::replace(&mut self.nodes, new.clone());
+        let there = new.into_iter().map(|(name, node)| (old.remove(&name), Some(node))).collect::<Vec<_>>();
+        let gone = old.into_values().map(|node| (Some(node), None));
+        there.into_iter().chain(gone).map(|(old, new)| NodeChange { old, new, listed: true }).collect()
+    }
+
+    /// Whether a list shows a state that is not newer than all that was seen, and is none of it: changes come in the order of their
+    /// numbers.
+    fn is_of_the_past(&self, shown: &NodeObject) -> bool {
+        let is_known = self.nodes.get(&shown.name).is_some_and(|known| {
+            (&known.uid, &known.resource_version) == (&shown.uid, &shown.resource_version)
+        });
+        !is_known && number(&shown.resource_version).is_some_and(|version| version <= self.newest)
+    }
+
+    /// Keeps what was known where a list from the past lacks it or shows an earlier state.
+    fn doubt(&mut self, list: &Nodes) {
+        let past: Vec<&String> =
+            list.iter().filter(|(_, node)| self.is_of_the_past(node)).map(|(name, _)| name).collect();
+        let lost = self.nodes.iter().filter(|(name, _)| !list.contains_key(*name) || past.contains(name));
+        let lost: Vec<_> = lost.map(|(name, node)| (name.clone(), Arc::clone(node))).collect();
+        if lost.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = lost.iter().map(|(name, _)| name.as_str()).collect();
+        let names = some_of(&names, MOST_NAMED);
+        tracing::warn!(
+            nodes = names,
+            "the API server shows Nodes as they were before, as after the restoration of a backup: members and routes stay as they \
+             are until these Nodes change, or their servers are gone"
+        );
+        for (name, node) in lost {
+            self.doubted.entry(name).or_insert(node);
+        }
+    }
+}
+
+/// One node before and after an event; absent where it is not there.
+pub(crate) struct NodeChange {
+    /// What was known of it.
+    pub(crate) old: Option<Arc<NodeObject>>,
+    /// What is known now.
+    pub(crate) new: Option<Arc<NodeObject>>,
+    /// Whether a list shows it: what was before that, such as a write of ours that a restored backup undid, may not have been seen.
+    pub(crate) listed: bool,
+}
+
+impl NodeChange {
+    /// Whether the node is new or gone, or this part of it is another one.
+    pub(crate) fn has_new<'a, T: PartialEq>(&'a self, part: impl Fn(&'a NodeObject) -> T) -> bool {
+        self.old.as_deref().map(&part) != self.new.as_deref().map(&part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    fn node(name: &str, version: &str, status: &str) -> Node {
+        from_value(json!({
+            "metadata": {"name": name, "uid": format!("uid-of-{name}"), "resourceVersion": version, "labels": {"zone": "a"}},
+            "status": {"conditions": [{"type": "Ready", "status": status}]},
+        }))
+        .unwrap()
+    }
+
+    fn list(store: &NodeStore, names: &[&str]) -> Vec<NodeChange> {
+        let mut arriving = BTreeMap::new();
+        assert!(store.apply(Event::Init, &mut arriving).is_none());
+        for name in names {
+            assert!(store.apply(Event::InitApply(node(name, "1", "True")), &mut arriving).is_none());
+        }
+        store.apply(Event::InitDone, &mut arriving).unwrap()
+    }
+
+    fn names(changes: &[NodeChange]) -> Vec<(Option<&str>, Option<&str>)> {
+        fn name(node: Option<&Arc<NodeObject>>) -> Option<&str> {
+            node.map(|node| node.name.as_str())
+        }
+        changes.iter().map(|change| (name(change.old.as_ref()), name(change.new.as_ref()))).collect()
+    }
+
+    #[test]
+    fn a_new_list_shows_what_came_what_stayed_and_what_is_gone() {
+        let store = NodeStore::default();
+        assert_eq!(names(&list(&store, &["n1", "n2"])), [(None, Some("n1")), (None, Some("n2"))]);
+        let changes = list(&store, &["n2", "n3"]);
+        assert_eq!(names(&changes), [(Some("n2"), Some("n2")), (None, Some("n3")), (Some("n1"), None)]);
+        assert!(store.get("n1").is_none());
+    }
+
+    #[test]
+    fn a_list_counts_only_when_it_is_complete() {
+        let store = NodeStore::default();
+        list(&store, &["n1", "n2"]);
+        let mut arriving = BTreeMap::new();
+        store.apply(Event::Init, &mut arriving);
+        store.apply(Event::InitApply(node("n3", "2", "True")), &mut arriving);
+        assert_eq!(store.all().len(), 2);
+        // The list broke off and starts over.
+        store.apply(Event::Init, &mut arriving);
+        store.apply(Event::InitDone, &mut arriving);
+        assert!(store.all().is_empty());
+    }
+
+    #[test]
+    fn a_heartbeat_keeps_the_known_facts() {
+        let store = NodeStore::default();
+        list(&store, &["n1"]);
+        let before = Arc::clone(&store.get("n1").unwrap().facts);
+        store.apply(Event::Apply(node("n1", "2", "Unknown")), &mut BTreeMap::new());
+        let after = store.get("n1").unwrap();
+        assert_eq!(after.resource_version, "2");
+        assert!(Arc::ptr_eq(&before, &after.facts));
+    }
+
+    /// The nodes by which traffic is served: `n1@5`.
+    fn serving(store: &NodeStore) -> Vec<String> {
+        let serving = store.serving().into_iter();
+        serving.map(|node| format!("{}@{}", node.name, node.resource_version)).collect()
+    }
+
+    fn list_of(store: &NodeStore, nodes: &[(&str, &str)]) {
+        let mut arriving = BTreeMap::new();
+        store.apply(Event::Init, &mut arriving);
+        for (name, version) in nodes {
+            store.apply(Event::InitApply(node(name, version, "True")), &mut arriving);
+        }
+        store.apply(Event::InitDone, &mut arriving).unwrap();
+    }
+
+    fn change(store: &NodeStore, event: Event<Node>) -> NodeChange {
+        store.apply(event, &mut BTreeMap::new()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_list_of_the_past_takes_no_node_away_until_the_watch_shows_that_it_changed() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "7"), ("n2", "8"), ("n3", "9")]);
+        // `old` was there before all that.
+        list_of(&store, &[("n1", "3"), ("old", "4")]);
+        assert_eq!(serving(&store), ["n1@7", "n2@8", "n3@9", "old@4"]);
+        assert_eq!(store.all().len(), 2, "what the API server shows is what is written to");
+        let changed = change(&store, Event::Apply(node("n1", "20", "True")));
+        assert_eq!(changed.old.unwrap().resource_version, "7", "it served until now");
+        change(&store, Event::Delete(node("n2", "21", "True")));
+        assert_eq!(serving(&store), ["n1@20", "n3@9", "old@4"]);
+        let changes = store.believe(&["n3".to_owned()]);
+        assert_eq!(names(&changes), [(Some("n3"), None)]);
+        assert_eq!(serving(&store), ["n1@20", "old@4"]);
+    }
+
+    #[test]
+    fn lists_of_the_new_history_are_believed_whatever_its_numbers_are() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "107"), ("n2", "108")]);
+        list_of(&store, &[("n1", "3"), ("n2", "4")]);
+        change(&store, Event::Apply(node("n1", "5", "True")));
+        change(&store, Event::Apply(node("n2", "6", "True")));
+        assert_eq!(serving(&store), ["n1@5", "n2@6"]);
+        list_of(&store, &[("n1", "7")]);
+        assert_eq!(serving(&store), ["n1@7"]);
+    }
+
+    #[test]
+    fn a_node_that_a_list_of_the_present_lacks_is_gone() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "7"), ("n2", "8")]);
+        list_of(&store, &[("n1", "7")]);
+        assert_eq!(serving(&store), ["n1@7"]);
+        list_of(&store, &[("n1", "9"), ("n3", "10")]);
+        assert_eq!(serving(&store), ["n1@9", "n3@10"]);
+    }
+}

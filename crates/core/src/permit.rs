@@ -1,0 +1,212 @@
+//! What is asked before a write, and the leave that the answers give.
+//!
+//! Two questions are the same for all writes: whether the lead is still held, and whether the API server still shows the cluster that
+//! this process works for. [`Gate::permit`] asks both, and nothing else makes a [`Permit`], without which the clients send no write.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+/// What is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The cloud: whoever leads next may be at work there as soon as the renewal of the Lease is overdue.
+    Cloud,
+    /// The cluster, which refuses what is based on an old state: this may go on until the Lease lapses.
+    Cluster,
+}
+
+type Holds = dyn Fn(Target) -> bool + Send + Sync;
+
+/// Whether the lead is held, by the clock alone. A task that cancels work has to run first; after the process was stopped for a while,
+/// that task and the work are due at the same time.
+#[derive(Clone)]
+pub struct Fence(Option<Arc<Holds>>);
+
+impl Fence {
+    /// A fence that is asked what `holds` says.
+    pub fn new(holds: impl Fn(Target) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(holds)))
+    }
+
+    /// The fence where nobody elects: it always holds.
+    pub fn always() -> Self {
+        Self(None)
+    }
+
+    /// A fence that holds as long as both do.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (None, _) => other.clone(),
+            (_, None) => self.clone(),
+            (Some(one), Some(other)) => {
+                let (one, other) = (Arc::clone(one), Arc::clone(other));
+                Self::new(move |target| one(target) && other(target))
+            }
+        }
+    }
+
+    /// Whether a write may begin now.
+    pub fn holds(&self, target: Target) -> bool {
+        self.0.as_ref().is_none_or(|holds| holds(target))
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Fence(elected)" } else { "Fence(always)" })
+    }
+}
+
+/// Knows whether the API server still shows the cluster that this process works for.
+#[async_trait]
+pub trait ClusterCheck: Send + Sync {
+    /// What is wrong, if another cluster was seen.
+    fn another(&self) -> Option<String>;
+
+    /// Ends when an answer shows the same cluster that was begun after anything was last listed or began to be watched.
+    ///
+    /// # Errors
+    /// Another cluster was seen, or there was no answer.
+    async fn confirm(&self) -> Result<(), NotPermitted>;
+}
+
+/// Asks what is to be asked before a write. Clones ask the same.
+#[derive(Clone)]
+pub struct Gate {
+    cluster: Option<Arc<dyn ClusterCheck>>,
+    fence: Fence,
+}
+
+impl Gate {
+    /// The gate of controllers.
+    pub fn new(cluster: Arc<dyn ClusterCheck>, fence: Fence) -> Self {
+        Self { cluster: Some(cluster), fence }
+    }
+
+    /// The gate of commands that a person runs: nothing is watched, and nobody leads.
+    pub fn open() -> Self {
+        Self { cluster: None, fence: Fence::always() }
+    }
+
+    /// The leave to begin one write.
+    ///
+    /// # Errors
+    /// Nothing may be written now.
+    pub async fn permit(&self, target: Target) -> Result<Permit, NotPermitted> {
+        if let Some(cluster) = &self.cluster {
+            cluster.confirm().await?;
+        }
+        let permit = Permit { fence: self.fence.clone(), target };
+        permit.check()?;
+        Ok(permit)
+    }
+
+    /// Why nothing may be written, as far as that is known without asking.
+    pub fn closed(&self) -> Option<NotPermitted> {
+        let another = self.cluster.as_ref().and_then(|cluster| cluster.another());
+        let lost = || (!self.fence.holds(Target::Cloud)).then_some(NotPermitted::LeadLost);
+        another.map(NotPermitted::AnotherCluster).or_else(lost)
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+/// The leave to begin one write.
+#[derive(Clone, Debug)]
+pub struct Permit {
+    fence: Fence,
+    target: Target,
+}
+
+impl Permit {
+    /// Asked by whoever sends, right before it: what comes in between, such as a login, may have taken long.
+    ///
+    /// # Errors
+    /// The lead was lost meanwhile.
+    pub fn check(&self) -> Result<(), NotPermitted> {
+        if self.fence.holds(self.target) { Ok(()) } else { Err(NotPermitted::LeadLost) }
+    }
+}
+
+/// Why nothing may be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPermitted {
+    /// The Lease was not renewed in time, or another instance has it.
+    #[error("nothing was sent: the Lease was not renewed in time, and another instance may lead by now")]
+    LeadLost,
+    /// Another cluster was seen: this says what to do.
+    #[error("nothing was sent: {0}")]
+    AnotherCluster(String),
+    /// There was no answer: this says why.
+    #[error(
+        "nothing was sent: could not check by the namespace kube-system whether this is still the same cluster: {0}"
+    )]
+    NotChecked(String),
+    /// A defect: a request that writes came without a [`Permit`].
+    #[error("nothing was sent: the request came without a permit, which is a defect of this program")]
+    NotAsked,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    struct Cluster(Result<(), NotPermitted>);
+
+    #[async_trait]
+    impl ClusterCheck for Cluster {
+        fn another(&self) -> Option<String> {
+            match &self.0 {
+                Err(NotPermitted::AnotherCluster(why)) => Some(why.clone()),
+                _ => None,
+            }
+        }
+
+        async fn confirm(&self) -> Result<(), NotPermitted> {
+            self.0.clone()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_permit_ends_with_the_lead() {
+        let held = Arc::new(AtomicBool::new(true));
+        let fence = Fence::new({
+            let held = Arc::clone(&held);
+            move |_| held.load(Ordering::SeqCst)
+        });
+        let gate = Gate::new(Arc::new(Cluster(Ok(()))), fence);
+        let permit = gate.permit(Target::Cloud).await.unwrap();
+        assert_eq!((permit.check(), gate.closed()), (Ok(()), None));
+        held.store(false, Ordering::SeqCst);
+        assert_eq!(permit.check(), Err(NotPermitted::LeadLost));
+        assert_eq!(gate.closed(), Some(NotPermitted::LeadLost));
+        assert_eq!(gate.permit(Target::Cluster).await.unwrap_err(), NotPermitted::LeadLost);
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_about_the_cluster_there_is_no_permit() {
+        for why in
+            [NotPermitted::AnotherCluster("b".to_owned()), NotPermitted::NotChecked("no answer".to_owned())]
+        {
+            let gate = Gate::new(Arc::new(Cluster(Err(why.clone()))), Fence::always());
+            assert_eq!(gate.permit(Target::Cloud).await.unwrap_err(), why);
+        }
+    }
+
+    #[test]
+    fn of_several_leases_all_have_to_be_held() {
+        let cloud_only = Fence::new(|target| target == Target::Cloud);
+        let both = Fence::always().and(&cloud_only).and(&Fence::new(|_| true));
+        assert_eq!((both.holds(Target::Cloud), both.holds(Target::Cluster)), (true, false));
+        assert!(!both.and(&Fence::new(|_| false)).holds(Target::Cloud));
+    }
+}

@@ -1,0 +1,65 @@
+//! Since when the Lease is held, for whoever has to know that by the clock.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use openstack_ccm_core::permit::{Fence, Target};
+use tokio::time::Instant;
+
+use crate::lock::lock;
+
+/// The time for which a Lease is held. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tenure {
+    renewed: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Tenure {
+    /// The Lease was stored as ours, by a request that was begun at `since`.
+    pub(super) fn renew(&self, since: Instant) {
+        *lock(&self.renewed) = Some(since);
+    }
+
+    /// The Lease is given back, or somebody else has it.
+    pub(super) fn end(&self) {
+        *lock(&self.renewed) = None;
+    }
+
+    /// What may be written how long after a renewal.
+    pub(super) fn fence(&self, renew_deadline: Duration, lease_duration: Duration) -> Fence {
+        let renewed = Arc::clone(&self.renewed);
+        Fence::new(move |target| {
+            let lasts = match target {
+                Target::Cloud => renew_deadline,
+                Target::Cluster => lease_duration,
+            };
+            lock(&renewed).is_some_and(|renewed| renewed.elapsed() < lasts)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cloud_is_left_alone_before_others_may_lead_and_the_cluster_by_then() {
+        let tenure = Tenure::default();
+        let fence = tenure.fence(10 * SECOND, 15 * SECOND);
+        let holds = || (fence.holds(Target::Cloud), fence.holds(Target::Cluster));
+        assert_eq!(holds(), (false, false), "it was never held");
+        tenure.renew(Instant::now());
+        tokio::time::advance(9 * SECOND).await;
+        assert_eq!(holds(), (true, true));
+        tokio::time::advance(SECOND).await;
+        assert_eq!(holds(), (false, true));
+        tokio::time::advance(5 * SECOND).await;
+        assert_eq!(holds(), (false, false));
+        tenure.renew(Instant::now());
+        assert_eq!(holds(), (true, true));
+        tenure.end();
+        assert_eq!(holds(), (false, false));
+    }
+}
