@@ -17,6 +17,8 @@ FAULT_FIRST ?= 0
 FAULT_PORTION ?= 250
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
+# The oldest Rust that Cargo.toml promises.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 PROMTOOL := target/alerts/promtool
 PROMTOOL_VERSION := v0.316.0
 # Seconds for each fuzz target.
@@ -83,6 +85,21 @@ check: setup ## Formatting, lints, documentation, dependencies
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc $(WORKSPACE) --no-deps
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	$(CARGO) deny --locked check licenses bans sources
+	@$(MAKE) --no-print-directory advisories
+
+.PHONY: advisories
+advisories: setup ## Look for crates with known vulnerabilities (REQUIRED=1 fails where the database cannot be had)
+	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
+	@if $(CARGO) deny --locked fetch db; then \
+	  $(CARGO) deny --locked check --disable-fetch advisories; \
+	else \
+	  echo "advisories: the database of RustSec cannot be had, so no crate was looked up"; [ -z "$(REQUIRED)" ]; \
+	fi
+
+.PHONY: msrv
+msrv: setup ## Build with the oldest Rust that Cargo.toml promises (rustup)
+	rustup toolchain install $(MSRV) --profile minimal
+	$(CARGO) +$(MSRV) check --locked --package openstack-ccm
 
 .PHONY: alerts
 alerts: ## Ask Prometheus' own rule engine what the chart's alerts say (Go; minutes for the first build)
@@ -136,7 +153,8 @@ release-login release-push release-sign release-verify release-notes: release-%:
 .PHONY: release-announce
 release-announce: ## Publish the release's page on the forge (gh)
 	gh release create "$(RELEASE_TAG)" --verify-tag --title "$(RELEASE_TAG)" --notes-file target/publish/notes.md \
-	  target/publish/openstack-ccm-*.tgz target/image/openstack-ccm.*.cdx.json
+	  target/publish/*.tgz target/publish/*.tar.gz target/publish/*.krew.yaml target/publish/SHA256SUMS* \
+	  target/image/openstack-ccm.*.cdx.json
 
 .PHONY: release-dry-run
 release-dry-run: ## Push, sign, pull and verify with a registry and a key that exist for this run only (Go, Python 3.11)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from containerfile import configuration
 from oci import File, Layout, write
+from auditable import cargo
 from sbom import PACKAGE, bill
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -100,7 +101,7 @@ def compile_for(architecture: str, epoch: int) -> Path:
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "SOURCE_DATE_EPOCH": str(epoch),
     }
-    command = ["cargo", "build", "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", PACKAGE, "--target", target]
+    command = [*cargo(target_folder()), "build", "--locked", "--profile", "dist", "--package", PACKAGE, "--bin", PACKAGE, "--target", target]
     subprocess.run(command, cwd=REPOSITORY, check=True, env={**os.environ, **environment})
     return target_folder() / target / "dist" / PACKAGE
 

@@ -1,5 +1,6 @@
 """The image holds what its documentation says, and the same input gives the same bytes."""
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -11,8 +12,10 @@ import tarfile
 import tempfile
 import tomllib
 import unittest
+import unittest.mock
 from pathlib import Path
 
+import auditable
 from build import TARGETS, target_folder
 from containerfile import configuration
 from sbom import TOOL, TOOL_VERSION, bill
@@ -156,6 +159,24 @@ class Containerfile(unittest.TestCase):
 
     def cargo(self, file: str) -> dict:
         return tomllib.loads((FOLDER.parent / file).read_text())
+
+
+class Auditable(unittest.TestCase):
+    """The list of crates in the binary, for scanners."""
+
+    def test_the_tool_is_used_where_it_is_there(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            program = Path(name) / f"tools/{auditable.TOOL}-{auditable.TOOL_VERSION}/bin/{auditable.TOOL}"
+            program.parent.mkdir(parents=True)
+            program.touch()
+            self.assertEqual(auditable.cargo(Path(name)), [str(program), "auditable"])
+
+    def test_without_the_tool_the_binary_is_built_all_the_same_and_that_is_said(self) -> None:
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.object(auditable, "install", lambda _: False):
+            with contextlib.redirect_stderr(said):
+                self.assertEqual(auditable.cargo(Path(name)), ["cargo"])
+        self.assertIn("scanners find no crates in the binary", said.getvalue())
 
 
 class BillOfMaterials(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""What is released: versions that agree, the chart, the image, and the places that they have in a registry."""
+"""What is released: versions that agree, the charts, the image, and the places that they have in a registry."""
 
 import hashlib
 import ipaddress
@@ -16,7 +16,8 @@ import changelog
 from tools import REPOSITORY, run
 
 NAME = "openstack-ccm"
-CHART = REPOSITORY / "charts" / NAME
+# Each of them with the image in its values.
+CHARTS = [NAME, "ip-mode-overlay"]
 
 
 def folder() -> Path:
@@ -35,8 +36,10 @@ def check(tag: str | None) -> None:
     """Everything that states a version states the same one, and the changelog says what is in it."""
     wanted = version()
     stated = {
-        "charts/openstack-ccm/Chart.yaml: version": re.search(r'^version: "?([^"\n]+)', (CHART / "Chart.yaml").read_text(), re.M),
-        "charts/openstack-ccm/Chart.yaml: appVersion": re.search(r'^appVersion: "?([^"\n]+)', (CHART / "Chart.yaml").read_text(), re.M),
+        f"charts/{chart}/Chart.yaml: {key}": re.search(rf'^{key}: "?([^"\n]+)', (REPOSITORY / "charts" / chart / "Chart.yaml").read_text(), re.M)
+        for chart in CHARTS
+        for key in ("version", "appVersion")
+    } | {
         "image/Containerfile: org.opencontainers.image.version": re.search(
             r"org\.opencontainers\.image\.version=(\S+)", (REPOSITORY / "image/Containerfile").read_text()
         ),
@@ -57,7 +60,7 @@ def check(tag: str | None) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """A registry, with a path below which image and chart lie."""
+    """A registry, with a path below which image and charts lie."""
 
     registry: str
 
@@ -75,9 +78,8 @@ class Place:
     def charts(self) -> str:
         return f"{self.registry}/charts"
 
-    @property
-    def chart(self) -> str:
-        return f"{self.charts}/{NAME}"
+    def chart(self, name: str) -> str:
+        return f"{self.charts}/{name}"
 
     def helm_options(self) -> list[str]:
         """A registry on this machine speaks HTTP."""
@@ -88,23 +90,35 @@ class Place:
             return []
 
 
-def package(place: Place) -> Path:
-    """The chart as a file. In a released chart the image is the one that is released with it."""
-    copy = folder() / "chart" / NAME
+def package(place: Place, chart: str) -> Path:
+    """A chart as a file. In a released chart the image is the one that is released with it."""
+    copy = folder() / "chart" / chart
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(CHART, copy)
+    shutil.copytree(REPOSITORY / "charts" / chart, copy)
     values = copy / "values.yaml"
     text, count = re.subn(r"^(image:\n(?:  .*\n)*?  repository:).*$", rf"\1 {place.image}", values.read_text(), flags=re.M)
     if count != 1:
         sys.exit(f"{values}: image.repository is not where it was expected")
     values.write_text(text)
+    described = copy / "Chart.yaml"
+    described.write_text(with_annotations(described.read_text(), place))
     run("helm", "package", copy, "--destination", folder())
-    return chart_file()
+    return chart_file(chart)
 
 
-def chart_file() -> Path:
+def with_annotations(text: str, place: Place) -> str:
+    """A Chart.yaml with what Artifact Hub shows of a release: https://artifacthub.io/docs/topics/annotations/helm/"""
+    image = {"name": NAME, "image": f"{place.image}:{version()}", "platforms": ["linux/amd64", "linux/arm64"]}
+    changes = changelog.entries((REPOSITORY / "CHANGELOG.md").read_text(), version())
+    of_release = {"images": [image], "changes": [{"kind": kind, "description": line} for kind, line in changes]}
+    # JSON is YAML too.
+    lines = [f"  artifacthub.io/{key}: {json.dumps(json.dumps(value))}\n" for key, value in of_release.items()]
+    return text.replace("\nannotations:\n", "\nannotations:\n" + "".join(lines), 1)
+
+
+def chart_file(chart: str) -> Path:
     """The packaged chart."""
-    return folder() / f"{NAME}-{version()}.tgz"
+    return folder() / f"{chart}-{version()}.tgz"
 
 
 def layout() -> Path:
@@ -132,12 +146,17 @@ def platforms(unpacked: Path) -> dict[str, str]:
 
 def bill(unpacked: Path, architecture: str) -> bytes:
     """The bill of materials in the image of an architecture."""
+    return in_image(unpacked, architecture, f"usr/share/doc/{NAME}/sbom.cdx.json")
+
+
+def in_image(unpacked: Path, architecture: str, path: str) -> bytes:
+    """A file of the image of an architecture."""
     def blob(reference: dict) -> Path:
         return unpacked / "blobs" / reference["digest"].replace(":", "/")
 
     manifest = json.loads(blob({"digest": platforms(unpacked)[architecture]}).read_text())
     with tarfile.open(blob(manifest["layers"][0])) as layer:
-        return layer.extractfile(f"usr/share/doc/{NAME}/sbom.cdx.json").read()
+        return layer.extractfile(path).read()
 
 
 def digest(content: bytes) -> str:

@@ -17,6 +17,19 @@ def section(text: str, name: str) -> str:
     raise ValueError(f"CHANGELOG.md has no section [{name}]: add '## [{name}] - YEAR-MONTH-DAY' with what changed")
 
 
+def entries(text: str, name: str) -> list[tuple[str, str]]:
+    """The entries of a section, each with what kind of change it is."""
+    found, kind = [], ""
+    for line in section(text, name).splitlines():
+        if line.startswith("### "):
+            kind = line[4:].lower()
+        elif line.startswith("- ") and kind:
+            found.append([kind, line[2:]])
+        elif line.startswith("  ") and found:
+            found[-1][1] += " " + line.strip()
+    return [(kind, line) for kind, line in found]
+
+
 def faults(text: str, version: str, tagged: bool) -> list[str]:
     """What keeps a version from being released."""
     try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Releases openstack-ccm: image and chart in a registry, signed, with bill of materials and provenance.
+"""Releases openstack-ccm: image and charts in a registry, programs and manifests as files; signed, with bill of materials and provenance.
 
 Each command is a target of make (`make release-push` and so on). See release/README.md.
 """
@@ -14,9 +14,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import changelog
+import files
 import provenance
 import signing
-from artifacts import Place, bill, chart_file, check, digest, folder, index, layout, package, platforms, version
+from artifacts import CHARTS, NAME, Place, bill, chart_file, check, digest, folder, index, layout, platforms, version
 from local_registry import Registry
 from tools import REPOSITORY, git, run
 
@@ -30,14 +31,14 @@ def main() -> None:
     checking = commands.add_parser("check", help="whether everything states the same version, and the changelog has it")
     checking.add_argument("--tag", help="the tag that is released")
     commands.add_parser("login", help="log in to RELEASE_REGISTRY as RELEASE_USER with RELEASE_PASSWORD")
-    commands.add_parser("push", help="push the image of `make image` and the packaged chart")
-    commands.add_parser("sign", help="sign both, and attach bills of materials and provenance")
-    commands.add_parser("verify", help="pull both, and compare digests, signatures and statements")
+    commands.add_parser("push", help="make the files, and push the image of `make image` and the packaged charts")
+    commands.add_parser("sign", help="sign all, and attach bills of materials and provenance")
+    commands.add_parser("verify", help="pull image and charts, and compare digests, signatures and statements")
     commands.add_parser("notes", help="write the release notes")
     installing = commands.add_parser("install", help="install the pushed chart where KUBECONFIG leads")
     installing.add_argument("--kubeconfig", type=Path, required=True)
     trying = commands.add_parser("dry-run", help="all of it, with a registry and a key that exist for this run only")
-    trying.add_argument("--kubeconfig", type=Path, help="also install the chart there")
+    trying.add_argument("--kubeconfig", type=Path, help="also install the chart of openstack-ccm there")
     trying.add_argument("--unsigned", action="store_true", help="without cosign, which takes minutes to build")
     arguments = parser.parse_args()
     match arguments.command:
@@ -69,17 +70,29 @@ def login(place: Place) -> None:
 
 
 def push(place: Place) -> None:
-    """Pushes image and chart, and writes down their digests."""
+    """Makes the files, pushes image and charts, and writes down their digests."""
     unpacked, name = layout(), version()
+    files.make(place, unpacked)
     run("crane", "push", unpacked, f"{place.image}:{name}")
-    run("helm", "push", package(place), f"oci://{place.charts}", *place.helm_options())
+    for chart in CHARTS:
+        run("helm", "push", chart_file(chart), f"oci://{place.charts}", *place.helm_options())
     pushed = {
-        "image": f"{place.image}@{run('crane', 'digest', f'{place.image}:{name}').strip()}",
-        "chart": f"{place.chart}@{run('crane', 'digest', f'{place.chart}:{name}').strip()}",
+        "image": digested(place.image),
+        "charts": {chart: digested(place.chart(chart)) for chart in CHARTS},
         "platforms": {key: f"{place.image}@{value}" for key, value in platforms(unpacked).items()},
     }
     record().write_text(json.dumps(pushed, indent=1) + "\n")
-    print(f"pushed {pushed['image']}\npushed {pushed['chart']}")
+    print("\n".join(f"pushed {reference}" for reference in signed_references(pushed)))
+
+
+def digested(name: str) -> str:
+    """What has a name and this version in the registry, by its digest."""
+    return f"{name}@{run('crane', 'digest', f'{name}:{version()}').strip()}"
+
+
+def signed_references(known: dict) -> list[str]:
+    """All that is signed in the registry."""
+    return [known["image"], *known["charts"].values()]
 
 
 def record() -> Path:
@@ -99,7 +112,8 @@ def sign() -> None:
     origin = provenance.predicate(os.environ, git("rev-parse", "HEAD"), version(), sorted(known["platforms"]), finished)
     statement = json.dumps(origin, indent=1).encode()
     (folder() / "provenance.json").write_bytes(statement)
-    for reference in [known["image"], known["chart"]]:
+    signing.sign_file(folder() / files.CHECKSUMS)
+    for reference in signed_references(known):
         signing.sign(reference)
         signing.attest(reference, "slsaprovenance1", statement)
     for architecture, reference in known["platforms"].items():
@@ -115,18 +129,27 @@ def verify(place: Place, signed: bool) -> None:
         found = run("crane", "digest", "--platform", f"linux/{architecture}", f"{place.image}:{name}").strip()
         equal(f"image for {architecture}", found, expected)
         run("crane", "validate", "--remote", f"{place.image}@{expected}")
-    with tempfile.TemporaryDirectory() as target:
-        run("helm", "pull", f"oci://{place.chart}", "--version", name, "--destination", target, *place.helm_options())
-        equal("chart", digest((Path(target) / chart_file().name).read_bytes()), digest(chart_file().read_bytes()))
-    layers = json.loads(run("crane", "manifest", known["chart"]))["layers"]
-    equal("chart's layer", next(entry["digest"] for entry in layers if entry["mediaType"] == HELM_LAYER), digest(chart_file().read_bytes()))
+    for chart in CHARTS:
+        verify_chart(place, chart, known["charts"][chart])
+    files.verify_checksums(unpacked)
     if signed:
         verify_signatures(known, unpacked)
 
 
+def verify_chart(place: Place, chart: str, reference: str) -> None:
+    """Helm pulls what was packaged."""
+    expected = digest(chart_file(chart).read_bytes())
+    with tempfile.TemporaryDirectory() as target:
+        run("helm", "pull", f"oci://{place.chart(chart)}", "--version", version(), "--destination", target, *place.helm_options())
+        equal(f"chart {chart}", digest((Path(target) / chart_file(chart).name).read_bytes()), expected)
+    layers = json.loads(run("crane", "manifest", reference))["layers"]
+    equal(f"layer of {chart}", next(entry["digest"] for entry in layers if entry["mediaType"] == HELM_LAYER), expected)
+
+
 def verify_signatures(known: dict, unpacked: Path) -> None:
     """Signatures and statements are there, by the right signer, and about this commit."""
-    for reference in [known["image"], known["chart"]]:
+    signing.verify_file(folder() / files.CHECKSUMS)
+    for reference in signed_references(known):
         signing.verify(reference)
         origin = signing.verify_statement(reference, "slsaprovenance1")
         equal("commit", origin["buildDefinition"]["resolvedDependencies"][0]["digest"]["gitCommit"], git("rev-parse", "HEAD"))
@@ -146,11 +169,15 @@ def notes() -> None:
     """The section of the changelog, and how to get and check what was pushed."""
     name, known = version(), pushed()
     text = changelog.section((REPOSITORY / "CHANGELOG.md").read_text(), name)
-    chart, number = known["chart"].split("@")
+    chart = known["charts"][NAME].split("@")[0]
     text += f"\n\n### Get it\n\n```sh\nhelm upgrade --install openstack-ccm oci://{chart} --version {name} --namespace kube-system\n```\n\n"
-    text += f"| | Digest |\n| --- | --- |\n| image | `{known['image']}` |\n| chart | `{chart}@{number}` |\n\n"
+    text += f"| | Digest |\n| --- | --- |\n| image | `{known['image']}` |\n"
+    text += "".join(f"| chart {chart} | `{reference}` |\n" for chart, reference in known["charts"].items()) + "\n"
     text += f"```sh\ncosign verify {known['image']} \\\n  --certificate-oidc-issuer {signing.ISSUER} \\\n"
-    text += f"  --certificate-identity-regexp '{signing.IDENTITY}'\n```\n"
+    text += f"  --certificate-identity-regexp '{signing.IDENTITY}'\n```\n\n"
+    text += f"The files below are checked by `sha256sum --check --ignore-missing {files.CHECKSUMS}`, and that file by\n\n"
+    text += f"```sh\ncosign verify-blob {files.CHECKSUMS} --bundle {files.CHECKSUMS}.sigstore.json \\\n"
+    text += f"  --certificate-oidc-issuer {signing.ISSUER} \\\n  --certificate-identity-regexp '{signing.IDENTITY}'\n```\n"
     file = folder() / "notes.md"
     file.write_text(text)
     print(file)
@@ -159,7 +186,7 @@ def notes() -> None:
 def install(place: Place, kubeconfig: Path) -> None:
     """The released chart, from the registry, on a cluster. Pods are not waited for."""
     options = ["--kubeconfig", kubeconfig, "--namespace", "kube-system", "--version", version(), *place.helm_options()]
-    run("helm", "install", "openstack-ccm", f"oci://{place.chart}", "--set", "secret.create=false", *options)
+    run("helm", "install", "openstack-ccm", f"oci://{place.chart(NAME)}", "--set", "secret.create=false", *options)
     values = json.loads(run("helm", "get", "values", "openstack-ccm", "--all", "--output", "json", *options[:4]))
     equal("image of the installed chart", values["image"]["repository"], place.image)
 
@@ -176,7 +203,8 @@ def dry_run(kubeconfig: Path | None, signed: bool) -> None:
             sign()
         verify(place, signed)
         if signed:
-            refuse_strangers(Path(name))
+            refuse_strangers(Path(name), folder())
+        files.try_out(place, layout())
         notes()
         if kubeconfig:
             install(place, kubeconfig)
@@ -184,16 +212,17 @@ def dry_run(kubeconfig: Path | None, signed: bool) -> None:
     print("dry run: everything can be released" if signed else "dry run: everything can be released; signatures were left out")
 
 
-def refuse_strangers(folder: Path) -> None:
+def refuse_strangers(keys: Path, published: Path) -> None:
     """A verification that accepts any key would show nothing."""
-    run("cosign", "generate-key-pair", "--output-key-prefix", folder / "stranger")
-    os.environ["COSIGN_PUBLIC_KEY"] = f"{folder}/stranger.pub"
-    try:
-        signing.verify(pushed()["image"])
-    except SystemExit:
-        print("signature: another key is refused")
-    else:
+    run("cosign", "generate-key-pair", "--output-key-prefix", keys / "stranger")
+    os.environ["COSIGN_PUBLIC_KEY"] = f"{keys}/stranger.pub"
+    for verifies in (lambda: signing.verify(pushed()["image"]), lambda: signing.verify_file(published / files.CHECKSUMS)):
+        try:
+            verifies()
+        except SystemExit:
+            continue
         sys.exit("signature: another key is accepted too")
+    print("signature: another key is refused")
 
 
 if __name__ == "__main__":

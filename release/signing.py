@@ -36,6 +36,18 @@ def attest(reference: str, kind: str, predicate: bytes) -> None:
         run("cosign", "attest", "--yes", *signer(), "--type", kind, "--predicate", file, reference)
 
 
+def sign_file(file: Path) -> Path:
+    """Signs a file, and writes the signature beside it."""
+    bundle = file.with_name(f"{file.name}.sigstore.json")
+    run("cosign", "sign-blob", "--yes", *signer(), "--bundle", bundle, file)
+    return bundle
+
+
+def verify_file(file: Path) -> None:
+    """Fails unless the signature beside a file is there, and by the right signer."""
+    run("cosign", "verify-blob", *verifier(), "--bundle", file.with_name(f"{file.name}.sigstore.json"), file)
+
+
 def verify(reference: str) -> None:
     """Fails unless the signature is there, and by the right signer."""
     run("cosign", "verify", *verifier(), reference)

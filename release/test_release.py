@@ -4,19 +4,26 @@ import contextlib
 import io
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import artifacts
 import changelog
+import files
+import krew
 import provenance
 import release
 from tools import REPOSITORY, built
 
+# A program that says its version, and likes every configuration.
+STAND_IN = f"#!/bin/sh\ncase $1 in --version) echo openstack-ccm {artifacts.version()} ;; check-config) ;; *) exit 2 ;; esac\n"
 RELEASE = Path(__file__).resolve().parent / "release.py"
 CHANGELOG = """# Changelog
 
@@ -62,11 +69,44 @@ class Changelog(unittest.TestCase):
         released = CHANGELOG.replace("- A fix that nobody has yet.\n", "")
         self.assertEqual(changelog.faults(released, "0.2.0", tagged=True), [])
 
+    def test_each_entry_has_the_kind_of_its_heading(self) -> None:
+        text = "## [1.0.0] - 2027-01-02\n\n### Added\n- One that goes\n  on.\n- Two.\n\n### Fixed\n- Three.\n"
+        self.assertEqual(changelog.entries(text, "1.0.0"), [("added", "One that goes on."), ("added", "Two."), ("fixed", "Three.")])
+
     def test_ours_can_be_read(self) -> None:
         text = (REPOSITORY / "CHANGELOG.md").read_text()
         self.assertEqual(changelog.faults(text, artifacts.version(), tagged=False), [])
         known = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
         self.assertEqual({line[4:] for line in text.splitlines() if line.startswith("### ")} - known, set())
+
+
+class Krew(unittest.TestCase):
+    """The manifest of the plugin."""
+
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.archive = Path(temporary.name) / "openstack-ccm_1.0.0_linux_amd64.tar.gz"
+        self.archive.write_bytes(b"archive")
+
+    def test_it_names_each_archive_with_its_checksum(self) -> None:
+        made = krew.manifest("1.0.0", {"arm64": self.archive, "amd64": self.archive})
+        architectures = [entry["selector"]["matchLabels"]["arch"] for entry in made["spec"]["platforms"]]
+        self.assertEqual(architectures, ["amd64", "arm64"])
+        first = made["spec"]["platforms"][0]
+        self.assertEqual(first["sha256"], artifacts.digest(b"archive")[7:])
+        self.assertTrue(first["uri"].endswith("/releases/download/v1.0.0/openstack-ccm_1.0.0_linux_amd64.tar.gz"), first["uri"])
+
+    def test_what_krew_would_refuse_is_not_made(self) -> None:
+        with self.assertRaisesRegex(ValueError, "spec.version does not match"):
+            krew.manifest("one", {"amd64": self.archive})
+        with self.assertRaisesRegex(ValueError, "platforms has too few entries"):
+            krew.manifest("1.0.0", {})
+        self.assertEqual(krew.faults({"kind": "Plugin"}, krew.SCHEMA)[0], ".apiVersion is missing")
+
+    def test_it_is_yaml(self) -> None:
+        text = krew.yaml({"a": {"b": ["c", {"d": "e: f"}]}, "g": "h\ni"})
+        self.assertEqual(text, 'a:\n  b:\n    - "c"\n    -\n      d: "e: f"\ng: "h\\ni"\n')
 
 
 class Provenance(unittest.TestCase):
@@ -149,13 +189,49 @@ class Command(unittest.TestCase):
         self.assertIn("another key is refused" if signed else "signatures were left out", done.stdout)
         text = (self.folder / "publish/notes.md").read_text()
         self.assertIn("helm upgrade --install openstack-ccm oci://127.0.0.1:", text)
+        for said in ("chart openstack-ccm: renders", "chart ip-mode-overlay: renders", "files with the released image", "checksums of 6 files"):
+            self.assertIn(said, done.stdout)
+        here = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+        self.assertIn(f"program for {here}: openstack-ccm {artifacts.version()}; check-config ended well", done.stdout)
+        self.holds_what_is_released()
         # The image of the chart is the one that was released with it.
         values = (self.folder / "publish/chart/openstack-ccm/values.yaml").read_text()
         self.assertRegex(values, r"\nimage:\n(  .*\n)*?  repository: 127\.0\.0\.1:\d+/openstack-ccm/openstack-ccm\n")
 
+    def holds_what_is_released(self) -> None:
+        """The files of the release."""
+        folder, version = self.folder / "publish", artifacts.version()
+        with tarfile.open(folder / f"openstack-ccm_{version}_linux_arm64.tar.gz") as archive:
+            modes = {entry.name: entry.mode for entry in archive}
+            self.assertEqual(modes, {"openstack-ccm": 0o755, "LICENSE": 0o644})
+            self.assertEqual(archive.extractfile("openstack-ccm").read().decode(), STAND_IN)
+        self.assertRegex((folder / "chart/ip-mode-overlay/values.yaml").read_text(), r"\n  repository: 127\.0\.0\.1:\d+/openstack-ccm/openstack-ccm\n")
+        described = (folder / "chart/openstack-ccm/Chart.yaml").read_text()
+        for key in ("images", "changes"):
+            value = next(line for line in described.splitlines() if line.startswith(f"  artifacthub.io/{key}: ")).split(": ", 1)[1]
+            self.assertTrue(json.loads(json.loads(value)), key)
+        sums = (folder / files.CHECKSUMS).read_text()
+        self.assertEqual(len(sums.splitlines()), 6, sums)
+        done = subprocess.run(["sha256sum", "--check", files.CHECKSUMS], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_file_that_was_changed_after_it_was_signed_for_is_noticed(self) -> None:
+        os.environ["RELEASE_FOLDER"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "RELEASE_FOLDER")
+        made = [self.folder / "a.tgz", self.folder / "b.tgz"]
+        for file in made:
+            file.write_text(file.name)
+        sums = "".join(f"{artifacts.digest(file.name.encode())[7:]}  {file.name}\n" for file in made)
+        (self.folder / files.CHECKSUMS).write_text(sums)
+        with unittest.mock.patch.object(files, "made", lambda _: made), contextlib.redirect_stdout(io.StringIO()):
+            files.verify_checksums(Path())
+            made[1].write_text("changed")
+            with self.assertRaisesRegex(SystemExit, "b.tgz: SHA256SUMS does not have its checksum"):
+                files.verify_checksums(Path())
+
     def image(self) -> Path:
         """An image with a stand-in for the binary."""
-        for name, content in (("binary", "program"), ("bill.json", '{"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1}')):
+        for name, content in (("binary", STAND_IN), ("bill.json", '{"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1}')):
             (self.folder / name).write_text(content)
         output = self.folder / "image.tar"
         command = [sys.executable, REPOSITORY / "image/build.py", "--output", output, "--bill", self.folder / "bill.json"]
