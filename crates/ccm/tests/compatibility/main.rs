@@ -11,14 +11,16 @@
 //! ```
 //!
 //! `Contract` stands for the behaviours of the Go openstack-cloud-controller-manager, `Framework` for those that every
-//! cloud-controller-manager shares, `Defect` for the known defects of the former.
+//! cloud-controller-manager shares, `Defect` for the known defects of the former. `differences.txt` has the words for users.
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
 mod catalog;
+mod differences;
 mod page;
 #[allow(dead_code, reason = "the tests of the whole program use other parts")]
 mod planned;
@@ -65,7 +67,7 @@ fn the_compatibility_pages_are_what_the_tests_show() {
     let scenarios = scenarios();
     for (path, page) in [
         ("ccm/tests/compatibility/SCENARIOS.md", page::markdown(&scenarios, &planned::kept())),
-        ("../docs/reference/compatibility.md", page::differences(&scenarios)),
+        ("../docs/reference/compatibility.md", page::differences(&differences::kept())),
     ] {
         let file = crates().join(path);
         if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -73,6 +75,36 @@ fn the_compatibility_pages_are_what_the_tests_show() {
         }
         let kept = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(kept == page, "{path} differs from the tests; `make docs` regenerates it");
+    }
+}
+
+/// A reader who comes from OCCM finds each difference that a test shows, and none that no test shows.
+#[test]
+fn every_difference_is_on_the_page_and_is_shown_by_a_test() {
+    let (scenarios, differences) = (scenarios(), differences::kept());
+    let differs = |scenario: &&Scenario| scenario.verdict.starts_with("better") || scenario.switch.is_some();
+    for scenario in scenarios.iter().filter(differs) {
+        let row = differences.iter().find(|difference| difference.shows_in(scenario));
+        let row = row.unwrap_or_else(|| {
+            panic!("say in differences.txt what {} {} is about", scenario.source.line(), scenario.id)
+        });
+        let codes = scenario.switch.iter().flat_map(|switch| switch.split('`').skip(1).step_by(2));
+        for code in codes {
+            assert!(row.switch.contains(code), "{} {}: {code}", scenario.source.line(), scenario.id);
+        }
+    }
+    for difference in &differences {
+        for (source, id) in &difference.scenarios {
+            assert!(
+                scenarios
+                    .iter()
+                    .filter(differs)
+                    .any(|scenario| scenario.source == *source && scenario.id == *id),
+                "{} {id} of differences.txt is shown by no test",
+                source.line()
+            );
+        }
+        assert!(!difference.occm.is_empty() && !difference.here.is_empty(), "{difference:?}");
     }
 }
 

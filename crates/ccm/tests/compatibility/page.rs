@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::catalog::{SECTIONS, Section, Source};
+use crate::differences::Difference;
 use crate::proof::{self, Outcomes};
 use crate::scan::{Scenario, of};
 
@@ -20,53 +21,32 @@ want the former behaviour back, the line names the switch.
 const USERS: &str = "\
 # What differs from OCCM
 
-<!-- Generated from the doc comments of the tests. Change them there, then run:
+<!-- Generated from crates/ccm/tests/compatibility/differences.txt. Change it there, then run:
      UPDATE_DOCS=1 cargo test -p openstack-ccm --test compatibility -->
 
-Everything else is as the Go openstack-cloud-controller-manager (OCCM) does it. Where somebody may want the former behaviour
-back, the line names the switch. See also [values that are read differently](values-read-differently.md). Each line, and each
-behaviour that is the same, is shown by a test: [all scenarios](../../crates/ccm/tests/compatibility/SCENARIOS.md).
+Everything else is as the Go openstack-cloud-controller-manager (OCCM) does it. See also [values that are read
+differently](values-read-differently.md). Each line, and each behaviour that is the same, is shown by a test: [all
+scenarios](../../crates/ccm/tests/compatibility/SCENARIOS.md).
 ";
 
-/// The page for users: what is not the same, in as few words as there are.
-pub(crate) fn differences(scenarios: &[Scenario]) -> String {
+/// The page for users: what is not the same.
+pub(crate) fn differences(differences: &[Difference]) -> String {
     let mut page = USERS.to_owned();
-    for section in SECTIONS {
-        let mut rows: Vec<String> = Vec::new();
-        for id in section.ids() {
-            for scenario in of(scenarios, section, &id) {
-                let Some(difference) = difference(scenario) else { continue };
-                if !rows.iter().any(|row| row.contains(&difference)) {
-                    rows.push(format!("- {difference}\n"));
-                }
-            }
+    let mut section = "";
+    for difference in differences {
+        if difference.section != section {
+            section = difference.section;
+            // Writing to a String cannot fail.
+            let _ = write!(
+                page,
+                "\n## {section}\n\n| OCCM | openstack-ccm | At the switch |\n| --- | --- | --- |\n"
+            );
         }
-        if !rows.is_empty() {
-            let _ = write!(page, "\n## {}\n\n{}", section.title, rows.concat());
-        }
+        let cell = |text: &str| text.replace('|', "\\|");
+        let Difference { occm, here, switch, .. } = difference;
+        let _ = writeln!(page, "| {} | {} | {} |", cell(occm), cell(here), cell(switch));
     }
     page
-}
-
-/// `Two long names never become one. Switch: …`
-fn difference(scenario: &Scenario) -> Option<String> {
-    let verdict = scenario.verdict.trim_end_matches('.');
-    let what = verdict.strip_prefix("better").map(|rest| rest.trim_start_matches([':', ' ']));
-    let mut text = match (what, &scenario.switch) {
-        (None, None) => return None,
-        (Some(what), _) if !what.is_empty() => capital(what),
-        (Some(_) | None, _) => scenario.what.trim_end_matches('.').to_owned(),
-    };
-    if let Some(switch) = &scenario.switch {
-        let _ = write!(text, ". Switch: {}", switch.trim_end_matches('.'));
-    }
-    text.push('.');
-    Some(text)
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The whole page.

@@ -52,6 +52,7 @@ async fn u2_a_node_that_is_to_take_no_traffic_leaves(#[case] change: Value) {
 /// Without nodes the members that are there are kept, and the user is warned.
 ///
 /// Contract: U3, better: OCCM empties the pools, also when the API server has lost the nodes or a label excludes all by mistake.
+/// Defect: 35, better: the members stay, and everything else goes on.
 #[tokio::test(start_paused = true)]
 async fn u3_without_nodes_the_members_are_kept() {
     let world = World::serving(&annotated(&[])).await;

@@ -66,7 +66,7 @@ fn a_node_less_goes_by_its_id() {
     ");
 }
 
-/// Defect: 35, better: without nodes the pools are emptied and everything else goes on.
+/// That a Service without nodes keeps its members is decided before.
 #[test]
 fn no_node_left_empties_the_pool() {
     assert_snapshot!(change(&Shape::web(), |shape| shape.nodes.clear()), @"
