@@ -102,7 +102,15 @@ pub(crate) fn written_pages() -> Vec<Page> {
 
 /// All pages: those at the root, the end-to-end tests' and everything in docs.
 pub(crate) fn pages() -> Vec<Page> {
-    let at_the_root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"];
+    let at_the_root = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+        "GOVERNANCE.md",
+        "MAINTAINERS.md",
+    ];
     let mut paths: Vec<String> = at_the_root.map(str::to_owned).to_vec();
     let beside = [
         "e2e/README.md",
