@@ -1,23 +1,33 @@
 //! A cluster whose data are replaced below the API server: etcd restored from a snapshot, an address that leads elsewhere.
 
 use crate::failure::Failure;
+use crate::kinds::Allocations;
 use crate::sim::{Sim, find};
 use crate::store::{Backup, Key};
 
 /// All objects of a cluster at one moment.
 #[derive(Debug, Clone)]
-pub struct ClusterBackup(Backup);
+pub struct ClusterBackup {
+    objects: Backup,
+    /// Addresses and ports that are given out are in etcd, too.
+    allocations: Allocations,
+}
 
 impl Sim {
     /// A snapshot of all objects, as of etcd.
     pub fn backup(&self) -> ClusterBackup {
-        ClusterBackup(self.shared.state().store.backup())
+        let state = self.shared.state();
+        ClusterBackup { objects: state.store.backup(), allocations: state.allocations.clone() }
     }
 
     /// Puts all objects back as they were, with the resourceVersions that they had then. What was made since is gone: nobody deleted
     /// it, so no watch shows it. Watches break, and what was known before is too old.
     pub fn restore(&self, backup: &ClusterBackup) {
-        self.shared.state().store.restore(&backup.0);
+        {
+            let mut state = self.shared.state();
+            state.store.restore(&backup.objects);
+            state.allocations = backup.allocations.clone();
+        }
         self.break_watches();
     }
 
@@ -44,7 +54,7 @@ impl Sim {
         name: &str,
     ) -> Result<(), Failure> {
         let resource = find(resource)?;
-        self.shared.state().store.bring_back(&backup.0, resource.storage, &Key::new(namespace, name));
+        self.shared.state().store.bring_back(&backup.objects, resource.storage, &Key::new(namespace, name));
         self.break_watches();
         Ok(())
     }

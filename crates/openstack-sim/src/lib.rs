@@ -50,6 +50,7 @@ mod world;
 pub use actor::Actor;
 pub use builder::SimBuilder;
 pub use faults::{Fault, FaultId, Faults, WorkerFault};
+pub use forward::{Delivery, Loss, Packet, Transport};
 pub use log::{Call, CallLog};
 pub use octavia::capacity::Capacity;
 pub use octavia::release::OctaviaRelease;

@@ -7,6 +7,7 @@
 mod connection;
 mod health;
 mod http;
+mod packet;
 mod proxy_header;
 mod route;
 
@@ -21,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::sim::{Sim, WeakSim};
 use connection::Connection;
+pub use packet::{Delivery, Loss, Packet, Transport};
 use route::Frontend;
 
 type MemberResolver = Arc<dyn Fn(&str, u16) -> Option<SocketAddr> + Send + Sync>;

@@ -40,6 +40,8 @@ pub(crate) struct Route {
     pub(crate) proxy: Option<Version>,
     /// Headers that are added to requests, with their values but for the client's address.
     pub(crate) insert: Vec<Header>,
+    /// Whether there is a pool that is up.
+    pub(crate) has_pool: bool,
     /// Address and port of the members that take connections.
     pub(crate) members: Vec<(String, u16)>,
     /// Whether a client always gets the same member.
@@ -83,19 +85,22 @@ pub(crate) fn frontends(world: &World) -> Vec<Frontend> {
     let mut frontends = Vec::new();
     for listener in state.listeners.values().filter(|listener| forwards(listener)) {
         let lb = state.load_balancers.get(&listener.load_balancer_id);
-        let Some(lb) = lb.filter(|lb| lb.built && lb.entity.is_up() && is_alive(lb.entity.provisioning))
-        else {
-            continue;
-        };
+        let Some(lb) = lb.filter(|lb| serves(lb)) else { continue };
         let port = listener.entity.port("protocol_port").unwrap_or_default();
         frontends.extend(vips(lb).map(|vip| Frontend { listener_id: listener.entity.id.clone(), vip, port }));
     }
     frontends
 }
 
-fn vips(lb: &LoadBalancer) -> impl Iterator<Item = String> + '_ {
+/// The addresses of a load balancer.
+pub(super) fn vips(lb: &LoadBalancer) -> impl Iterator<Item = String> + '_ {
     std::iter::once(lb.vip.address.clone())
         .chain(lb.additional_vips.iter().map(|(_, address)| address.clone()))
+}
+
+/// Whether a load balancer forwards at all.
+pub(super) fn serves(lb: &LoadBalancer) -> bool {
+    lb.built && lb.entity.is_up() && is_alive(lb.entity.provisioning)
 }
 
 fn is_alive(status: Provisioning) -> bool {
@@ -106,8 +111,12 @@ fn is_alive(status: Provisioning) -> bool {
 }
 
 fn forwards(listener: &Listener) -> bool {
-    matches!(listener.entity.text("protocol"), "TCP" | "HTTP" | "HTTPS")
-        && listener.entity.is_up()
+    matches!(listener.entity.text("protocol"), "TCP" | "HTTP" | "HTTPS") && is_open(listener)
+}
+
+/// Whether a listener takes packets.
+pub(super) fn is_open(listener: &Listener) -> bool {
+    listener.entity.is_up()
         && matches!(listener.entity.provisioning, Provisioning::Active | Provisioning::PendingUpdate)
 }
 
@@ -133,6 +142,7 @@ pub(crate) fn route(world: &World, listener_id: &str) -> Option<Route> {
             .collect(),
         proxy,
         insert: headers(listener, proxy),
+        has_pool: pool.is_some(),
         members: pool.map(|pool| members(world, pool)).unwrap_or_default(),
         sticky: pool.is_some_and(is_sticky),
     })

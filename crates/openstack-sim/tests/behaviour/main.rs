@@ -12,5 +12,6 @@ mod forwarding;
 mod identity;
 mod network;
 mod operations;
+mod packets;
 mod tcp_face;
 mod versions;

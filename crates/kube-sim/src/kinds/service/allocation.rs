@@ -59,7 +59,7 @@ impl Family {
 
 /// What is given out to the stored Services. Ports and addresses are given out in rising order, so that a test sees
 /// the same ones in each run, and a freed one is not given out again at once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Allocations {
     /// `--service-node-port-range`
     pub(crate) node_ports: RangeInclusive<u16>,

@@ -1,0 +1,121 @@
+//! The service proxy of a node.
+//!
+//! kube-proxy adds, for each address in `status.loadBalancer.ingress`, a rule that sends what leaves its node for that address to a pod
+//! at once. From 1.30 it leaves addresses with `ipMode: Proxy` alone (KEP-1860); older ones do not know the field. Hostnames never
+//! make a rule.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::objects::{Objects, protocol};
+use super::{Destination, text};
+use crate::object::{list, texts};
+
+/// The label with which a Service is left to another service proxy.
+const OTHER_PROXY: &str = "service.kubernetes.io/service-proxy-name";
+/// The first minor release that honours `ipMode` by default.
+const HONOURS_IP_MODE: u16 = 30;
+
+/// Whether a service proxy of this version, such as `v1.36.0`, honours `ipMode` by default.
+pub fn honours_ip_mode(version: &str) -> bool {
+    let mut parts = version.trim_start_matches('v').split('.');
+    let mut number = || parts.next().and_then(|part| part.parse::<u16>().ok());
+    match (number(), number()) {
+        (Some(1), Some(minor)) => minor >= HONOURS_IP_MODE,
+        (Some(major), _) => major > 1,
+        _ => false,
+    }
+}
+
+/// An address and port behind a Service.
+pub(super) struct Endpoint {
+    pub(super) address: IpAddr,
+    pub(super) port: u16,
+}
+
+/// The Service, and its port, whose rule of a load balancer's address sends a packet of this node to a pod at once.
+pub(super) fn captured<'a>(
+    objects: &'a Objects,
+    node: &Value,
+    to: Destination,
+) -> Option<(&'a Value, &'a Value)> {
+    let info = &node["status"]["nodeInfo"];
+    let version = match text(&info["kubeProxyVersion"]) {
+        "" => text(&info["kubeletVersion"]),
+        version => version,
+    };
+    let honours = honours_ip_mode(version);
+    served(objects).find_map(|service| {
+        let is_rule = |entry: &Value| {
+            let left_alone = honours && entry["ipMode"] == "Proxy";
+            !left_alone && text(&entry["ip"]).parse() == Ok(to.address)
+        };
+        let is_captured = list(service, "/status/loadBalancer/ingress").iter().any(is_rule);
+        port_where(service, to, |port| is_captured && port["port"] == to.port).map(|port| (service, port))
+    })
+}
+
+/// The Service, and its port, that has a node port.
+pub(super) fn behind_node_port(objects: &Objects, to: Destination) -> Option<(&Value, &Value)> {
+    served(objects).find_map(|service| {
+        let exposed = matches!(text(&service["spec"]["type"]), "LoadBalancer" | "NodePort");
+        port_where(service, to, |port| exposed && port["nodePort"] == to.port).map(|port| (service, port))
+    })
+}
+
+fn served(objects: &Objects) -> impl Iterator<Item = &Value> {
+    objects.services.iter().filter(|service| service["metadata"]["labels"].get(OTHER_PROXY).is_none())
+}
+
+fn port_where(service: &Value, to: Destination, is_it: impl Fn(&Value) -> bool) -> Option<&Value> {
+    let mut ports = list(service, "/spec/ports").iter();
+    ports.find(|port| protocol(port) == to.transport.as_str() && is_it(port))
+}
+
+/// Whether the source ranges of a Service hold a client.
+pub(super) fn in_ranges(service: &Value, source: IpAddr) -> bool {
+    let ranges = texts(service, "/spec/loadBalancerSourceRanges");
+    ranges.is_empty()
+        || ranges.iter().any(|range| range.trim().parse::<IpNet>().is_ok_and(|range| range.contains(&source)))
+}
+
+/// The endpoints of a Service's port in a family, those on one node only where that is asked for. Pods that end serve while no other
+/// is left.
+pub(super) fn endpoints(
+    objects: &Objects,
+    service: &Value,
+    port: &Value,
+    v6: bool,
+    node: Option<&str>,
+) -> Vec<Endpoint> {
+    let metadata = &service["metadata"];
+    let family = if v6 { "IPv6" } else { "IPv4" };
+    let slices = objects.slices.iter().filter(|slice| {
+        slice["metadata"]["namespace"] == metadata["namespace"]
+            && slice["metadata"]["labels"]["kubernetes.io/service-name"] == metadata["name"]
+            && slice["addressType"] == family
+    });
+    let (mut ready, mut ending) = (Vec::new(), Vec::new());
+    for slice in slices {
+        let is_port =
+            |one: &&Value| text(&one["name"]) == text(&port["name"]) && protocol(one) == protocol(port);
+        let number = list(slice, "/ports").iter().find(is_port).and_then(|one| one["port"].as_u64());
+        let Some(number) = number.and_then(|number| u16::try_from(number).ok()) else { continue };
+        for endpoint in list(slice, "/endpoints") {
+            if node.is_some_and(|node| endpoint["nodeName"] != node) {
+                continue;
+            }
+            let conditions = &endpoint["conditions"];
+            let addresses = texts(endpoint, "/addresses").into_iter().filter_map(|one| one.parse().ok());
+            let found = addresses.map(|address| Endpoint { address, port: number });
+            if conditions["ready"] != false {
+                ready.extend(found);
+            } else if conditions["serving"] == true && conditions["terminating"] == true {
+                ending.extend(found);
+            }
+        }
+    }
+    if ready.is_empty() { ending } else { ready }
+}
