@@ -13,7 +13,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
-use openstack_ccm_runtime::watch::strip;
+use openstack_ccm_runtime::listed::{self, Interest};
 use serde_json::Value;
 
 /// Reads and writes Service objects.
@@ -22,13 +22,20 @@ pub struct StatusWriter {
     client: Client,
     limit: Duration,
     manager: &'static str,
+    interest: Interest,
 }
 
 impl StatusWriter {
     /// A writer that gives each call at most `limit`. The API server notes `manager` as the manager of what is written
     /// (`metadata.managedFields`).
     pub fn new(client: Client, limit: Duration, manager: &'static str) -> Self {
-        Self { client, limit, manager }
+        Self { client, limit, manager, interest: Interest::in_none() }
+    }
+
+    /// The same with answers to patches that show what this is interested in.
+    #[must_use]
+    pub fn interested(self, interest: Interest) -> Self {
+        Self { interest, ..self }
     }
 
     fn api(&self, key: &ServiceKey) -> Api<Service> {
@@ -56,11 +63,13 @@ impl StatusWriter {
         Ok(found.map(stripped))
     }
 
-    /// Applies a merge patch to the status sub-resource and answers the new state.
+    /// Applies a merge patch to the status sub-resource and returns the new state, as it would be listed.
     pub async fn patch_status(&self, key: &ServiceKey, patch: &Value) -> Result<Arc<Service>, CallError> {
         let parameters = self.parameters(false);
-        let api = self.api(key);
-        call(self.limit, api.patch_status(&key.name, &parameters, &Patch::Merge(patch))).await.map(stripped)
+        let api = Api::<listed::Service>::namespaced(self.client.clone(), &key.namespace);
+        let patch = Patch::Merge(patch);
+        let patching = self.interest.clone().during(api.patch_status(&key.name, &parameters, &patch));
+        call(self.limit, patching).await.map(|answer| Arc::new(answer.into()))
     }
 
     /// Applies a JSON patch to the status sub-resource and answers the new state. One whose test fails is refused as
@@ -101,8 +110,12 @@ fn last_status_writer(service: &Service, counts: fn(&str) -> bool) -> Option<Str
         .and_then(|entry| entry.manager.clone())
 }
 
+/// Without the two largest parts of metadata that nobody reads.
 fn stripped(mut service: Service) -> Arc<Service> {
-    strip(&mut service);
+    service.metadata.managed_fields = None;
+    if let Some(annotations) = &mut service.metadata.annotations {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
     Arc::new(service)
 }
 

@@ -38,3 +38,6 @@ mod version;
 pub use known_cluster::{ClusterClient, KnownCluster};
 pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue::WorkQueues;
+
+/// Objects in one answer of a list: of the largest, as text, a quarter of the memory that the chart gives.
+pub const PAGE: u32 = 40;

@@ -30,7 +30,8 @@ fn whole(status: u16, content_type: HeaderValue, body: impl Into<Bytes>) -> Answ
 
 /// A JSON document.
 pub(crate) fn json(status: u16, body: &Value) -> Answer {
-    whole(status, JSON, body.to_string())
+    // A value is always JSON.
+    whole(status, JSON, serde_json::to_vec(body).unwrap_or_default())
 }
 
 /// A JSON document with `Warning` headers.

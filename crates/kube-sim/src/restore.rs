@@ -31,6 +31,30 @@ impl Sim {
         self.break_watches();
     }
 
+    /// Copies an object below the API server, under other names and with other uids.
+    ///
+    /// # Errors
+    /// It does not exist, or the resource is not simulated.
+    pub fn copy(
+        &self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        names: impl IntoIterator<Item = String>,
+    ) -> Result<(), Failure> {
+        let mut object = self.get(resource, namespace, name)?;
+        let resource = find(resource)?;
+        let mut state = self.shared.state();
+        for name in names {
+            let uid = state.new_uid();
+            let metadata = crate::object::metadata(&mut object);
+            metadata.insert("name".to_owned(), name.into());
+            metadata.insert("uid".to_owned(), uid.into());
+            state.store_object(resource, None, object.clone());
+        }
+        Ok(())
+    }
+
     /// The same for one object that the snapshot lacks; all others stay as they are.
     ///
     /// # Errors

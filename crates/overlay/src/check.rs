@@ -137,7 +137,7 @@ impl fmt::Display for Report {
 /// Services, nodes or the pods of the canary could not be listed.
 pub async fn check(client: &Client, options: &OverlayOptions) -> Result<Report, CallError> {
     let gate = options.ip_mode_gate;
-    let mut services = services(client).await?;
+    let mut services = services(client, &options.rules).await?;
     services.retain(is_load_balancer);
     services.sort_by_key(key);
     let nodes = call(LIMIT, Api::<Node>::all(client.clone()).list(&ListParams::default())).await?;

@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
+use openstack_ccm_runtime::listed;
+use openstack_ccm_runtime::watch::list_all;
 
 use crate::names::PROGRAM;
 use crate::plan::{given_back, patch};
 use crate::refusal::is_of_canary;
+use crate::rules::Rules;
 use crate::service::{is_ours, key};
 
 /// Longest wait for one call.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Services in one answer of a list.
-const PAGE: u32 = 500;
+/// Longest wait for the list of all Services.
+const LONGEST_LIST: Duration = Duration::from_secs(120);
 /// Times that a status is read again because somebody else wrote it.
 const ATTEMPTS: usize = 5;
 
@@ -37,7 +39,7 @@ pub struct Cleanup {
 /// The Services could not be listed.
 pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<Cleanup, CallError> {
     let mut cleanup = Cleanup::default();
-    for service in services(client).await? {
+    for service in services(client, &Rules::default()).await? {
         if is_of_canary(&service) {
             continue;
         }
@@ -51,19 +53,10 @@ pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<C
     Ok(cleanup)
 }
 
-/// All Services, page by page.
-pub(crate) async fn services(client: &Client) -> Result<Vec<Service>, CallError> {
-    let api = Api::<Service>::all(client.clone());
-    let mut parameters = ListParams::default().limit(PAGE);
-    let mut services = Vec::new();
-    loop {
-        let page = call(LIMIT, api.list(&parameters)).await?;
-        services.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = ListParams::default().limit(PAGE).continue_token(&token),
-            None => return Ok(services),
-        }
-    }
+/// All Services, with what `rules` read of them.
+pub(crate) async fn services(client: &Client, rules: &Rules) -> Result<Vec<Service>, CallError> {
+    let api = Api::<listed::Service>::all(client.clone());
+    call(LONGEST_LIST, list_all(api, rules.reading())).await
 }
 
 /// Gives one status back; answers whether there was anything to give.

@@ -33,3 +33,6 @@ pub mod rewrites;
 pub mod rules;
 pub mod selector;
 mod service;
+
+/// Objects in one answer of a list: of the largest, as text, a quarter of the memory that the chart gives.
+const PAGE: u32 = 5;

@@ -11,10 +11,15 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_advertise::measured::{Measured, Measurements};
 use openstack_ccm_advertise::node::{
-    Fitness, JUDGE_AGAIN, NodeVerdict, guess_of, is_unreachable_for_long, judge, unreachable_since,
+    Fitness, JUDGE_AGAIN, NodeVerdict, guess_of, is_evidence, is_unreachable_for_long, judge,
+    unreachable_since,
 };
-use openstack_ccm_runtime::watch::events;
+use openstack_ccm_core::provider::AnnotationUse;
+use openstack_ccm_runtime::listed::{self, Interest};
+use openstack_ccm_runtime::watch::{Reading, events};
 use tokio::sync::watch;
+
+use crate::PAGE;
 
 /// All nodes at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,12 +71,18 @@ impl Nodes {
     }
 }
 
+/// How Nodes are read.
+fn reading() -> Reading {
+    let use_of = |key: &str| if is_evidence(key) { AnnotationUse::Meaning } else { AnnotationUse::None };
+    Reading { page: PAGE, interest: Interest::in_annotations(use_of) }
+}
+
 /// Follows the nodes for ever. Nothing is sent before the first complete list, and before it is known what was measured.
 pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Sender<Option<Arc<Nodes>>>) {
     let (mut changes, mut ready) = (measured.changes(), measured.ready());
     // The other end is in `measured`.
     let _ = ready.wait_for(|ready| *ready).await;
-    let mut events = std::pin::pin!(events::<Node>(Api::all(client)));
+    let mut events = std::pin::pin!(events::<listed::Node, Node>(Api::all(client), reading()));
     let (mut known, mut arriving, mut is_listed) = (BTreeMap::new(), BTreeMap::new(), false);
     loop {
         let event = tokio::select! {

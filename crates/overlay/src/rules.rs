@@ -6,9 +6,14 @@ use std::str::FromStr;
 
 use k8s_openapi::api::core::v1::Service;
 use kube::core::{Selector, SelectorExt as _};
+use openstack_ccm_core::provider::AnnotationUse;
+use openstack_ccm_runtime::listed::Interest;
+use openstack_ccm_runtime::watch::Reading;
 
-use crate::cloud::{CLOUDS, Cloud, named};
-use crate::names::MODE_ANNOTATION;
+use crate::PAGE;
+use crate::cloud::{CLOUDS, Cloud, Key, named};
+use crate::names::{MODE_ANNOTATION, PROGRAM};
+use crate::refusal::VIP_ANNOTATIONS;
 
 /// What chooses Services.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +132,30 @@ impl fmt::Display for Chosen {
 }
 
 impl Rules {
+    /// How Services are read.
+    pub(crate) fn reading(&self) -> Reading {
+        let rules = self.clone();
+        let interest = Interest::in_annotations(move |key| rules.use_of(key)).and_writes_of(PROGRAM);
+        Reading { page: PAGE, interest }
+    }
+
+    fn use_of(&self, key: &str) -> AnnotationUse {
+        let keys = || self.clouds.iter().flat_map(|cloud| cloud.annotations).map(|rule| rule.key);
+        let is_key = |one| matches!(one, Key::Exactly(exactly) if exactly == key);
+        if key == MODE_ANNOTATION
+            || self.annotations.iter().any(|pair| pair.key == key)
+            || VIP_ANNOTATIONS.iter().any(|(known, _)| *known == key)
+            || keys().any(is_key)
+        {
+            AnnotationUse::Meaning
+        } else if keys().any(|one| matches!(one, Key::Prefix(prefix) if key.starts_with(prefix))) {
+            // Anybody can write thousands of them.
+            AnnotationUse::Message
+        } else {
+            AnnotationUse::None
+        }
+    }
+
     /// What is meant with a Service.
     pub fn choose(&self, service: &Service) -> Choice {
         let annotations = service.metadata.annotations.as_ref();

@@ -35,14 +35,11 @@ pub(crate) fn is_ours(service: &Service) -> bool {
     })
 }
 
-/// Takes out what is never read: it is most of the size of an object, and a cluster has more Services than load balancers.
+/// Takes out of a Service, as it was listed, what is not read any more: a cluster has more Services than load balancers.
 pub(crate) fn trim(service: &mut Service) {
     let metadata = std::mem::take(&mut service.metadata);
     let spec = service.spec.take().unwrap_or_default();
     let is_load_balancer = spec.type_.as_deref() == Some("LoadBalancer");
-    let ours = |entry: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
-        entry.manager.as_deref() == Some(PROGRAM)
-    };
     service.metadata = ObjectMeta {
         name: metadata.name,
         namespace: metadata.namespace,
@@ -62,20 +59,18 @@ pub(crate) fn trim(service: &mut Service) {
         return;
     }
     service.metadata.labels = metadata.labels;
-    service.metadata.annotations = metadata.annotations.map(|mut annotations| {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-        annotations
-    });
-    service.metadata.managed_fields =
-        metadata.managed_fields.map(|entries| entries.into_iter().filter(ours).collect());
+    service.metadata.annotations = metadata.annotations;
+    service.metadata.managed_fields = metadata.managed_fields;
 }
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_runtime::listed;
     use rstest::rstest;
     use serde_json::{from_value, json};
 
     use super::*;
+    use crate::rules::Rules;
 
     #[rstest]
     #[case::ours(PROGRAM, json!({"f:status": {"f:loadBalancer": {"f:ingress": {}}}}), true)]
@@ -88,12 +83,14 @@ mod tests {
     ) {
         let entry =
             json!({"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": fields});
-        let mut service: Service = from_value(json!({
+        let service = json!({
             "metadata": {"name": "a", "managedFields": [entry]}, "spec": {"type": "LoadBalancer"},
-        }))
-        .unwrap();
-        assert_eq!(is_ours(&service), expected);
+        });
+        assert_eq!(is_ours(&from_value(service.clone()).unwrap()), expected);
+        let reading = Rules::default().reading();
+        let listed: listed::Service = reading.interest.within(|| from_value(service)).unwrap();
+        let mut service = listed.into();
         trim(&mut service);
-        assert_eq!(is_ours(&service), expected, "trimming takes nothing of it away");
+        assert_eq!(is_ours(&service), expected, "as it is listed too");
     }
 }

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`call`] | one bounded call to the API server, with an error that a user can be shown |
+//! | [`listed`] | objects as lists and watches bring them, without what nobody reads |
 //! | [`watch`] | list and watch with recovery |
 //! | [`events`] | Events, folded and rate-limited |
 //! | [`election`] | leader election on a Lease |
@@ -17,6 +18,7 @@
 pub mod call;
 pub mod election;
 pub mod events;
+pub mod listed;
 pub mod lock;
 pub mod metrics;
 pub mod parts;

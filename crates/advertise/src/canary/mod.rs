@@ -2,9 +2,11 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `listed` | its pods and DaemonSets as they are listed |
 //! | `status` | what the status is to say, and what it says (pure) |
 //! | `state` | when what the pods say counts (pure) |
 
+mod listed;
 mod state;
 mod status;
 
@@ -12,10 +14,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{ListParams, PartialObjectMeta};
+use kube::api::ListParams;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, Resource as _};
 use openstack_ccm_canary::addresses::Addresses;
@@ -25,17 +26,16 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
 use openstack_ccm_runtime::events::EventRecorder;
-use openstack_ccm_runtime::watch::events;
+use openstack_ccm_runtime::listed::{self as objects, Interest};
+use openstack_ccm_runtime::watch::{Reading, events};
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::measured::Measured;
 use crate::writer::StatusWriter;
+use listed::{ListedDaemonSet, ListedPod};
 use state::CanaryState;
 use status::{Seen, seen, wanted};
-
-/// Of a DaemonSet nothing but its metadata is read.
-type ObservedDaemonSet = PartialObjectMeta<DaemonSet>;
 
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -95,12 +95,16 @@ impl Canary {
         }
     }
 
-    /// Keeps it for ever.
-    pub async fn keep(mut self) {
+    /// Keeps it for ever. Lists come in answers of `page` objects.
+    pub async fn keep(mut self, page: u32) {
         let namespace = self.options.namespace.clone();
-        let pods = events::<ObservedPod>(Api::namespaced(self.client.clone(), &namespace));
-        let services = events::<Service>(Api::namespaced(self.client.clone(), &namespace));
-        let daemon_sets = events::<ObservedDaemonSet>(Api::namespaced(self.client.clone(), &namespace));
+        let reading = Reading { page, interest: Interest::in_none() };
+        let pods = Api::<ListedPod>::namespaced(self.client.clone(), &namespace);
+        let pods = events::<_, ObservedPod>(pods, reading.clone());
+        let services = Api::<objects::Service>::namespaced(self.client.clone(), &namespace);
+        let services = events::<_, Service>(services, reading.clone());
+        let daemon_sets = Api::<ListedDaemonSet>::namespaced(self.client.clone(), &namespace);
+        let daemon_sets = events::<_, ListedDaemonSet>(daemon_sets, reading);
         pin_mut!(pods, services, daemon_sets);
         let patience = sleep(PATIENCE);
         pin_mut!(patience);
@@ -159,7 +163,7 @@ impl Canary {
     }
 
     /// Answers whether this was the end of a list.
-    fn daemon_set(&mut self, event: Event<ObservedDaemonSet>, arriving: &mut Vec<ObjectMeta>) -> bool {
+    fn daemon_set(&mut self, event: Event<ListedDaemonSet>, arriving: &mut Vec<ObjectMeta>) -> bool {
         match event {
             Event::Init => return false,
             Event::InitApply(one) => {
@@ -302,7 +306,7 @@ fn is_of_canary(service: &Service, options: &CanaryOptions) -> bool {
 /// # Errors
 /// The pods, or what makes them, could not be listed.
 pub async fn pods_of_canary(client: &Client, namespace: &str) -> kube::Result<Vec<ObservedPod>> {
-    let daemon_sets = Api::<ObservedDaemonSet>::namespaced(client.clone(), namespace);
+    let daemon_sets = Api::<ListedDaemonSet>::namespaced(client.clone(), namespace);
     let daemon_sets =
         of_canary(daemon_sets.list(&ListParams::default()).await?.items.iter().map(|one| &one.metadata));
     let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);

@@ -83,6 +83,15 @@ fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     Some(NodeVerdict::unfit(Source::Image, cause(replacement)))
 }
 
+/// Whether an annotation of a Node with this key says something about its service proxy.
+pub fn is_evidence(key: &str) -> bool {
+    [NODE_SUBNETS, ALLOCATED].contains(&key) || virtual_node::KEYS.contains(&key)
+}
+
+/// Annotations that these networks set on every node that they manage.
+const NODE_SUBNETS: &str = "k8s.ovn.org/node-subnets";
+const ALLOCATED: &str = "ovn.kubernetes.io/allocated";
+
 fn annotation_keys(node: &Node) -> impl Iterator<Item = &str> {
     node.metadata.annotations.iter().flat_map(BTreeMap::keys).map(String::as_str)
 }
@@ -94,9 +103,9 @@ fn is_control_plane_label(key: &str) -> bool {
 
 fn replacement_by_annotation(key: &str, kube_proxy: KubeProxy) -> Option<Replacement> {
     match key {
-        // Both set it on every node that they manage. OVN-Kubernetes always replaces kube-proxy.
-        "k8s.ovn.org/node-subnets" => Some(Replacement::OvnKubernetes),
-        "ovn.kubernetes.io/allocated" if kube_proxy != KubeProxy::Seen => Some(Replacement::KubeOvn),
+        // OVN-Kubernetes always replaces kube-proxy.
+        NODE_SUBNETS => Some(Replacement::OvnKubernetes),
+        ALLOCATED if kube_proxy != KubeProxy::Seen => Some(Replacement::KubeOvn),
         _ => None,
     }
 }

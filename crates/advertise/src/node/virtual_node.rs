@@ -4,7 +4,7 @@
 const TYPE_LABEL: (&str, [&str; 2]) = ("type", ["virtual-kubelet", "kwok"]);
 
 /// Taints with which Virtual Kubelet and KWOK keep ordinary pods away, and the annotation by which KWOK finds its nodes.
-const KEYS: [&str; 2] = ["virtual-kubelet.io/provider", "kwok.x-k8s.io/node"];
+pub(super) const KEYS: [&str; 2] = ["virtual-kubelet.io/provider", "kwok.x-k8s.io/node"];
 
 /// Whether a node stands for no machine.
 ///

@@ -18,7 +18,7 @@ mod configz;
 mod exposition;
 mod gate;
 mod review;
-mod server;
+pub(crate) mod server;
 #[cfg(test)]
 mod tests;
 

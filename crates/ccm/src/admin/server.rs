@@ -1,5 +1,6 @@
-//! The HTTPS server.
+//! The HTTPS server, and the connections of every server here.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +29,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// Connections that may wait to be taken.
 const BACKLOG: u32 = 1024;
+/// Connections that are open at once. One more closes the oldest: a probe is new and short, what somebody holds open is not.
+const MOST_CONNECTIONS: usize = 256;
 
 /// How TLS is spoken.
 pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
@@ -64,6 +68,15 @@ pub(super) fn bind(arguments: &ServingArgs) -> anyhow::Result<TcpListener> {
 /// Serves until `stop` is cancelled.
 pub(super) async fn serve(listener: TcpListener, tls: ServerConfig, router: Router, stop: CancellationToken) {
     let acceptor = TlsAcceptor::from(Arc::new(tls));
+    accept(listener, stop, |stream| connection(acceptor.clone(), stream, router.clone())).await;
+}
+
+/// Serves the connections to a port until `stop` is cancelled.
+pub(crate) async fn accept<C>(listener: TcpListener, stop: CancellationToken, serve: impl Fn(TcpStream) -> C)
+where
+    C: Future<Output = ()> + Send + 'static,
+{
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -71,7 +84,13 @@ pub(super) async fn serve(listener: TcpListener, tls: ServerConfig, router: Rout
         };
         match accepted {
             Ok((stream, _)) => {
-                tokio::spawn(connection(acceptor.clone(), stream, router.clone()));
+                open.retain(|connection| !connection.is_finished());
+                if open.len() >= MOST_CONNECTIONS
+                    && let Some(oldest) = open.pop_front()
+                {
+                    oldest.abort();
+                }
+                open.push_back(tokio::spawn(serve(stream)).abort_handle());
             }
             // Out of file descriptors, most likely: give others the time to close theirs.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -87,7 +106,7 @@ async fn connection(acceptor: TlsAcceptor, stream: TcpStream, router: Router) {
 }
 
 /// Answers the requests of one connection until it ends.
-async fn answer(stream: impl AsyncRead + AsyncWrite + Send + Unpin, router: Router) {
+pub(crate) async fn answer(stream: impl AsyncRead + AsyncWrite + Send + Unpin, router: Router) {
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
@@ -104,6 +123,30 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+
+    #[tokio::test]
+    async fn of_too_many_connections_the_oldest_gives_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/livez", get(async || "ok"));
+        let stop = CancellationToken::new();
+        let serving =
+            tokio::spawn(accept(listener, stop.clone(), move |stream| answer(stream, router.clone())));
+        let mut held = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            held.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut probe = TcpStream::connect(address).await.unwrap();
+        probe.write_all(REQUEST.as_bytes()).await.unwrap();
+        let mut received = [0; 12];
+        probe.read_exact(&mut received).await.unwrap();
+        assert_eq!(&received, b"HTTP/1.1 200");
+        let patience = Duration::from_secs(60);
+        let closed = tokio::time::timeout(patience, held[0].read(&mut received)).await;
+        assert_eq!(closed.expect("the oldest is open still").unwrap_or_default(), 0);
+        stop.cancel();
+        serving.await.unwrap();
+    }
 
     const REQUEST: &str = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
 

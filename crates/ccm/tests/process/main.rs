@@ -18,6 +18,7 @@ mod flags;
 mod hand_over;
 mod help;
 mod log;
+mod memory;
 mod metrics;
 mod overlay;
 mod planning;

@@ -93,6 +93,16 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// The most memory that it had so far, in KiB, without pages of its own file, which the kernel drops when memory is short.
+    pub(crate) fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let of = |name: &str| -> u64 {
+            let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            value.trim().trim_end_matches(" kB").parse().unwrap()
+        };
+        of("VmHWM:") - of("RssFile:")
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         self.signal("TERM");
@@ -128,9 +138,14 @@ impl Process {
 
     /// Waits until it has written a text.
     pub(crate) async fn until_says(&self, text: &str) {
+        self.until(&format!("it says {text:?}"), || self.output().contains(text)).await;
+    }
+
+    /// Waits until it has done something.
+    pub(crate) async fn until(&self, what: &str, is_done: impl Fn() -> bool) {
         let start = Instant::now();
-        while !self.output().contains(text) {
-            assert!(start.elapsed() < PATIENCE, "it does not say {text:?}:\n{}", self.output());
+        while !is_done() {
+            assert!(start.elapsed() < PATIENCE, "did not happen: {what}\n{}", self.output());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

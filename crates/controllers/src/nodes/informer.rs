@@ -13,8 +13,10 @@ use openstack_ccm_core::instance::missing::MissingMachines;
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use tokio::task::JoinSet;
 
+use super::object::reading;
 use super::store::{NodeChange, NodeStore};
 use crate::known_cluster::ClusterClient;
+use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
 
@@ -85,7 +87,8 @@ impl NodeInformer {
     /// The nodes cannot be listed.
     pub async fn list(&self) -> kube::Result<()> {
         let mut arriving = BTreeMap::new();
-        for node in list_all::<Node>(Api::all(self.client.client.clone())).await? {
+        let nodes = Api::all(self.client.client.clone());
+        for node in list_all::<listed::Node, Node>(nodes, reading()).await? {
             let _more = self.store.apply(Event::InitApply(node), &mut arriving);
         }
         let changes = self.store.apply(Event::InitDone, &mut arriving).unwrap_or_default();
@@ -96,7 +99,7 @@ impl NodeInformer {
 
     async fn follow(self) {
         let Self { client: ClusterClient { client, cluster, .. }, store, listeners, instances: _ } = self;
-        let stream = events::<Node>(Api::all(client));
+        let stream = events::<listed::Node, Node>(Api::all(client), reading());
         pin_mut!(stream);
         let mut arriving = BTreeMap::new();
         while let Some(event) = stream.next().await {

@@ -3,11 +3,26 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference, Taint};
-use openstack_ccm_advertise::node::{NodeVerdict, guess_of, unreachable_since};
+use openstack_ccm_advertise::node::{NodeVerdict, guess_of, is_evidence, unreachable_since};
 use openstack_ccm_core::instance::address::PROVIDED_NODE_IP;
 use openstack_ccm_core::instance::{NO_SCHEDULE, NodeIdentity, SHUT_DOWN_TAINT, UNINITIALIZED_TAINT};
 use openstack_ccm_core::node::{self, AUTOSCALER_TAINT, AddressKind, EXCLUDE_LABEL, Eligibility, LeftOut};
+use openstack_ccm_core::provider::AnnotationUse;
 use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
+use openstack_ccm_runtime::listed::Interest;
+use openstack_ccm_runtime::watch::Reading;
+
+use crate::PAGE;
+
+/// How Nodes are read.
+pub(crate) fn reading() -> Reading {
+    let interest = Interest::in_annotations(|key| match key {
+        PROVIDED_NODE_IP => AnnotationUse::Meaning,
+        _ if is_evidence(key) => AnnotationUse::Meaning,
+        _ => AnnotationUse::None,
+    });
+    Reading { page: PAGE, interest }
+}
 
 /// A Node, reduced. Images, most conditions and the rest are forgotten: they are most of its size.
 #[derive(Clone, Debug, PartialEq)]

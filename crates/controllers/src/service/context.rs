@@ -14,6 +14,8 @@ use openstack_ccm_core::permit::Gate;
 use openstack_ccm_core::provider::{LoadBalancers, Outcome, ProviderNames, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::listed::Interest;
+use openstack_ccm_runtime::watch::Reading;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -24,6 +26,7 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
+use crate::PAGE;
 use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
 use crate::names::SERVICE_CONTROLLER;
@@ -58,7 +61,18 @@ pub(crate) struct ServiceSync {
     pub(super) queue: ServiceQueue,
 }
 
+/// What is read of the metadata of Services: what means something to the provider.
+pub(super) fn interest(provider: &Arc<dyn LoadBalancers>) -> Interest {
+    let provider = Arc::clone(provider);
+    Interest::in_annotations(move |key| provider.use_of_annotation(key))
+}
+
 impl ServiceSync {
+    /// How Services are read.
+    pub(super) fn reading(&self) -> Reading {
+        Reading { page: PAGE, interest: interest(&self.provider) }
+    }
+
     /// Notes the answer to a write, until the watch has it too.
     pub(super) fn answered(&self, key: &ServiceKey, answer: &Arc<k8s::Service>) {
         let answer = Arc::clone(answer);

@@ -26,6 +26,7 @@ use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
+use crate::PAGE;
 use crate::known_cluster::ClusterClient;
 use crate::metrics::ServiceMetrics;
 use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
@@ -35,7 +36,7 @@ use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes, named, part_ended};
 
 use super::cause::Cause;
-use super::context::ServiceSync;
+use super::context::{ServiceSync, interest};
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
@@ -73,7 +74,8 @@ impl ServiceController {
         let advertise_metrics =
             AdvertiseMetrics::registered(registry.sub_registry_with_prefix(METRIC_PREFIX));
         queue.0.register("service", queues);
-        let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER);
+        let writer = StatusWriter::new(client.clone(), options.call_timeout, FIELD_MANAGER)
+            .interested(interest(&provider));
         let server = Arc::new(ServerDetection::new(
             client.clone(),
             writer.clone(),
@@ -202,7 +204,7 @@ fn spawn_measuring(
     canary: Option<Canary>,
 ) {
     if let Some(canary) = canary {
-        parts.spawn(named("watch of the canary", canary.keep()));
+        parts.spawn(named("watch of the canary", canary.keep(PAGE)));
     }
     let Some(port) = options.kube_proxy_metrics_port else { return };
     match KubeProxies::new(port) {

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::Api;
 use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::watch::list_all;
 
 use super::cause::{Cause, Causes};
@@ -30,12 +31,14 @@ impl ServiceController {
     /// The Services cannot be listed.
     pub async fn list(&self) -> kube::Result<Vec<ServiceKey>> {
         let mut concerned = Vec::new();
-        for mut service in list_all::<k8s::Service>(Api::all(self.client.clone())).await? {
+        let services =
+            list_all::<listed::Service, k8s::Service>(Api::all(self.client.clone()), self.sync.reading());
+        for mut service in services.await? {
             let ours = &self.sync.ours;
             if ours.wanted(&service, false) != Wanted::Nothing {
                 concerned.push(key(&service));
             }
-            trim(&mut service, ours, false, |key| self.sync.provider.use_of_annotation(key));
+            trim(&mut service, ours, false);
             self.sync.cache.put(key(&service), Arc::new(service));
         }
         concerned.sort();

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::intent::{FINALIZER, Ours, Wanted, has_finalizer, key, uid};
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_runtime::call::CallError;
+use openstack_ccm_runtime::listed::MOST_FINALIZERS;
 
 /// Times that a list is read again because somebody else wrote.
 const ATTEMPTS: usize = 5;
@@ -67,6 +68,11 @@ fn with_finalizers(service: &Service, mut patch: Value, ours: bool) -> Value {
     patch
 }
 
+/// Whether the object may have more finalizers than were read of it.
+fn may_lack_finalizers(service: &Service) -> bool {
+    service.metadata.finalizers.as_ref().is_some_and(|names| names.len() >= MOST_FINALIZERS)
+}
+
 async fn edit(
     writer: &StatusWriter,
     mut service: Arc<Service>,
@@ -75,6 +81,16 @@ async fn edit(
 ) -> Result<Edited, CallError> {
     let key = key(&service);
     let mut attempt = 1;
+    if patch(&service).is_some() && may_lack_finalizers(&service) {
+        let Some(whole) = writer.get(&key).await? else { return Ok(Edited::Gone) };
+        if uid(&whole) != uid(&service) {
+            return Ok(Edited::Gone);
+        }
+        if !still(&whole) {
+            return Ok(Edited::Stale);
+        }
+        service = whole;
+    }
     loop {
         let Some(patch) = patch(&service) else { return Ok(Edited::Done(service)) };
         let error = match writer.patch_status(&key, &patch).await {

@@ -20,6 +20,7 @@ use super::context::ServiceSync;
 use super::intent::{key, uid};
 use super::queue::ServiceQueue;
 use super::trim::trim;
+use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::watch::events;
 
 /// Follows the Services of the cluster for ever. `listed` becomes true with the first complete list.
@@ -29,7 +30,7 @@ pub(super) async fn follow(
     queue: ServiceQueue,
     listed: watch::Sender<bool>,
 ) {
-    let stream = events::<k8s::Service>(Api::all(client));
+    let stream = events::<listed::Service, k8s::Service>(Api::all(client), sync.reading());
     pin_mut!(stream);
     let mut follower = Follower { sync, queue, listed, listing: HashMap::new() };
     while let Some(event) = stream.next().await {
@@ -84,8 +85,7 @@ impl Follower {
     /// What is cached of an object.
     fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<k8s::Service>) {
         let key = key(&service);
-        let use_of = |key: &str| self.sync.provider.use_of_annotation(key);
-        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key), use_of);
+        trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key));
         (key, Arc::new(service))
     }
 

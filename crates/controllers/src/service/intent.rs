@@ -9,16 +9,8 @@ use openstack_ccm_core::service::{
 };
 
 use openstack_ccm_advertise::entry::entries;
-
-/// The finalizer that keeps a Service until its load balancer is gone. The name is shared with every other
-/// cloud-controller-manager, so that a cluster can change from one to another.
-pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
-
-/// Bytes that the values of a Service's annotations have at most, and the names of those that are not known; an object may have
-/// 256 KiB. About 800 CIDRs.
-pub(super) const MOST_VALUES: usize = 16 << 10;
-/// Letters of a longer value in messages.
-const SHOWN: usize = 20;
+pub use openstack_ccm_runtime::listed::FINALIZER;
+use openstack_ccm_runtime::listed::{MOST_PORTS, MOST_SOURCE_RANGES, MOST_VALUES, shortened};
 
 /// What is to be done for a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +130,15 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     let spec = service.spec.clone().unwrap_or_default();
     let mut problems = Vec::new();
     let ports = spec.ports.unwrap_or_default();
+    let source_ranges = spec.load_balancer_source_ranges.unwrap_or_default();
+    for (field, length, most) in [
+        ("ports", ports.len(), MOST_PORTS),
+        ("loadBalancerSourceRanges", source_ranges.len(), MOST_SOURCE_RANGES),
+    ] {
+        if length > most {
+            problems.push(format!("spec.{field} with more than {most} entries"));
+        }
+    }
     let ports = ports
         .into_iter()
         .enumerate()
@@ -152,7 +153,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
         ports,
         ip_families: spec.ip_families.iter().flatten().filter_map(|family| ip_family(family)).collect(),
         load_balancer_ip: spec.load_balancer_ip.filter(|ip| !ip.is_empty()),
-        source_ranges: spec.load_balancer_source_ranges.unwrap_or_default(),
+        source_ranges,
         session_affinity: session_affinity(spec.session_affinity.as_deref(), spec.session_affinity_config),
         external_traffic_policy: match spec.external_traffic_policy.as_deref() {
             Some("Local") => ExternalTrafficPolicy::Local,
@@ -171,11 +172,7 @@ pub(super) fn short_enough(mut annotations: BTreeMap<String, String>) -> BTreeMa
     let mut all: usize = annotations.values().map(String::len).sum();
     while all > MOST_VALUES {
         let Some(longest) = annotations.values_mut().max_by_key(|value| value.len()) else { break };
-        let begin: String = longest.chars().take(SHOWN).collect();
-        let cut = format!(
-            "{begin}… ({} bytes; {MOST_VALUES} are read of all annotations of a Service together)",
-            longest.len()
-        );
+        let cut = shortened(longest);
         if cut.len() >= longest.len() {
             // Thousands of short ones: their names take the room.
             break;

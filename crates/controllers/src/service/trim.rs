@@ -3,46 +3,28 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::ObjectMeta;
-use openstack_ccm_core::provider::AnnotationUse;
 
-use super::intent::{MOST_VALUES, Ours, short_enough};
+use super::intent::{Ours, short_enough};
 
-/// Takes out what is never read. Of a Service that is none of ours, and was none, only what shows that stays.
-pub(super) fn trim(
-    service: &mut k8s::Service,
-    ours: &Ours,
-    served: bool,
-    use_of: impl Fn(&str) -> AnnotationUse,
-) {
+/// Takes out of a Service, as it was listed, what is not read any more. Of one that is none of ours, and was none, only what shows that
+/// stays.
+pub(super) fn trim(service: &mut k8s::Service, ours: &Ours, served: bool) {
     if served || ours.wants(service) || ours.needs_cleanup(service) {
-        trim_ours(service, use_of);
+        trim_ours(service);
     } else {
         trim_others(service);
     }
 }
 
-fn trim_ours(service: &mut k8s::Service, use_of: impl Fn(&str) -> AnnotationUse) {
+fn trim_ours(service: &mut k8s::Service) {
     let metadata = &mut service.metadata;
-    if let Some(mut annotations) = metadata.annotations.take() {
-        // Names that are only reported take no more than values may.
-        let mut room = MOST_VALUES;
-        annotations.retain(|key, _| match use_of(key) {
-            AnnotationUse::Meaning => true,
-            AnnotationUse::Message => room.checked_sub(key.len()).map(|left| room = left).is_some(),
-            AnnotationUse::None => false,
-        });
-        metadata.annotations = Some(short_enough(annotations));
-    }
+    metadata.annotations = metadata.annotations.take().map(short_enough);
     metadata.labels = None;
     metadata.owner_references = None;
     metadata.creation_timestamp = None;
     if let Some(spec) = &mut service.spec {
-        spec.selector = None;
         spec.cluster_ip = None;
         spec.cluster_ips = None;
-        spec.allocate_load_balancer_node_ports = None;
-        spec.internal_traffic_policy = None;
-        spec.ip_family_policy = None;
     }
     if let Some(status) = &mut service.status {
         status.conditions = None;
@@ -70,13 +52,14 @@ fn trim_others(service: &mut k8s::Service) {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
+    use openstack_ccm_core::provider::AnnotationUse;
+    use openstack_ccm_runtime::listed::{self, Interest};
     use serde_json::{Value, from_value, json, to_value};
 
     use super::*;
 
     fn service(kind: &str) -> k8s::Service {
-        from_value(json!({
+        let service = json!({
             "metadata": {"namespace": "default", "name": "app", "uid": "u1", "resourceVersion": "7",
                 "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"l": "1"},
                 "annotations": {"a": "1", "example.org/notes": "long"}},
@@ -86,21 +69,18 @@ mod tests {
             "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]},
                 "conditions": [{"type": "x", "status": "True", "reason": "", "message": "",
                     "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
-        }))
-        .unwrap()
-    }
-
-    fn use_of(key: &str) -> AnnotationUse {
-        match key {
+        });
+        let interest = Interest::in_annotations(|key| match key {
             "a" => AnnotationUse::Meaning,
-            _ if key.starts_with("ours/") => AnnotationUse::Message,
             _ => AnnotationUse::None,
-        }
+        });
+        let listed: listed::Service = interest.within(|| from_value(service)).unwrap();
+        listed.into()
     }
 
     fn trimmed(kind: &str, served: bool) -> Value {
         let mut service = service(kind);
-        trim(&mut service, &Ours::WithoutClass, served, use_of);
+        trim(&mut service, &Ours::WithoutClass, served);
         to_value(service).unwrap()
     }
 
@@ -113,22 +93,6 @@ mod tests {
             assert_eq!(service["spec"], json!({"type": service["spec"]["type"], "ports": [{"port": 80}]}));
             assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");
         }
-    }
-
-    /// As many as an object may have: 256 KiB.
-    #[rstest]
-    #[case::of_nobody("example.org/", 0)]
-    #[case::that_are_reported_as_unknown("ours/", MOST_VALUES)]
-    fn thousands_of_names_take_no_memory(#[case] prefix: &str, #[case] most: usize) {
-        let mut service = service("LoadBalancer");
-        let names = (0..4096).map(|number| (format!("{prefix}{number:0>50}"), String::new()));
-        service.metadata.annotations.as_mut().unwrap().extend(names);
-        trim(&mut service, &Ours::WithoutClass, true, use_of);
-        let kept = service.metadata.annotations.unwrap();
-        assert_eq!(kept["a"], "1");
-        let bytes: usize = kept.keys().map(String::len).sum();
-        assert!(bytes <= most + 1, "{bytes}");
-        assert!(bytes + 100 > most, "as many are reported as there is room for: {bytes}");
     }
 
     #[test]

@@ -133,10 +133,13 @@ impl State {
                 metadata["remainingItemCount"] = (selected.len() - shown.len()).into();
             }
         }
-        json!({
+        let mut list = json!({
             "kind": format!("{}List", target.resource.kind), "apiVersion": target.resource.api_version(),
-            "metadata": metadata, "items": items,
-        })
+            "metadata": metadata,
+        });
+        // The macro would copy them.
+        list["items"] = Value::Array(items);
+        list
     }
 
     fn continuation(&self, target: &Target, token: &str) -> Result<Option<Continuation>, Failure> {

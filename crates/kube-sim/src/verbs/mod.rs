@@ -236,7 +236,7 @@ impl State {
         Err(Failure::invalid(target.kind_subject(name(new)), &problems))
     }
 
-    fn store_object(&mut self, resource: &Resource, old: Option<&Value>, new: Value) -> Stored {
+    pub(crate) fn store_object(&mut self, resource: &Resource, old: Option<&Value>, new: Value) -> Stored {
         if resource.storage == "services" {
             self.allocations.replace(old, Some(&new));
         }
@@ -264,7 +264,7 @@ impl State {
         }
     }
 
-    fn new_uid(&mut self) -> String {
+    pub(crate) fn new_uid(&mut self) -> String {
         self.generated += 1;
         uuid::Uuid::new_v5(&IDENTITIES, &self.generated.to_be_bytes()).to_string()
     }

@@ -22,13 +22,15 @@ use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
-use openstack_ccm_runtime::watch::whole;
+use openstack_ccm_runtime::watch::events as follow_objects;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::PAGE;
 use crate::metrics::Metrics;
 use crate::names::{METRIC_PREFIX, PROGRAM};
 use crate::nodes::{self, Nodes};
@@ -128,7 +130,7 @@ impl Overlay {
         let mut parts = JoinSet::new();
         parts.spawn(named("watch of nodes", nodes::follow(client.clone(), measured, nodes)));
         if let Some(canary) = canary {
-            parts.spawn(named("watch of the canary", canary.keep()));
+            parts.spawn(named("watch of the canary", canary.keep(PAGE)));
         }
         let (reader, writer) = reflector::store();
         let services = followed(client, Arc::clone(&reconciler), listed, writer);
@@ -152,7 +154,8 @@ fn followed(
     listed: watch::Sender<bool>,
     writer: reflector::store::Writer<Service>,
 ) -> impl Stream<Item = Result<Service, Infallible>> + Send {
-    let services = whole::<Service>(Api::all(client)).modify(trim).reflect(writer);
+    let services = follow_objects::<listed::Service, Service>(Api::all(client), reconciler.rules.reading());
+    let services = services.modify(trim).reflect(writer);
     services
         .inspect(move |event| match event {
             Ok(Event::Delete(service)) => reconciler.forget(&key(service)),

@@ -143,13 +143,7 @@ impl LoadBalancers for OpenStackLoadBalancers {
     }
 
     fn use_of_annotation(&self, key: &str) -> AnnotationUse {
-        if annotations::is_known(key) {
-            AnnotationUse::Meaning
-        } else if annotations::is_ours(key) {
-            AnnotationUse::Message
-        } else {
-            AnnotationUse::None
-        }
+        annotations::use_of(key)
     }
 
     fn begin_dry_run(&self) {

@@ -3,11 +3,14 @@
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::{Api, Client};
+use openstack_ccm_controllers::PAGE;
 use openstack_ccm_controllers::service::checked_facts;
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_provider_openstack::config::Config;
+use openstack_ccm_provider_openstack::load_balancer::annotations::use_of;
 use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
-use openstack_ccm_runtime::watch::list_all;
+use openstack_ccm_runtime::listed::{self, Interest};
+use openstack_ccm_runtime::watch::{Reading, list_all};
 
 use super::Section;
 
@@ -19,7 +22,8 @@ pub(super) async fn check(
     config: &Config,
     findings: &mut Section,
 ) -> anyhow::Result<usize> {
-    let services = list_all::<k8s::Service>(Api::all(client)).await;
+    let reading = Reading { page: PAGE, interest: Interest::in_annotations(use_of) };
+    let services = list_all::<listed::Service, k8s::Service>(Api::all(client), reading).await;
     let mut services = services.context("the Services of the cluster cannot be listed")?;
     services.retain(|service| is_ours(service, class));
     for service in &services {

@@ -15,10 +15,13 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use openstack_ccm_controllers::PAGE;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
 use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
-use openstack_ccm_runtime::watch::list_all;
+use openstack_ccm_provider_openstack::load_balancer::annotations::use_of;
+use openstack_ccm_runtime::listed::{self, Interest};
+use openstack_ccm_runtime::watch::{Reading, list_all};
 use serde_json::json;
 
 use crate::args::LeaseArgs;
@@ -40,7 +43,8 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     if arguments.apply {
         refuse_beside_controller(&client, &arguments.lease).await?;
     }
-    let services = list_all::<Service>(Api::all(client.clone())).await;
+    let reading = Reading { page: PAGE, interest: Interest::in_annotations(use_of) };
+    let services = list_all::<listed::Service, Service>(Api::all(client.clone()), reading).await;
     let services = services.context("the Services of the cluster cannot be listed")?;
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         Arc::new(ReadOnly::new(transport))

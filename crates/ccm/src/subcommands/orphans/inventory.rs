@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::{Api, Client};
+use openstack_ccm_controllers::PAGE;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{
     FloatingIp, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
 };
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
-use openstack_ccm_runtime::watch::list_all;
+use openstack_ccm_runtime::listed::{self, Interest};
+use openstack_ccm_runtime::watch::{Reading, list_all};
 
 /// The owners of ports that Octavia makes for VIPs: its own, and that of its provider ovn.
 const VIP_OWNERS: [&str; 2] = ["Octavia", "ovn-lb:vip"];
@@ -71,7 +73,8 @@ impl Owners {
     /// Any page of the list that cannot be read, and a list without a single Service: every cluster has one, so that the
     /// list is wrong, and everything in the cloud would look orphaned.
     pub async fn of(client: Client) -> anyhow::Result<Self> {
-        let services = list_all::<Service>(Api::all(client)).await;
+        let reading = Reading { page: PAGE, interest: Interest::in_none() };
+        let services = list_all::<listed::Service, Service>(Api::all(client), reading).await;
         let services = services.context("the Services of the cluster cannot be listed")?;
         let all: BTreeMap<ServiceKey, String> = services
             .into_iter()

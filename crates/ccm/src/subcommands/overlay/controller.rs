@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AGENT;
 use super::args::OverlayRunArgs;
-use crate::admin::{self, EndpointFlags};
+use crate::admin::{self, EndpointFlags, server};
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 use crate::leadership::{self, Leadership};
@@ -105,12 +105,7 @@ async fn serve(address: SocketAddr, health: Health, stop: CancellationToken) -> 
     let router = Router::new()
         .route("/livez", probe(&health, Probe::Liveness))
         .route("/readyz", probe(&health, Probe::Readiness));
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
-        {
-            tracing::error!(%error, "probes are not served any more");
-        }
-    });
+    tokio::spawn(server::accept(listener, stop, move |stream| server::answer(stream, router.clone())));
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod table;
 
 pub use extensions::*;
 pub use kind::{Annotation, AnnotationSource, Change, Empty, Form};
+use openstack_ccm_core::provider::AnnotationUse;
 pub use reference::reference_markdown;
 pub use shared::*;
 pub use table::ALL;
@@ -24,6 +25,17 @@ pub const OLD_PREFIX: &str = "service.beta.kubernetes.io/openstack-";
 /// Whether a key is in the table.
 pub fn is_known(key: &str) -> bool {
     ALL.iter().any(|annotation| annotation.key == key)
+}
+
+/// What the key of an annotation is to this provider.
+pub fn use_of(key: &str) -> AnnotationUse {
+    if is_known(key) {
+        AnnotationUse::Meaning
+    } else if is_ours(key) {
+        AnnotationUse::Message
+    } else {
+        AnnotationUse::None
+    }
 }
 
 /// Whether a key would have to be in the table: its prefix is one of ours.

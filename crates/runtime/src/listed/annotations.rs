@@ -1,0 +1,107 @@
+//! Annotations and labels.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use openstack_ccm_core::provider::AnnotationUse;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::interest::Interest;
+
+/// Bytes that are kept of all annotations of an object, and of all its labels; annotations may have 256 KiB.
+const MOST: usize = 32 << 10;
+/// Of these, bytes that values have at most, and the names of those that are only reported. About 800 CIDRs.
+pub const MOST_VALUES: usize = 16 << 10;
+/// Letters of a longer value that are shown.
+const SHOWN: usize = 20;
+
+/// A value that is too long, as it is shown to whoever wrote it.
+pub fn shortened(value: &str) -> String {
+    let begin: String = value.chars().take(SHOWN).collect();
+    format!(
+        "{begin}… ({} bytes; {MOST_VALUES} are read of all annotations of a Service together)",
+        value.len()
+    )
+}
+
+/// The annotations that mean something.
+#[derive(Clone, Debug)]
+pub(super) struct Annotations(pub(super) BTreeMap<String, String>);
+
+/// The labels, the first of them if there are more than anybody writes.
+#[derive(Clone, Debug)]
+pub(super) struct Labels(pub(super) BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Annotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AnnotationVisitor).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LabelVisitor).map(Self)
+    }
+}
+
+struct AnnotationVisitor;
+
+impl<'de> Visitor<'de> for AnnotationVisitor {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("annotations")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let (mut kept, mut room, mut room_for_messages) = (BTreeMap::new(), MOST, MOST_VALUES);
+        while let Some(key) = entries.next_key::<String>()? {
+            let is_kept = match Interest::use_of(&key) {
+                AnnotationUse::Meaning => true,
+                AnnotationUse::Message => match room_for_messages.checked_sub(key.len()) {
+                    Some(left) => {
+                        room_for_messages = left;
+                        true
+                    }
+                    None => false,
+                },
+                AnnotationUse::None => false,
+            };
+            if !is_kept {
+                entries.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let mut value: String = entries.next_value()?;
+            if value.len() > MOST_VALUES || key.len() + value.len() > room {
+                let short = shortened(&value);
+                if short.len() < value.len() {
+                    value = short;
+                }
+            }
+            room = room.saturating_sub(key.len() + value.len());
+            kept.insert(key, value);
+        }
+        Ok(kept)
+    }
+}
+
+struct LabelVisitor;
+
+impl<'de> Visitor<'de> for LabelVisitor {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("labels")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let (mut kept, mut room) = (BTreeMap::new(), MOST);
+        while let Some((key, value)) = entries.next_entry::<String, String>()? {
+            room = room.saturating_sub(key.len() + value.len());
+            if room > 0 {
+                kept.insert(key, value);
+            }
+        }
+        Ok(kept)
+    }
+}

@@ -1,0 +1,56 @@
+//! Objects as lists and watches bring them: what nobody reads is skipped while they are decoded.
+//!
+//! An API server takes objects of 1.5 MiB. 60,000 annotations with names of three letters, and the `managedFields` that list them, fit
+//! into one and take 15 MiB decoded: a limit that comes after decoding is no limit. So what may be long is bounded here: names and
+//! values by bytes, lists by their number of entries.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `interest` | what a program wants to know of metadata |
+//! | `metadata`, `annotations`, `managers` | `metadata` |
+//! | `service`, `node` | these two kinds |
+//! | `at_most` | lists with a bound |
+
+mod annotations;
+mod at_most;
+mod interest;
+mod managers;
+mod metadata;
+mod node;
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use annotations::{MOST_VALUES, shortened};
+pub use interest::Interest;
+pub(crate) use interest::InterestedStream;
+pub use metadata::{FINALIZER, MOST_FINALIZERS, metadata};
+pub use node::Node;
+pub use service::{MOST_PORTS, MOST_SOURCE_RANGES, Service};
+
+/// Makes a type with a field `metadata` be listed and watched as the type of a kind is.
+#[macro_export]
+macro_rules! listed_as {
+    ($listed:ty, $kind:ty) => {
+        impl k8s_openapi::Resource for $listed {
+            const API_VERSION: &'static str = <$kind as k8s_openapi::Resource>::API_VERSION;
+            const GROUP: &'static str = <$kind as k8s_openapi::Resource>::GROUP;
+            const KIND: &'static str = <$kind as k8s_openapi::Resource>::KIND;
+            const VERSION: &'static str = <$kind as k8s_openapi::Resource>::VERSION;
+            const URL_PATH_SEGMENT: &'static str = <$kind as k8s_openapi::Resource>::URL_PATH_SEGMENT;
+            type Scope = <$kind as k8s_openapi::Resource>::Scope;
+        }
+
+        impl k8s_openapi::Metadata for $listed {
+            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+            fn metadata(&self) -> &Self::Ty {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut Self::Ty {
+                &mut self.metadata
+            }
+        }
+    };
+}

@@ -1,0 +1,75 @@
+//! A Node.
+
+use k8s_openapi::api::core::v1::{
+    self as k8s, ContainerImage, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use super::at_most::{AtMost, kept};
+use super::metadata;
+
+const MOST_TAINTS: usize = 1000;
+const MOST_CONDITIONS: usize = 100;
+const MOST_ADDRESSES: usize = 100;
+/// A kubelet shows 50, and 5 names of each, where it is not told otherwise.
+const MOST_IMAGES: usize = 1000;
+const MOST_NAMES: usize = 20;
+/// Entries of what has one for each family.
+const MOST_FAMILIES: usize = 8;
+
+/// A Node with what any program here reads of one.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Node {
+    #[serde(deserialize_with = "metadata", default)]
+    metadata: ObjectMeta,
+    spec: Option<Spec>,
+    status: Option<Status>,
+}
+
+crate::listed_as!(Node, k8s::Node);
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    #[serde(rename = "providerID")]
+    provider_id: Option<String>,
+    #[serde(rename = "podCIDRs")]
+    pod_cidrs: Option<AtMost<MOST_FAMILIES, String>>,
+    taints: Option<AtMost<MOST_TAINTS, Taint>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    addresses: Option<AtMost<MOST_ADDRESSES, NodeAddress>>,
+    conditions: Option<AtMost<MOST_CONDITIONS, NodeCondition>>,
+    images: Option<AtMost<MOST_IMAGES, Image>>,
+    node_info: Option<NodeSystemInfo>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Image {
+    names: Option<AtMost<MOST_NAMES, String>>,
+}
+
+impl From<Node> for k8s::Node {
+    fn from(node: Node) -> Self {
+        let spec = |spec: Spec| NodeSpec {
+            provider_id: spec.provider_id,
+            pod_cidrs: kept(spec.pod_cidrs),
+            taints: kept(spec.taints),
+            ..NodeSpec::default()
+        };
+        let image = |image: Image| ContainerImage { names: kept(image.names), size_bytes: None };
+        let status = |status: Status| NodeStatus {
+            addresses: kept(status.addresses),
+            conditions: kept(status.conditions),
+            images: kept(status.images).map(|images| images.into_iter().map(image).collect()),
+            node_info: status.node_info,
+            ..NodeStatus::default()
+        };
+        Self { metadata: node.metadata, spec: node.spec.map(spec), status: node.status.map(status) }
+    }
+}
