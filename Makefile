@@ -145,6 +145,10 @@ release-image: setup ## Build the image of a release, for amd64 and arm64
 release-check: ## Check that everything states the same version, and that the changelog has it (RELEASE_TAG=v0.1.0)
 	release/release.py check $(if $(RELEASE_TAG),--tag "$(RELEASE_TAG)")
 
+.PHONY: release-record
+release-record: ## Note the version of this tree in release/versions.toml and in the table of support
+	release/release.py record
+
 # login, push, sign, verify and notes, into RELEASE_REGISTRY, which has no default. See release/README.md.
 release-login release-push release-sign release-verify release-notes: release-%:
 	release/release.py $*

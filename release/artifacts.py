@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import changelog
+import versions
 from tools import REPOSITORY, run
 
 NAME = "openstack-ccm"
@@ -45,9 +46,10 @@ def check(tag: str | None) -> None:
         ),
     }
     found = changelog.faults((REPOSITORY / "CHANGELOG.md").read_text(), wanted, tagged=tag is not None)
-    minor = wanted.rsplit(".", 1)[0]
-    if f"\n| {minor} | " not in (REPOSITORY / "docs/reference/versions.md").read_text():
-        found.append(f"docs/reference/versions.md: the table of support has no row for {minor}")
+    if wanted not in [release["version"] for release in versions.known()]:
+        found.append(f"release/versions.toml does not have {wanted}: run `make release-record`")
+    if versions.page(versions.PAGE.read_text(), versions.known()) != versions.PAGE.read_text():
+        found.append("docs/reference/versions.md: the table of support is not that of release/versions.toml: run `make release-record`")
     for place, match in stated.items():
         if match is None or match[1] != wanted:
             found.append(f"{place} is {match[1] if match else 'absent'}, but Cargo.toml says {wanted}: make them equal")

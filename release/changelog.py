@@ -30,15 +30,19 @@ def entries(text: str, name: str) -> list[tuple[str, str]]:
     return [(kind, line) for kind, line in found]
 
 
+def day(text: str, name: str) -> str | None:
+    """The date of a section."""
+    return next((heading["date"] for heading in SECTION.finditer(text) if heading["name"] == name), None)
+
+
 def faults(text: str, version: str, tagged: bool) -> list[str]:
     """What keeps a version from being released."""
     try:
         content = section(text, version)
     except ValueError as error:
         return [str(error)]
-    heading = next(heading for heading in SECTION.finditer(text) if heading["name"] == version)
     found = []
-    if not heading["date"]:
+    if not day(text, version):
         found.append(f"CHANGELOG.md: the section [{version}] has no date: write '## [{version}] - YEAR-MONTH-DAY'")
     if not content:
         found.append(f"CHANGELOG.md: the section [{version}] is empty")

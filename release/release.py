@@ -10,13 +10,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import changelog
 import files
 import provenance
 import signing
+import versions
 from artifacts import CHARTS, NAME, Place, bill, chart_file, check, digest, folder, index, layout, platforms, version
 from local_registry import Registry
 from tools import REPOSITORY, git, run
@@ -30,6 +31,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="whether everything states the same version, and the changelog has it")
     checking.add_argument("--tag", help="the tag that is released")
+    commands.add_parser("record", help="note the version, with the date of its section in the changelog, among the released ones")
     commands.add_parser("login", help="log in to RELEASE_REGISTRY as RELEASE_USER with RELEASE_PASSWORD")
     commands.add_parser("push", help="make the files, and push the image of `make image` and the packaged charts")
     commands.add_parser("sign", help="sign all, and attach bills of materials and provenance")
@@ -44,6 +46,8 @@ def main() -> None:
     match arguments.command:
         case "check":
             check(arguments.tag)
+        case "record":
+            record_version()
         case "login":
             login(Place.given())
         case "push":
@@ -58,6 +62,14 @@ def main() -> None:
             install(Place.given(), arguments.kubeconfig)
         case "dry-run":
             dry_run(arguments.kubeconfig, signed=not arguments.unsigned)
+
+
+def record_version() -> None:
+    """The version of this tree is a released one, from the date that the changelog gives it."""
+    day = changelog.day((REPOSITORY / "CHANGELOG.md").read_text(), version())
+    if not day:
+        sys.exit(f"CHANGELOG.md has no section [{version()}] with a date: write it first")
+    versions.record(version(), date.fromisoformat(day))
 
 
 def login(place: Place) -> None:

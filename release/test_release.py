@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import unittest
 import unittest.mock
+from datetime import date
 from pathlib import Path
 
 import artifacts
@@ -20,6 +21,7 @@ import files
 import krew
 import provenance
 import release
+import versions
 from tools import REPOSITORY, built
 
 # A program that says its version, and likes every configuration.
@@ -78,6 +80,38 @@ class Changelog(unittest.TestCase):
         self.assertEqual(changelog.faults(text, artifacts.version(), tagged=False), [])
         known = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
         self.assertEqual({line[4:] for line in text.splitlines() if line.startswith("### ")} - known, set())
+
+
+class Versions(unittest.TestCase):
+    """The table of support follows from the releases."""
+
+    FIRST = [{"version": "0.1.0", "date": date(2026, 8, 31)}]
+
+    def test_a_release_takes_its_place_and_ends_the_support_of_the_one_before(self) -> None:
+        releases = versions.with_release(self.FIRST, "0.10.0", date(2027, 3, 1))
+        releases = versions.with_release(releases, "0.2.1", date(2026, 10, 1))
+        releases = versions.with_release(releases, "0.2.0", date(2026, 9, 1))
+        self.assertEqual([release["version"] for release in releases], ["0.10.0", "0.2.1", "0.2.0", "0.1.0"])
+        self.assertEqual(
+            versions.table(releases).splitlines()[2:],
+            [
+                "| 0.10 | 2027-03-01 | 0.11.0 is released | six months later |",
+                "| 0.2 | 2026-09-01 | 2027-03-01 | 2027-09-01 |",
+                "| 0.1 | 2026-08-31 | 2026-09-01 | 2027-03-01 |",
+            ],
+        )
+
+    def test_the_same_release_again_changes_nothing(self) -> None:
+        self.assertEqual(versions.with_release(self.FIRST, "0.1.0", date(2026, 8, 31)), self.FIRST)
+
+    def test_half_a_year_ends_on_a_day_that_there_is(self) -> None:
+        self.assertEqual(versions.six_months_after(date(2026, 8, 31)), date(2027, 2, 28))
+        self.assertEqual(versions.six_months_after(date(2026, 3, 31)), date(2026, 9, 30))
+
+    def test_file_and_page_are_those_that_are_written(self) -> None:
+        self.assertEqual(versions.FILE.read_text(), versions.text(versions.known()))
+        current = versions.PAGE.read_text()
+        self.assertEqual(versions.page(current, versions.known()), current)
 
 
 class Krew(unittest.TestCase):
