@@ -57,7 +57,7 @@ fn client() -> Sender {
 
 /// Which pods a node port leads to, or where it ends.
 fn at_node_port(sim: &Sim, node: usize, port: u16) -> Vec<Result<String, Stop>> {
-    let reached = sim.arrive(to(NODES[node], port), "10.0.0.50".parse().unwrap());
+    let reached = sim.data_path().arrive(to(NODES[node], port), "10.0.0.50".parse().unwrap());
     reached.into_iter().map(|one| one.map(|reached| reached.pod)).collect()
 }
 
@@ -75,7 +75,7 @@ fn a_node_short_circuits_what_is_published_as_its_own(
 ) {
     let sim = cluster(kubelet);
     publish(&sim, &entry);
-    let departure = sim.leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert_eq!(
         matches!(&departure, Departure::Around(reached) if reached[0].is_ok()),
         around,
@@ -85,7 +85,7 @@ fn a_node_short_circuits_what_is_published_as_its_own(
         // A pod leaves the cluster with the address of its node.
         assert_eq!(departure, Departure::Leaves(NODES[0].parse().unwrap()));
     }
-    let other = sim.leave(&client(), to(LOAD_BALANCER, 443)).unwrap();
+    let other = sim.data_path().leave(&client(), to(LOAD_BALANCER, 443)).unwrap();
     assert!(matches!(other, Departure::Leaves(_)), "another port is nobody's");
 }
 
@@ -95,7 +95,7 @@ fn source_ranges_count_on_the_node_that_short_circuits() {
     publish(&sim, &json!({"ip": LOAD_BALANCER}));
     sim.patch("services", "default", "web", &json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}}))
         .unwrap();
-    let departure = sim.leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert_eq!(departure, Departure::Around(vec![Err(Stop::SourceRanges)]));
     assert_eq!(
         at_node_port(&sim, 0, 30080),
@@ -138,7 +138,7 @@ fn with_the_policy_local_a_node_serves_its_own_endpoints() {
     assert_eq!(at_node_port(&sim, 0, 30080), [Err(Stop::Endpoint)]);
     assert_eq!(at_node_port(&sim, 1, 30080), [Ok("web".to_owned())]);
     publish(&sim, &json!({"ip": LOAD_BALANCER}));
-    let departure = sim.leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert!(
         matches!(departure, Departure::Around(reached) if reached[0].is_ok()),
         "from inside every node serves"
@@ -166,9 +166,9 @@ fn a_policy_for_what_leaves_a_pod_counts_for_the_address(#[case] egress: Value, 
         &sim,
         &json!({"podSelector": {"matchLabels": {"app": "client"}}, "policyTypes": ["Egress"], "egress": egress}),
     );
-    let departure = sim.leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     assert_eq!(departure == Departure::Denied, denied, "{departure:?}");
-    let of_node = sim.leave(&Sender::Node("node-1".to_owned()), to(LOAD_BALANCER, 80)).unwrap();
+    let of_node = sim.data_path().leave(&Sender::Node("node-1".to_owned()), to(LOAD_BALANCER, 80)).unwrap();
     assert!(matches!(of_node, Departure::Leaves(_)), "nodes have no policies");
 }
 
@@ -188,7 +188,7 @@ fn a_policy_for_what_comes_to_a_pod_meets_the_load_balancer_or_the_client(
     publish(&sim, &json!({"ip": LOAD_BALANCER}));
     policy(&sim, &json!({"podSelector": {"matchLabels": {"app": "web"}}, "ingress": ingress}));
     assert_eq!(at_node_port(&sim, 0, 30080)[0].is_ok(), through);
-    let departure = sim.leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
+    let departure = sim.data_path().leave(&client(), to(LOAD_BALANCER, 80)).unwrap();
     let Departure::Around(reached) = departure else { panic!("{departure:?}") };
     assert_eq!(reached[0].is_ok(), around, "{reached:?}");
 }

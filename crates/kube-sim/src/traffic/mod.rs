@@ -93,13 +93,23 @@ pub enum Stop {
     Port,
 }
 
+/// A cluster at one moment, as packets meet it.
+pub struct DataPath(Objects);
+
 impl Sim {
+    /// What packets meet now.
+    pub fn data_path(&self) -> DataPath {
+        DataPath(Objects::read(self))
+    }
+}
+
+impl DataPath {
     /// What becomes of a packet on the node of its sender.
     ///
     /// # Errors
     /// The sender is not there.
     pub fn leave(&self, sender: &Sender, to: Destination) -> Result<Departure, Stop> {
-        let objects = Objects::read(self);
+        let objects = &self.0;
         let (node, pod) = match sender {
             Sender::Node(name) => (name.clone(), None),
             Sender::Pod(namespace, name) => {
@@ -109,9 +119,9 @@ impl Sim {
         };
         let node = objects.node(&node).ok_or(Stop::Node)?;
         let own = objects::address_of(node, to.address.is_ipv6()).ok_or(Stop::Node)?;
-        let Some((service, port)) = proxy::captured(&objects, node, to) else {
+        let Some((service, port)) = proxy::captured(objects, node, to) else {
             let denied = pod.is_some_and(|pod| {
-                !policy::lets(&objects, pod, Direction::Egress, Peer::Address(to.address), to)
+                !policy::lets(objects, pod, Direction::Egress, Peer::Address(to.address), to)
             });
             // A pod leaves the cluster with the address of its node.
             return Ok(if denied { Departure::Denied } else { Departure::Leaves(own) });
@@ -121,39 +131,39 @@ impl Sim {
             return Ok(Departure::Around(vec![Err(Stop::SourceRanges)]));
         }
         // The destination is rewritten before a policy sees it, and the source of a pod stays what it is.
-        let found = proxy::endpoints(&objects, service, port, to.address.is_ipv6(), None);
+        let found = proxy::endpoints(objects, service, port, to.address.is_ipv6(), None);
         let reached = found.into_iter().map(|endpoint| {
             let at = Destination { address: endpoint.address, port: endpoint.port, ..to };
             let egress = |pod: &Value| {
                 let peer = objects.pod_at(at.address).map_or(Peer::Address(at.address), Peer::Pod);
-                policy::lets(&objects, pod, Direction::Egress, peer, at)
+                policy::lets(objects, pod, Direction::Egress, peer, at)
             };
             if pod.is_some_and(|pod| !egress(pod)) {
                 return Err(Stop::Policy);
             }
             let peer = pod.map_or(Peer::Address(own), Peer::Pod);
-            reach(&objects, at, &[peer])
+            reach(objects, at, &[peer])
         });
         Ok(Departure::Around(at_least_one(reached.collect())))
     }
 
     /// What becomes of a packet that comes to a node port: of each endpoint that may get it, whether it arrives there.
     pub fn arrive(&self, to: Destination, from: IpAddr) -> Vec<Result<Reached, Stop>> {
-        let objects = Objects::read(self);
+        let objects = &self.0;
         let Some(node) = objects.node_at(to.address) else { return vec![Err(Stop::Node)] };
-        let Some((service, port)) = proxy::behind_node_port(&objects, to) else {
+        let Some((service, port)) = proxy::behind_node_port(objects, to) else {
             return vec![Err(Stop::NodePort)];
         };
         let local = service["spec"]["externalTrafficPolicy"] == "Local";
         let here = local.then(|| text(&node["metadata"]["name"]));
-        let found = proxy::endpoints(&objects, service, port, to.address.is_ipv6(), here);
+        let found = proxy::endpoints(objects, service, port, to.address.is_ipv6(), here);
         let reached = found.into_iter().map(|endpoint| {
             let at = Destination { address: endpoint.address, port: endpoint.port, ..to };
             // Without `Local` the node puts its own address in the place of the sender's; whether a policy on the same node sees
             // that one or the other is a matter of the network plugin.
             let masquerade = (!local).then_some(Peer::Address(to.address));
             let peers: Vec<Peer<'_>> = std::iter::once(Peer::Address(from)).chain(masquerade).collect();
-            reach(&objects, at, &peers)
+            reach(objects, at, &peers)
         });
         at_least_one(reached.collect())
     }
