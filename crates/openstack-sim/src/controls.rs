@@ -7,7 +7,7 @@ use crate::octavia::capacity::Capacity;
 use crate::seed::{self, Node};
 use crate::sim::Sim;
 use crate::world::World;
-use crate::world::load_balancing::{Operating, Provisioning};
+use crate::world::load_balancing::{LoadBalancer, Operating, Provisioning};
 use crate::world::operation::OperationKind;
 use crate::{nova, octavia};
 
@@ -103,6 +103,24 @@ impl Sim {
                 one.entity.operating = operating;
                 true
             })
+        })
+    }
+
+    /// Shows a load balancer with this `updated_at`, as when the clock of the database was set back. Answers whether there is one.
+    pub fn set_updated_at(&self, name: &str, time: &str) -> bool {
+        self.change_load_balancer(name, |one| one.entity.updated_at = Some(time.to_owned()))
+    }
+
+    /// So many connections have passed a load balancer. Answers whether there is one.
+    pub fn set_total_connections(&self, id: &str, total: u64) -> bool {
+        self.change_load_balancer(id, |one| one.connections = total)
+    }
+
+    fn change_load_balancer(&self, id_or_name: &str, change: impl FnOnce(&mut LoadBalancer)) -> bool {
+        self.write(|world| {
+            let mut all = world.load_balancing.load_balancers.values_mut();
+            let found = all.find(|one| one.entity.id == id_or_name || one.entity.text("name") == id_or_name);
+            found.map(change).is_some()
         })
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::world::World;
 use crate::world::operation::OperationKind;
 
 /// A rule about requests: which ones, and what happens to them.
@@ -33,6 +34,7 @@ enum Effect {
     #[default]
     None,
     Answer(StatusCode, Value),
+    Replica(Box<World>),
     Unauthorized,
     DropBefore,
     DropAfter,
@@ -94,6 +96,12 @@ impl Fault {
     pub fn answer(mut self, status: u16, body: Value) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         self.effect = Effect::Answer(status, body);
+        self
+    }
+
+    /// A replica of the database answers that has not seen everything yet: it has this world. For reads.
+    pub fn as_of(mut self, world: World) -> Self {
+        self.effect = Effect::Replica(Box::new(world));
         self
     }
 
@@ -230,6 +238,7 @@ pub(crate) enum Fate {
     #[default]
     Serve,
     Answer(Reply),
+    Replica(Box<World>),
     DropBefore,
     DropAfter,
 }
@@ -314,6 +323,7 @@ fn decision(fault: &Fault, identity_url: &str) -> Decision {
     let fate = match &fault.effect {
         Effect::None => Fate::Serve,
         Effect::Answer(status, body) => Fate::Answer(with_retry(Reply::json(*status, body.clone()))),
+        Effect::Replica(world) => Fate::Replica(world.clone()),
         Effect::Unauthorized => Fate::Answer(with_retry(Reply::unauthorized(identity_url))),
         Effect::DropBefore => Fate::DropBefore,
         Effect::DropAfter => Fate::DropAfter,

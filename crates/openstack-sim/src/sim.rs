@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::DATE;
 use http::{Request as HttpRequest, Response};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -151,6 +152,11 @@ impl Sim {
         let reply = match decision.fate {
             Fate::Serve => Some(self.apply_watched(&request)),
             Fate::Answer(reply) => Some(reply),
+            Fate::Replica(mut world) => {
+                // Keystone's database is another one.
+                self.read(|present| world.identity.clone_from(&present.identity));
+                Some(answer(&mut world, &request))
+            }
             Fate::DropBefore => None,
             Fate::DropAfter => {
                 self.apply_watched(&request);
@@ -160,7 +166,14 @@ impl Sim {
         let status = reply.as_ref().map(|reply| reply.status.as_u16());
         tracing::debug!(service = %service, method = %request.method, path = %request.path, status, "call");
         self.inner.log.record(&request, status);
-        reply.map(Reply::into_http).ok_or(ConnectionDropped)
+        reply.map(|reply| reply.with_header(DATE, self.date()).into_http()).ok_or(ConnectionDropped)
+    }
+
+    /// The present as the header `Date` has it.
+    fn date(&self) -> String {
+        let now = self.inner.started.elapsed();
+        let world = self.inner.world.lock().unwrap_or_else(PoisonError::into_inner);
+        world.calendar(now).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
     /// Lets the time pass that a request takes where Octavia cannot do everything at once.
@@ -189,19 +202,7 @@ impl Sim {
 
     /// Carries a request out, with neither faults nor log.
     pub(crate) fn apply(&self, request: &Request) -> Reply {
-        self.write(|world| {
-            let mut reply = match request.service {
-                Service::Identity => keystone::answer(world, request),
-                Service::Compute => nova::answer(world, request),
-                Service::Network => neutron::answer(world, request),
-                Service::LoadBalancer => octavia::answer(world, request),
-                Service::KeyManager => barbican::answer(world, request),
-            };
-            if let Some(body) = &mut reply.body {
-                octavia::lacks::trim(world.load_balancing.release, request.service, body);
-            }
-            reply
-        })
+        self.write(|world| answer(world, request))
     }
 
     /// Brings the world to the present and looks at it.
@@ -272,4 +273,19 @@ impl Sim {
             }
         });
     }
+}
+
+/// Carries a request out in a world.
+fn answer(world: &mut World, request: &Request) -> Reply {
+    let mut reply = match request.service {
+        Service::Identity => keystone::answer(world, request),
+        Service::Compute => nova::answer(world, request),
+        Service::Network => neutron::answer(world, request),
+        Service::LoadBalancer => octavia::answer(world, request),
+        Service::KeyManager => barbican::answer(world, request),
+    };
+    if let Some(body) = &mut reply.body {
+        octavia::lacks::trim(world.load_balancing.release, request.service, body);
+    }
+    reply
 }

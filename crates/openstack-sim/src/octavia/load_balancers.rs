@@ -26,9 +26,9 @@ pub(crate) fn answer(world: &mut World, caller: &Caller, request: &Request, path
             Ok(Reply::ok(views::status_tree(&world.load_balancing, lb)))
         }
         (Method::GET, [id, "stats"]) => {
-            owned(world, caller, id)?;
+            let total = owned(world, caller, id)?.connections;
             Ok(Reply::ok(json!({"stats": {
-                "bytes_in": 0, "bytes_out": 0, "active_connections": 0, "total_connections": 0, "request_errors": 0,
+                "bytes_in": 0, "bytes_out": 0, "active_connections": 0, "total_connections": total, "request_errors": 0,
             }})))
         }
         (Method::PUT, [id, "failover"]) => failover(world, caller, id),
@@ -96,6 +96,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
         owns_vip_port: allocated.owns_port,
         built: false,
         security_group_id: None,
+        connections: 0,
     };
     world.load_balancing.load_balancers.insert(id.clone(), lb.clone());
     if let Err(fault) = tree::grow(world, &id, &project_id, &given) {

@@ -140,6 +140,8 @@ pub(crate) struct LoadBalancer {
     pub(crate) built: bool,
     /// Octavia's own security group on the VIP port, once plugged in.
     pub(crate) security_group_id: Option<String>,
+    /// How many connections have passed it.
+    pub(crate) connections: u64,
 }
 
 /// The primary address of a load balancer.
