@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Hold;
+use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::metrics::{FailureCounts, Labels, count_anew, metric, shown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -125,6 +126,7 @@ pub(crate) struct ServiceMetrics {
     /// Services whose traffic no node can take.
     pub(crate) without_nodes: Gauge,
     held: Family<Labels<1>, Gauge>,
+    retained: Family<[(&'static str, String); 1], Gauge>,
 }
 
 impl ServiceMetrics {
@@ -158,6 +160,11 @@ impl ServiceMetrics {
                 "openstack_ccm_services_without_nodes",
                 "Services for which no node can take traffic; the members that their load balancers have are kept",
             ),
+            retained: metric(
+                registry,
+                "openstack_ccm_retained_load_balancers",
+                "Load balancers that have outlived their Services on purpose (reclaim-policy: retain), by namespace",
+            ),
             held: metric(
                 registry,
                 "openstack_ccm_services_held",
@@ -190,6 +197,14 @@ impl ServiceMetrics {
     /// A change of nodes came to every load balancer.
     pub(crate) fn nodes_followed(&self, elapsed: Duration) {
         self.hosts.node_change_seconds.observe(elapsed.as_secs_f64());
+    }
+
+    /// These Services have left their load balancers behind on purpose.
+    pub(crate) fn set_retained<'a>(&self, services: impl Iterator<Item = &'a ServiceKey>) {
+        self.retained.clear();
+        services.for_each(|service| {
+            self.retained.get_or_create(&[("namespace", service.namespace.to_string())]).inc();
+        });
     }
 
     /// The load balancer of a Service is held for another reason than before; absent: it is not held.

@@ -37,7 +37,7 @@ pub trait LoadBalancers: Send + Sync {
     /// - It never sleeps until a cloud object has changed; it returns [`Outcome::Waiting`] and calls
     ///   [`Wake::wake`] later.
     /// - It is called by several workers at once, never twice at once for one Service; load balancers that
-    ///   several Services share are serialised inside.
+    ///   several Services share are serialised inside. No worker waits for its turn: that is [`Outcome::Deferred`].
     /// - It never changes or deletes what is not the Service's own.
     async fn reconcile(&self, goal: &Goal) -> Reconciliation;
 
@@ -111,6 +111,8 @@ pub struct OrphanCandidate {
     pub name: String,
     /// Uids of the Services that it names. Never empty.
     pub service_uids: BTreeSet<String>,
+    /// Whether it stays on purpose.
+    pub is_retained: bool,
     /// The Service after which it is called, where its name says.
     pub service: Option<ServiceKey>,
 }
@@ -119,6 +121,9 @@ pub struct OrphanCandidate {
 pub trait Neighbours: Send + Sync {
     /// All of them, as they were seen last. One whose object cannot be read is left out.
     fn served(&self) -> Vec<Service>;
+
+    /// The addresses of all nodes, whether they take traffic or not.
+    fn node_addresses(&self) -> BTreeSet<IpAddr>;
 }
 
 /// How a provider says that a Service deserves another reconciliation now.
@@ -161,6 +166,9 @@ pub enum Outcome {
     Ready(Ready),
     /// The cloud is working; the provider wakes the Service when there is something to do.
     Waiting(Waiting),
+    /// It is the turn of another Service. Nothing was looked at or done; the provider wakes the Service when its turn has come, and
+    /// after so long it comes again by itself.
+    Deferred(Duration),
     /// Nothing of the Service is left in the cloud; this was observed, not assumed.
     Released,
 }

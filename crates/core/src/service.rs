@@ -128,6 +128,8 @@ pub struct Service {
     /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
     /// has to be recreated asks for its previous addresses by it.
     pub published: Vec<IpAddr>,
+    /// Hostnames there.
+    pub published_hostnames: Vec<String>,
     /// Whether `status.loadBalancer.ingress` has any entry, with an address or a hostname.
     pub is_published: bool,
 }
@@ -148,6 +150,7 @@ impl Service {
             external_traffic_policy: ExternalTrafficPolicy::Cluster,
             health_check_node_port: None,
             published: Vec::new(),
+            published_hostnames: Vec::new(),
             is_published: false,
         }
     }

@@ -297,3 +297,26 @@ async fn what_late_requests_made_for_a_namesake_is_given_up(#[case] goes: bool) 
     assert_eq!(world.cloud.load_balancers().len(), 1);
     assert_eq!(world.warnings("web"), [""; 0]);
 }
+
+/// Of two load balancers of one internal Service no floating IP shows which one clients use; its connections do.
+#[rstest]
+#[case::clients_use_it(5, 2)]
+#[case::nobody_uses_it(0, 1)]
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_clients_use_is_kept(#[case] connections: u64, #[case] left: usize) {
+    let mut world =
+        World::serving(&service("web", json!({"metadata": {"annotations": {INTERNAL: "true"}}}))).await;
+    world.settings.plans = false;
+    world.stop().await;
+    let cluster = cluster_uid(&world);
+    let service_uid = world.service("web")["metadata"]["uid"].as_str().unwrap().to_owned();
+    let description = "Kubernetes external service default/web from cluster c1";
+    let duplicate = make_for_namesake(&world, &cluster, &service_uid, description);
+    world.cloud.settle();
+    assert!(world.cloud.set_total_connections(&duplicate, connections));
+    world.start().await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), left);
+    let warnings = world.warnings("web").concat();
+    assert_eq!(warnings.contains("LoadBalancerDuplicateKept"), connections > 0, "{warnings}");
+}

@@ -1,11 +1,13 @@
 //! What is changed in the cloud behind a Service's back is put right after a while, and reported.
 
+use std::time::Duration;
+
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::json;
 
 use crate::contract::setup::{configured, id, load_balancer, member_names, only_floating_ip, put};
-use crate::support::{World, service};
+use crate::support::{World, lb_name, service};
 
 fn members(world: &World) -> usize {
     world.cloud.pools().iter().map(|pool| world.cloud.members(pool["id"].as_str().unwrap()).len()).sum()
@@ -96,4 +98,78 @@ async fn what_changed_while_nobody_was_at_work_is_put_right_by_the_next_start(#[
     let nodes: Vec<_> = nodes.iter().map(|node| node["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(member_names(&world), nodes);
     assert_eq!(only_floating_ip(&world)["port_id"], load_balancer(&world)["vip_port_id"]);
+}
+
+const EVERY_TEN_MINUTES: &str = "drift-check-interval=10m\n";
+
+fn set_limit(world: &World, limit: i32) {
+    let path = format!("/v2.0/lbaas/listeners/{}", id(&world.cloud.listeners()[0]));
+    put(world, &path, &json!({"listener": {"connection_limit": limit}}));
+}
+
+/// Whether somebody has read the members, which only a whole look does here, from a place in the log on.
+fn was_read_whole(world: &World, from: usize) -> bool {
+    world.cloud.log().calls()[from..].iter().any(|call| !call.is_write() && call.path.ends_with("/members"))
+}
+
+/// Octavia counts seconds: of two changes in one second, with a look between them, the second one does not show in `updated_at`.
+#[tokio::test(start_paused = true)]
+async fn of_two_changes_in_one_second_none_is_overlooked() {
+    let mut world = configured(|_| EVERY_TEN_MINUTES.to_owned()).await;
+    world.settings.plans = false;
+    world.serve(&service("web", json!({}))).await;
+    world.cloud.set_delays(Duration::ZERO);
+    let updated = |world: &World| load_balancer(world)["updated_at"].clone();
+    loop {
+        // One that matters to nobody.
+        set_limit(&world, -1);
+        let (at, from) = (updated(&world), world.cloud.log().calls().len());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if !was_read_whole(&world, from) {
+            continue;
+        }
+        set_limit(&world, 7);
+        if updated(&world) == at {
+            break;
+        }
+        // The second was over.
+        world.pass(1800).await;
+    }
+    world.pass(3600).await;
+    assert_eq!(world.cloud.listeners()[0]["connection_limit"], -1);
+}
+
+/// As where the clock of the database was set back.
+#[tokio::test(start_paused = true)]
+async fn what_does_not_show_in_the_time_of_the_last_change_is_put_right_within_a_day() {
+    let mut world = configured(|_| EVERY_TEN_MINUTES.to_owned()).await;
+    world.settings.plans = false;
+    world.serve(&service("web", json!({}))).await;
+    world.pass(1800).await;
+    let at = load_balancer(&world)["updated_at"].clone();
+    set_limit(&world, 7);
+    assert!(world.cloud.set_updated_at(&lb_name("web"), at.as_str().unwrap()));
+    world.pass(25 * 3600).await;
+    assert_eq!(world.cloud.listeners()[0]["connection_limit"], -1);
+}
+
+/// Where nothing changes, lists are enough but for once a day, and not for all Services at once.
+#[tokio::test(start_paused = true)]
+async fn everything_is_read_once_a_day_and_not_all_at_once() {
+    let mut world = configured(|_| EVERY_TEN_MINUTES.to_owned()).await;
+    world.settings.plans = false;
+    for number in 0..12 {
+        world.serve(&service(&format!("web-{number}"), json!({}))).await;
+    }
+    world.pass(3600).await;
+    let mut by_hour = Vec::new();
+    for _ in 0..24 {
+        let from = world.cloud.log().calls().len();
+        world.pass(3600).await;
+        let calls = world.cloud.log().calls().split_off(from);
+        by_hour.push(calls.iter().filter(|call| call.path.ends_with("/members")).count());
+    }
+    // One at either end of the day may be late.
+    assert!((11..=13).contains(&by_hour.iter().sum::<usize>()), "{by_hour:?}");
+    assert!(by_hour.iter().all(|count| *count <= 4), "{by_hour:?}");
 }

@@ -31,7 +31,8 @@ opens the page to everybody who can reach the port.
 Names are those of the framework (`service_controller_*`, `workqueue_*`, `rest_client_*`, `leader_election_*`,
 `running_managed_controllers`, `kubernetes_*`), of the Go implementation (`openstack_api_*`,
 `cloudprovider_openstack_*`), of every Prometheus client library (`process_*`), and our own (`openstack_ccm_*`). Every
-label has a small set of values: no label names a Service or a cloud object, and only `openstack_ccm_node_ip_mode` names nodes.
+label has a small set of values: no label names a Service or a cloud object, only `openstack_ccm_node_ip_mode` names nodes, and only
+`openstack_ccm_retained_load_balancers` names namespaces.
 ";
 
 /// What is known of one metric.
@@ -83,11 +84,11 @@ fn labels(text: &str) -> impl Iterator<Item = String> {
     inside.split("\",").filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned())
 }
 
-/// A program with all controllers that has served a Service, failed, and met a change of nodes.
+/// A program with all controllers that has served a Service, failed, left a load balancer behind, and met a change of nodes.
 async fn busy() -> World {
     let mut world = World::new(ApiVersion::V1_36);
     let router = world.cloud.seed().router_id.clone();
-    world.settings.cloud_conf = format!("[Route]\nrouter-id={router}\n");
+    world.settings.cloud_conf = format!("drift-check-interval=5m\n[Route]\nrouter-id={router}\n");
     let ranges = ClusterRanges::new(vec!["10.244.0.0/16".parse().unwrap()]);
     world.settings.route = Some(RouteControllerOptions::new(ranges));
     world.settings.node = Some(NodeControllerOptions::default());
@@ -95,6 +96,12 @@ async fn busy() -> World {
     world.start().await;
     world.create(&service("web", json!({})));
     world.until_published("web").await;
+    let retained =
+        json!({"metadata": {"annotations": {"loadbalancer.openstack.org/reclaim-policy": "retain"}}});
+    world.create(&service("retained", retained));
+    world.until_published("retained").await;
+    world.delete("retained");
+    world.until_gone("retained").await;
     world.add_node("node-9", "v1.36.0");
     // Long enough for a round of each controller.
     tokio::time::sleep(Duration::from_secs(600)).await;

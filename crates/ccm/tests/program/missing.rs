@@ -8,7 +8,7 @@ use openstack_ccm_openstack_sim::{Fault as CloudFault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{INTERNAL, annotated, id};
+use crate::contract::setup::{INTERNAL, annotated, copy, id};
 use crate::support::{ANNOTATION, World, lb_name, service};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -372,4 +372,38 @@ async fn a_creation_is_preceded_by_a_look_for_its_name_that_was_begun_after_the_
     world.quiet().await;
     let created = world.take_cloud_writes().into_iter().filter(|write| write == "POST loadbalancers");
     assert_eq!(created.count(), 6);
+}
+
+/// A backup of Services, restored into a cluster elsewhere: with annotations, and no status. Their load balancers cannot be found there, or
+/// belong to a project that may not be seen.
+#[rstest]
+#[case::another_cloud(false)]
+#[case::another_project(true)]
+#[tokio::test(start_paused = true)]
+async fn services_restored_elsewhere_get_load_balancers(#[case] denied: bool) {
+    let (old, _first) = in_another_region(2, external, "").await;
+    let mut world = World::in_cloud(ApiVersion::V1_36, old.cloud.clone());
+    world.settings.plans = false;
+    world.settings.cluster_uid = Some("5ec0ad00-0000-4000-8000-000000000002".to_owned());
+    world.start().await;
+    for number in 0..2 {
+        let restored = copy(&old.service(&format!("web-{number}")));
+        if denied {
+            let named = restored["metadata"]["annotations"][format!("{ANNOTATION}load-balancer-id")].clone();
+            let path = format!("/loadbalancers/{}$", named.as_str().unwrap());
+            let answer = json!({"faultstring": "Policy does not allow this request to be performed."});
+            let denial = CloudFault::new().service("load-balancer").method(Method::GET).path(&path);
+            world.cloud.faults().add(denial.answer(403, answer));
+        }
+        world.create(&restored);
+    }
+    for number in 0..2 {
+        let name = format!("web-{number}");
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert!(!world.ingress(&name).is_empty(), "{:?}", world.warnings(&name));
+        let warnings = world.warnings(&name);
+        assert!(warnings.concat().contains("was never published in this cluster"), "{warnings:?}");
+    }
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 2);
 }

@@ -14,7 +14,7 @@ use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_sim::OperationKind;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{cluster_uid, configured, id};
+use crate::contract::setup::{as_occm_leaves_it, cluster_uid, configured, id};
 use crate::support::line::cloud;
 use crate::support::{PROXY, Stop, World, lb_name, service};
 
@@ -29,7 +29,7 @@ async fn find(world: &World) -> Vec<Orphan> {
 }
 
 async fn find_at(world: &World, now: Timestamp) -> Vec<Orphan> {
-    let inventory = Inventory::read(&openstack(world)).await.unwrap();
+    let inventory = Inventory::read(&openstack(world), Some("c1")).await.unwrap();
     let owners = Owners::of(kube::Client::new(world.kube.service(), "default")).await.unwrap();
     let cluster = ClusterIdentity { name: "c1".to_owned(), uid: cluster_uid(world) };
     // The group that was made and not yet tagged is known by its name alone.
@@ -149,4 +149,27 @@ async fn a_list_of_services_that_is_empty_or_fails_is_not_believed() {
     assert!(error.contains("everything would look orphaned"), "{error}");
     world.kube.inject(Fault::on("GET", "/services").unavailable());
     assert!(Owners::of(client()).await.is_err());
+}
+
+/// Two clusters of one name in one project: what OCCM made for the other one is not this one's to delete.
+#[tokio::test(start_paused = true)]
+async fn what_leads_to_nodes_of_another_cluster_cannot_be_deleted() {
+    let mut other = World::serving(&service("web", json!({}))).await;
+    other.stop().await;
+    as_occm_leaves_it(&other, "web");
+    let mut world = World::in_cloud(ApiVersion::V1_36, other.cloud.clone());
+    world.settings.cluster_uid = Some("5ec0ad00-0000-4000-8000-000000000002".to_owned());
+    for node in ["node-1", "node-2"] {
+        world.kube.delete("nodes", "", node).unwrap();
+    }
+    world.add_node("own-1", "v1.36.0");
+    let of_load_balancer = |found: &[Orphan]| {
+        let found = found.iter().find(|one| one.name == lb_name("web"));
+        found.expect("it is listed").refused.clone().unwrap_or_default()
+    };
+    let refused = of_load_balancer(&find(&world).await);
+    assert!(refused.contains("none of its members is a node of this cluster"), "{refused:?}");
+    // In the cluster whose nodes they are it may be deleted.
+    force_away(&other, "web");
+    assert_eq!(of_load_balancer(&find(&other).await), "");
 }

@@ -7,7 +7,9 @@ use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{annotated, as_occm_leaves_it, id, load_balancer, only_floating_ip, put};
+use crate::contract::setup::{
+    annotated, as_occm_leaves_it, copy, id, load_balancer, member_names, only_floating_ip, put,
+};
 use crate::support::{ADDRESS, ANNOTATION, World, lb_name, service};
 
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
@@ -60,21 +62,6 @@ async fn beside(other: &World, cloud_conf: &str) -> World {
     world.create(&service("placeholder", json!({"spec": {"type": "ClusterIP"}})));
     world.start().await;
     world
-}
-
-/// The Service as `kubectl get -o yaml` and a backup have it.
-fn copy(of: &Value) -> Value {
-    let mut copy = of.clone();
-    let metadata = copy["metadata"].as_object_mut().unwrap();
-    for key in ["uid", "resourceVersion", "creationTimestamp", "finalizers", "managedFields", "generation"] {
-        metadata.remove(key);
-    }
-    copy.as_object_mut().unwrap().remove("status");
-    let spec = copy["spec"].as_object_mut().unwrap();
-    for key in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
-        spec.remove(key);
-    }
-    copy
 }
 
 /// Nothing is written in the cloud from the creation of the Service to its end, and one Warning says what to do.
@@ -220,6 +207,38 @@ async fn the_operators_word_takes_load_balancer_and_floating_ip_over(
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
 }
 
+/// The controller of a cluster that was replaced is still at work when its nodes go, as when the old machines are scaled down.
+#[rstest]
+#[case::a_node_goes(|world: &World| drop(world.kube.delete("nodes", "", "node-2").unwrap()))]
+#[case::a_node_joins(|world: &World| world.add_node("node-3", "v1.36.0"))]
+#[tokio::test(start_paused = true)]
+async fn nodes_of_a_cluster_that_was_replaced_touch_no_member_of_the_new_one(#[case] change: fn(&World)) {
+    let mut old = World::new(ApiVersion::V1_36);
+    old.settings.plans = false;
+    old.start().await;
+    old.serve(&service("web", json!({}))).await;
+    let mut new = World::in_cloud(ApiVersion::V1_36, old.cloud.clone());
+    new.settings.plans = false;
+    new.settings.cluster_uid = Some(OTHER_UID.to_owned());
+    new.settings.cloud_conf = "adopt-foreign-cluster = true\n".to_owned();
+    for node in ["node-1", "node-2"] {
+        new.kube.delete("nodes", "", node).unwrap();
+    }
+    new.add_node("new-1", "v1.36.0");
+    new.add_node("new-2", "v1.36.0");
+    // Simulated clusters give the same uids; real ones do not.
+    new.create(&service("placeholder", json!({"spec": {"type": "ClusterIP"}})));
+    new.start().await;
+    new.serve(&copy(&old.service("web"))).await;
+    assert_eq!(member_names(&new), ["new-1", "new-2"]);
+    old.take_calls();
+    change(&old);
+    old.until_warned("web", "belongs to another cluster").await;
+    old.quiet().await;
+    assert_eq!(old.take_cloud_writes(), Vec::<String>::new());
+    assert_eq!(member_names(&new), ["new-1", "new-2"]);
+}
+
 /// The floating IP of a Service leads nowhere while its load balancer is recreated. One that OCCM made has no tags.
 #[rstest]
 #[case::tagged(true)]
@@ -347,4 +366,67 @@ async fn who_goes_takes_its_turn_on_a_load_balancer_that_others_use() {
             tags.iter().filter(|tag| tag.as_str().unwrap().starts_with("kube_service_")).collect();
         assert_eq!(users, [&json!(lb_name("guest")), &json!(lb_name("joins"))], "{offset}");
     }
+}
+
+const NOT_OURS: &str = "none of its members is a node of this cluster";
+
+/// Another cluster of the same name, whose operators did not choose one either, has two nodes and a Service `web` that OCCM serves. This one
+/// has two nodes of its own, and the program is not at work yet.
+async fn beside_occm(cloud_conf: &str) -> (World, World) {
+    let other = other_cluster("c1", By::Occm).await;
+    let mut world = World::in_cloud(ApiVersion::V1_36, other.cloud.clone());
+    world.settings.plans = false;
+    world.settings.cluster_uid = Some(OTHER_UID.to_owned());
+    world.settings.cloud_conf = cloud_conf.to_owned();
+    for node in ["node-1", "node-2"] {
+        world.kube.delete("nodes", "", node).unwrap();
+    }
+    world.add_node("own-1", "v1.36.0");
+    world.add_node("own-2", "v1.36.0");
+    world.create(&service("placeholder", json!({"spec": {"type": "ClusterIP"}})));
+    (other, world)
+}
+
+/// Its members say whose an untagged load balancer is, whatever it is called.
+#[rstest]
+#[case::found_by_its_name(false)]
+#[case::named_by_its_id(true)]
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_leads_to_no_node_of_this_cluster_is_not_taken(
+    #[case] named: bool,
+    #[values("", CLOSED)] cloud_conf: &str,
+) {
+    let (other, mut world) = beside_occm(cloud_conf).await;
+    let theirs = id(&other.cloud.load_balancers()[0]);
+    world.start().await;
+    let made = if named { annotated(&[(LB_ID, &theirs)]) } else { annotated(&[]) };
+    assert_refused(&world, &made, NOT_OURS).await;
+}
+
+/// Who has had the address before goes on, though all its nodes were replaced.
+#[rstest]
+#[case::address("203.0.113.1", json!({"ip": "ADDRESS"}))]
+#[case::hostname("203.0.113.1", json!({"hostname": "ADDRESS.nip.io"}))]
+#[tokio::test(start_paused = true)]
+async fn a_published_address_shows_whose_a_load_balancer_is(#[case] _name: &str, #[case] entry: Value) {
+    let (other, mut world) = beside_occm("").await;
+    let address = only_floating_ip(&other)["floating_ip_address"].as_str().unwrap().to_owned();
+    world.create(&annotated(&[]));
+    let entry: Value = serde_json::from_str(&entry.to_string().replace("ADDRESS", &address)).unwrap();
+    let status = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
+    world.kube.patch_status("services", "default", "web", &status).unwrap();
+    world.start().await;
+    world.until("its nodes are members", |world| member_names(world) == ["own-1", "own-2"]).await;
+}
+
+/// The operator may say so, in the list of the namespace.
+#[tokio::test(start_paused = true)]
+async fn the_list_of_a_namespace_lets_it_take_a_load_balancer() {
+    let (other, mut world) = beside_occm("").await;
+    let theirs = id(&other.cloud.load_balancers()[0]);
+    world.settings.cloud_conf =
+        format!("[LoadBalancerNamespace \"default\"]\nallowed-load-balancers={theirs}\n");
+    world.start().await;
+    world.serve(&annotated(&[(LB_ID, &theirs)])).await;
+    assert_eq!(member_names(&world), ["own-1", "own-2"]);
 }

@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cloud_faults::breaks;
-use crate::contract::setup::{annotated, id, load_balancer};
+use crate::contract::setup::{annotated, configured, id, load_balancer, member_names};
 use crate::support::{ANNOTATION, LB_ID, Stop, World, lb_name, service};
 
 const RETAINED: &str = "Retained: Kubernetes external service default/web from cluster c1";
@@ -52,8 +52,14 @@ async fn a_load_balancer_that_is_to_be_retained_stays_and_is_taken_over_again(#[
     } else {
         type_changes(&world, "ClusterIP").await;
     }
-    assert_eq!(world.take_cloud_writes(), ["PUT loadbalancers/ID"], "it says why it is there");
+    let member = "DELETE pools/ID/members/ID";
+    assert_eq!(
+        world.take_cloud_writes(),
+        [member, member, "PUT loadbalancers/ID"],
+        "it says why it is there"
+    );
     assert_eq!(kept(&world), before);
+    assert_eq!(member_names(&world), Vec::<String>::new(), "the node ports belong to nobody now");
     assert_eq!(load_balancer(&world)["description"], RETAINED);
     let events = world.events("web").join("\n");
     assert!(events.contains("Normal LoadBalancerRetained"), "{events}");
@@ -64,6 +70,7 @@ async fn a_load_balancer_that_is_to_be_retained_stays_and_is_taken_over_again(#[
     }
     assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0));
     assert_eq!(load_balancer(&world)["description"], RETAINED.trim_start_matches("Retained: "));
+    assert_eq!(member_names(&world), ["node-1", "node-2"]);
     world.annotate("web", &format!("{ANNOTATION}reclaim-policy"), None);
     goes(&world).await;
     assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
@@ -215,4 +222,42 @@ async fn restarted(world: &mut World) -> bool {
         world.quiet().await;
     }
     killed
+}
+
+/// Who leaves addresses behind without end is for the operator to say.
+#[rstest]
+#[case::of_this_namespace("default", true)]
+#[case::of_all("*", true)]
+#[case::of_another("elsewhere", false)]
+#[tokio::test(start_paused = true)]
+async fn a_namespace_retains_only_what_the_operator_allows(
+    #[case] namespace: &str,
+    #[case] is_refused: bool,
+) {
+    let conf = format!("[LoadBalancerNamespace \"{namespace}\"]\nallow-retain=false\n");
+    let world = configured(|_| conf).await;
+    world.serve(&service("web", json!({}))).await;
+    world.annotate("web", &format!("{ANNOTATION}reclaim-policy"), Some("retain"));
+    world.quiet().await;
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.concat().contains("allow-retain"), is_refused, "{warnings:?}");
+    // Whatever that says, it serves on.
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    assert_eq!(member_names(&world).len(), 3);
+    goes(&world).await;
+    assert_eq!(world.cloud.load_balancers().is_empty(), is_refused);
+}
+
+/// The operator sees who leaves how many behind.
+#[tokio::test(start_paused = true)]
+async fn retained_load_balancers_are_counted_by_namespace() {
+    let world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
+    let counted = "openstack_ccm_retained_load_balancers{namespace=\"default\"} 1";
+    goes(&world).await;
+    world.pass(2 * 3600).await;
+    assert!(world.metrics().contains(counted), "{}", world.metrics());
+    world.serve(&service("web", json!({}))).await;
+    world.pass(2 * 3600).await;
+    assert!(!world.metrics().contains(counted), "{}", world.metrics());
 }

@@ -1,6 +1,6 @@
 //! The Services as the watch has them, without what is never read of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::entry::{PROXY, entries};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_runtime::lock::lock;
 
 use super::intent::{Ours, Wanted, facts, uid};
+use crate::nodes::NodeStore;
 use crate::version::number;
-use openstack_ccm_runtime::lock::lock;
 
 /// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
 /// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache is right in the end.
@@ -120,10 +121,26 @@ impl ServiceCache {
     }
 }
 
-impl Neighbours for ServiceCache {
+/// What the reconciliation of one Service may know of the others and of the nodes.
+pub(super) struct KnownToAll {
+    pub(super) services: Arc<ServiceCache>,
+    pub(super) nodes: NodeStore,
+}
+
+impl Neighbours for KnownToAll {
     fn served(&self) -> Vec<Service> {
-        let all: Vec<Arc<k8s::Service>> = lock(&self.services).values().cloned().collect();
-        all.iter().filter(|service| self.is_served(service)).map(|service| facts(service)).collect()
+        let services = &self.services;
+        let all: Vec<Arc<k8s::Service>> = lock(&services.services).values().cloned().collect();
+        all.iter().filter(|service| services.is_served(service)).map(|service| facts(service)).collect()
+    }
+
+    fn node_addresses(&self) -> BTreeSet<IpAddr> {
+        let nodes = self.nodes.all();
+        nodes
+            .iter()
+            .flat_map(|node| &node.facts.addresses)
+            .filter_map(|one| one.address.parse().ok())
+            .collect()
     }
 }
 

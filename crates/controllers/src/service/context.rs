@@ -86,7 +86,7 @@ impl ServiceSync {
         let reconciliation = self.provider.reconcile(goal).await;
         let finished = match &reconciliation.result {
             Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
-            Ok(Outcome::Waiting(_) | Outcome::Released) => true,
+            Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => true,
             Err(_) => false,
         };
         self.metrics.reconciled(operation, start.elapsed(), !finished);

@@ -10,7 +10,7 @@ use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::node::Fitness;
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_core::provider::{LoadBalancers, Neighbours};
+use openstack_ccm_core::provider::LoadBalancers;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -19,7 +19,7 @@ use tracing::Instrument as _;
 use tracing::field::Empty;
 
 use super::backends::NodeSelectors;
-use super::cache::ServiceCache;
+use super::cache::{KnownToAll, ServiceCache};
 use super::intent::Ours;
 use super::judgement::Judgement;
 use super::kube_proxies::ask_kube_proxies;
@@ -91,7 +91,7 @@ impl ServiceController {
         });
         let ours = options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass);
         let cache = Arc::new(ServiceCache::new(ours.clone()));
-        provider.set_neighbours(Arc::clone(&cache) as Arc<dyn Neighbours>);
+        provider.set_neighbours(Arc::new(KnownToAll { services: Arc::clone(&cache), nodes: nodes.store() }));
         let judgement = Judgement::new(nodes.store(), measured.clone());
         let sync = Arc::new(ServiceSync {
             cluster,

@@ -161,6 +161,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
         },
         health_check_node_port: spec.health_check_node_port.and_then(port_number),
         published: entries(service).iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok()).collect(),
+        published_hostnames: entries(service).iter().filter_map(|entry| entry.hostname.clone()).collect(),
         is_published: !entries(service).is_empty(),
     };
     (facts, problems)

@@ -58,6 +58,9 @@ impl Orphans {
                 return false;
             }
         };
+        let (retained, candidates): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| candidate.is_retained);
+        sync.metrics.set_retained(retained.iter().filter_map(|one| one.service.as_ref()));
         let there = sync.cache.uids();
         let lacks_service = |candidate: &OrphanCandidate| {
             candidate.service_uids.iter().all(|uid| !there.contains(uid.as_str()))
@@ -146,6 +149,7 @@ mod tests {
             id: id.to_owned(),
             name: "kube_service_c1_default_web".to_owned(),
             service_uids: BTreeSet::from(["gone".to_owned()]),
+            is_retained: false,
             service: None,
         };
         ids.split_whitespace().map(one).collect()

@@ -36,6 +36,7 @@ impl ServiceSync {
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
+            Ok(Outcome::Deferred(at_most)) => Reschedule::Wait(at_most),
             Ok(Outcome::Ready(_)) => failed(not_released()),
             Err(failure) => {
                 self.write_annotations_anyway(&service, &reconciliation.annotations).await;
@@ -121,6 +122,7 @@ impl ServiceSync {
                 return None;
             }
             Ok(Outcome::Waiting(waiting)) => return Some(Reschedule::Wait(waiting.at_most)),
+            Ok(Outcome::Deferred(at_most)) => return Some(Reschedule::Wait(at_most)),
             Ok(Outcome::Ready(_)) => not_released(),
             Err(failure) => failure,
         };

@@ -215,6 +215,7 @@ impl ServiceSync {
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
+            Ok(Outcome::Deferred(at_most)) => Reschedule::Wait(at_most),
             Ok(Outcome::Released) => failed(Failure::new(
                 FailureClass::Bug,
                 "the provider released a load balancer that it was asked to serve",

@@ -82,6 +82,7 @@ async fn a_user_reads_the_names_of_the_provider_that_serves_the_cluster() {
         id: "lb-7".into(),
         name: "app-of-old".into(),
         service_uids: BTreeSet::from(["gone".to_owned()]),
+        is_retained: false,
         service: Some(ServiceKey::new("default", "app")),
     });
     tokio::time::sleep(Duration::from_secs(3600)).await;

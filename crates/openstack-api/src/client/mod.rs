@@ -2,6 +2,7 @@
 
 mod answer;
 mod call;
+mod clock;
 mod observer;
 mod paging;
 mod retry;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::RETRY_AFTER;
+use jiff::Timestamp;
 use openstack_ccm_core::permit::{Gate, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,7 +26,8 @@ pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
 
 use crate::error::{ApiError, DecodeError, Fault};
-use crate::transport::{Request, Response, Transport, TransportError};
+use crate::transport::{Request, Response, Service, Transport, TransportError};
+use clock::ServiceClock;
 
 /// How a [`Client`] behaves.
 #[derive(Clone, Debug)]
@@ -54,13 +57,15 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
+    octavia_clock: ServiceClock,
 }
 
 impl Client {
     /// A client over `transport`.
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry } = settings;
-        Self { shared: Arc::new(Shared { transport, observer, retry }), gate: Gate::open() }
+        let shared = Shared { transport, observer, retry, octavia_clock: ServiceClock::default() };
+        Self { shared: Arc::new(shared), gate: Gate::open() }
     }
 
     /// The same client, whose writes pass `gate`.
@@ -93,9 +98,14 @@ impl Client {
         }
         observer::request(call, &request);
         let span = observer::span(call, &request);
-        let start = Instant::now();
+        let (start, service) = (Instant::now(), request.service);
         let result = match self.shared.transport.send(request).instrument(span.clone()).await {
-            Ok(response) => check_status(call, response),
+            Ok(response) => {
+                if service == Service::LoadBalancer {
+                    self.shared.octavia_clock.note(&response.headers);
+                }
+                check_status(call, response)
+            }
             Err(error) => Err(ApiError::from_transport(call, error)),
         };
         observer::end(&span, &result);
@@ -104,6 +114,11 @@ impl Client {
         let outcome = result.as_ref().map(drop).map_err(ApiError::kind);
         self.shared.observer.observe(call, duration, outcome);
         result
+    }
+
+    /// The present by the clock of Octavia.
+    pub(crate) fn octavia_time(&self) -> Timestamp {
+        self.shared.octavia_clock.now()
     }
 
     /// Sends a call whose answer does not matter.

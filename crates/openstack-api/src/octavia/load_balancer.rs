@@ -1,7 +1,9 @@
 //! Load balancers.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
@@ -58,6 +60,14 @@ pub struct LoadBalancer {
     /// Time of the last change, like `created_at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
+}
+
+/// What has passed a load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct LoadBalancerStats {
+    /// Connections that were made.
+    #[serde(default)]
+    pub total_connections: u64,
 }
 
 /// A further VIP address.
@@ -222,6 +232,18 @@ impl Octavia {
             .delete("loadbalancer_delete", &["loadbalancers", id])
             .query_if("cascade", cascade.then_some("true"));
         self.client.execute(&call).await
+    }
+
+    /// Whether a time that Octavia wrote, such as `updated_at`, was at least so long ago by its own clock. One that cannot be read was
+    /// not.
+    pub fn has_passed(&self, time: &str, by: Duration) -> bool {
+        let Ok(time) = format!("{time}Z").parse::<Timestamp>() else { return false };
+        Duration::try_from(self.client.octavia_time().duration_since(time)).is_ok_and(|age| age >= by)
+    }
+
+    /// What has passed a load balancer since it was made.
+    pub async fn load_balancer_stats(&self, id: &str) -> Result<LoadBalancerStats, ApiError> {
+        self.client.fetch(&LBAAS.get("loadbalancer_stats", &["loadbalancers", id, "stats"]), "stats").await
     }
 
     /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.

@@ -24,7 +24,8 @@ pub use health_monitor::{CreateHealthMonitor, HealthMonitor, HealthMonitorType, 
 pub use limit::{ListenerLimit, ListenerLimits};
 pub use listener::{CreateListener, Listener, ListenerProtocol, UpdateListener};
 pub use load_balancer::{
-    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, UpdateLoadBalancer,
+    AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, LoadBalancerStats,
+    UpdateLoadBalancer,
 };
 pub use member::{Member, MemberHealth, MemberSpec};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider};

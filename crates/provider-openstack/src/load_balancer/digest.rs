@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use openstack_ccm_core::service::Service;
+use openstack_ccm_core::service::{Service, ServiceKey};
+use tokio::time::Instant;
 
 use crate::load_balancer::annotations::{
     CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
@@ -10,11 +11,35 @@ use crate::load_balancer::annotations::{
 use crate::load_balancer::model::Desired;
 use crate::load_balancer::step::Step;
 
+/// In seconds.
+const DAY: u64 = 24 * 3600;
+
 /// 64 bits of a hash. Two that are equal stand for equal content.
 ///
 /// Not stable between versions of the standard library, and kept in memory only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digest(u64);
+
+/// What was wanted and what was there agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement {
+    pub(crate) digest: Digest,
+    /// When everything was read.
+    pub(crate) looked: Instant,
+}
+
+impl Agreement {
+    /// Whether it still stands: clocks are set back and replicas lag behind, so everything is read once a day, of each Service at an
+    /// hour of its own.
+    pub(crate) fn stands(&self, service: &ServiceKey, started: Instant, now: Instant) -> bool {
+        let Digest(hash) = Digest::of((&service.namespace, &service.name));
+        let day = |at: Instant| {
+            let since = at.saturating_duration_since(started).as_secs();
+            since.saturating_add(hash % DAY) / DAY
+        };
+        day(self.looked) == day(now)
+    }
+}
 
 impl Digest {
     fn of(content: impl Hash) -> Self {
@@ -30,7 +55,12 @@ impl Digest {
 
     /// A Service without what reconciliations write into it.
     pub(crate) fn of_service(service: &Service) -> Self {
-        let mut input = Service { published: Vec::new(), is_published: false, ..service.clone() };
+        let mut input = Service {
+            published: Vec::new(),
+            published_hostnames: Vec::new(),
+            is_published: false,
+            ..service.clone()
+        };
         for output in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, CONVERGED_DIGEST] {
             input.annotations.remove(output.key);
         }
@@ -44,5 +74,31 @@ impl Digest {
         // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
         let Desired { load_balancer, listeners, metrics, .. } = desired;
         Self::of((load_balancer_id, updated_at, &load_balancer.tags, listeners, metrics))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Each stands for a day at most, and they do not end together.
+    #[tokio::test(start_paused = true)]
+    async fn an_agreement_ends_within_a_day_at_an_hour_of_its_own() {
+        let started = Instant::now();
+        let hours: Vec<u64> = (0..100)
+            .map(|number| {
+                let service = ServiceKey::new("default", format!("web-{number}"));
+                let agreement = Agreement { digest: Digest(0), looked: started };
+                let after = |hours: u64| started + Duration::from_secs(3600 * hours);
+                assert!(!agreement.stands(&service, started, after(24)));
+                (0..=24).find(|hour| !agreement.stands(&service, started, after(*hour))).unwrap()
+            })
+            .collect();
+        for day_part in [1..=6, 7..=12, 13..=18, 19..=24] {
+            let count = hours.iter().filter(|hour| day_part.contains(hour)).count();
+            assert!((10..=40).contains(&count), "{day_part:?}: {hours:?}");
+        }
     }
 }

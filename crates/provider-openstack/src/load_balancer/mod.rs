@@ -76,6 +76,7 @@ use crate::config::Config;
 use annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
 use creations::Creations;
 use lists::Lists;
+use locks::LoadBalancerLocks;
 use orphans::OrphanCandidates;
 use poller::{Poller, Watchlist};
 use reconcile::Reconciler;
@@ -111,6 +112,7 @@ impl OpenStackLoadBalancers {
         wake: Arc<dyn Wake>,
     ) -> (Self, Poller) {
         let watchlist = Watchlist::default();
+        let locks = LoadBalancerLocks::new(Arc::clone(&wake));
         let creations = Creations::new(wake);
         let observer = Arc::new(creations.clone());
         let lists = Lists::new(openstack.clone());
@@ -118,7 +120,7 @@ impl OpenStackLoadBalancers {
         let load_balancers = Self {
             openstack: openstack.clone(),
             orphan_candidates: OrphanCandidates::new(openstack, cluster.clone()),
-            reconciler: Reconciler::new(lists, config, cluster, watchlist, creations),
+            reconciler: Reconciler::new(lists, config, cluster, watchlist, creations, locks),
         };
         (load_balancers, poller)
     }

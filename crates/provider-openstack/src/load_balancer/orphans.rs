@@ -40,17 +40,17 @@ impl OrphanCandidates {
     }
 }
 
-/// The orphan that a load balancer may be. `None` where it goes already, stays on purpose, names no Service, or was made by a person and
-/// only used by a Service.
+/// The orphan that a load balancer may be. `None` where it goes already, names no Service, or was made by a person and only used by a
+/// Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();
     let goes = matches!(provisioning_status, ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted);
     let is_made = names::is_made_for_service(&name, &description);
-    let counts = !goes && is_made && !names::is_retained(&description) && !service_uids.is_empty();
+    let counts = !goes && is_made && !service_uids.is_empty();
     counts.then(|| {
         let service = GeneratedName::parse(&name).map(|parsed| parsed.service);
-        OrphanCandidate { id, name, service_uids, service }
+        OrphanCandidate { id, name, service_uids, is_retained: names::is_retained(&description), service }
     })
 }
 
@@ -65,7 +65,7 @@ mod tests {
     #[case::made_here("Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], Some("s1"))]
     #[case::broken("", "ERROR", &["openstack-ccm-service=s1"], Some("s1"))]
     #[case::two_users("", "ACTIVE", &["openstack-ccm-service=s1", "openstack-ccm-service=s2"], Some("s1 s2"))]
-    #[case::stays_on_purpose("Retained: Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], None)]
+    #[case::stays_on_purpose("Retained: Kubernetes external service default/web from cluster c1", "ACTIVE", &["openstack-ccm-service=s1"], Some("s1"))]
     #[case::goes("", "PENDING_DELETE", &["openstack-ccm-service=s1"], None)]
     #[case::made_by_occm("", "ACTIVE", &["kube_service_c1_default_web"], None)]
     fn tags_say_for_which_services(
@@ -80,6 +80,8 @@ mod tests {
         let made = orphan_candidate(listed.clone());
         let found = made.as_ref().map(|made| made.service_uids.iter().cloned().collect::<Vec<_>>().join(" "));
         assert_eq!(found.as_deref(), uids);
+        let stays = made.as_ref().is_some_and(|made| made.is_retained);
+        assert_eq!(stays, description.starts_with("Retained: "));
         let by_hand = LoadBalancer { name: "by hand".to_owned(), ..listed };
         assert_eq!(orphan_candidate(by_hand).is_some(), uids.is_some() && !description.is_empty());
         assert!(made.is_none_or(|made| made.service.is_some_and(|service| &*service.name == "web")));

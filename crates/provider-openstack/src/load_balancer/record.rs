@@ -2,7 +2,7 @@
 //!
 //! All of it may be lost: without it everything is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::apply::Applied;
 use super::attempts::{Attempts, PreviousVips, Stall};
-use super::digest::Digest;
+use super::digest::{Agreement, Digest};
 use super::model::{Observed, Ownership};
 use super::observe::Observation;
 use super::outputs;
@@ -46,7 +46,7 @@ pub(crate) struct Converged {
     /// Address of the Service.
     pub(crate) address: Option<IpAddr>,
     /// What stands for it in lists; absent where it was not read as a whole.
-    pub(crate) digest: Option<Digest>,
+    pub(crate) agreement: Option<Agreement>,
     /// Warnings of the plan, which last as long as nothing changes.
     pub(crate) warnings: Vec<Notice>,
 }
@@ -62,6 +62,10 @@ pub(crate) struct Beginning {
     pub(crate) drift_due: bool,
     /// When what leads to this reconciliation happened: older answers prove nothing.
     pub(crate) since: Moment,
+    /// When this reconciliation began.
+    pub(crate) began: Moment,
+    /// Addresses of the nodes that have joined since the reconciliation before.
+    pub(crate) joined: BTreeSet<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -106,11 +110,12 @@ impl Record {
 pub(crate) struct Records {
     records: Mutex<HashMap<ServiceKey, Record>>,
     started: Moment,
+    started_at: Instant,
 }
 
 impl Records {
     pub(crate) fn new() -> Self {
-        Self { records: Mutex::default(), started: Moment::now() }
+        Self { records: Mutex::default(), started: Moment::now(), started_at: Instant::now() }
     }
 
     fn with<T: Default>(&self, key: &ServiceKey, act: impl FnOnce(&mut Record) -> T) -> T {
@@ -128,6 +133,8 @@ impl Records {
             let since = if was_there { self.started } else { Moment::now() };
             Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
         });
+        // What was done before has ended well: this is about something later.
+        let begins_anew = matches!(record.known, Remembered::Converged(_));
         let service_changed = record.service != service;
         let nodes_changed = !Arc::ptr_eq(&record.nodes, nodes) && record.nodes != *nodes;
         if service_changed {
@@ -139,9 +146,11 @@ impl Records {
         if nodes_changed && matches!(record.known, Remembered::UnderWay { .. }) {
             record.known = Remembered::Nothing;
         }
+        let joined = if nodes_changed { joined(&record.nodes, nodes) } else { BTreeSet::new() };
         record.nodes = Arc::clone(nodes);
+        let began = Moment::now();
         let drift_due = std::mem::take(&mut record.drift_due);
-        if service_changed || nodes_changed || drift_due {
+        if service_changed || nodes_changed || drift_due || begins_anew {
             record.since = Moment::now();
             record.last_plan = record.last_plan.filter(|_| !nodes_changed);
         }
@@ -151,7 +160,14 @@ impl Records {
             load_balancer: record.load_balancer.clone(),
             drift_due,
             since: record.since,
+            began,
+            joined,
         }
+    }
+
+    /// Whether lists are enough to see that what agreed agrees still.
+    pub(crate) fn stands(&self, key: &ServiceKey, agreement: &Agreement) -> bool {
+        agreement.stands(key, self.started_at, Instant::now())
     }
 
     /// A release begins: nothing is known from here on but what was tried.
@@ -257,4 +273,18 @@ impl Records {
     pub(crate) fn forget(&self, key: &ServiceKey) {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
+}
+
+/// The addresses of nodes that were not there before.
+fn joined(before: &[Arc<Node>], now: &[Arc<Node>]) -> BTreeSet<IpAddr> {
+    let known: BTreeSet<&str> = before.iter().flat_map(|node| addresses(node)).collect();
+    now.iter()
+        .flat_map(|node| addresses(node))
+        .filter(|one| !known.contains(one))
+        .filter_map(|one| one.parse().ok())
+        .collect()
+}
+
+fn addresses(node: &Node) -> impl Iterator<Item = &str> {
+    node.addresses.iter().map(|one| one.address.as_str())
 }

@@ -2,9 +2,10 @@
 //! own it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Node, Service};
 use kube::{Api, Client};
 use openstack_ccm_controllers::PAGE;
 use openstack_ccm_core::service::ServiceKey;
@@ -12,7 +13,8 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{
     FloatingIp, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
 };
-use openstack_ccm_openstack_api::octavia::LoadBalancer;
+use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer, Member, Octavia};
+use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 use openstack_ccm_runtime::listed::{self, Interest};
 use openstack_ccm_runtime::watch::{Reading, list_all};
 
@@ -27,16 +29,18 @@ pub struct Inventory {
     /// Ports that Octavia made for VIPs.
     pub(super) vip_ports: Vec<Port>,
     pub(super) security_groups: Vec<SecurityGroup>,
+    /// The addresses of the members of load balancers that have only OCCM's name for an owner, by their ids.
+    pub(super) members: BTreeMap<String, BTreeSet<IpAddr>>,
     /// Whether this Octavia has tags: without them nobody can see whose a load balancer is.
     pub(super) has_tags: bool,
 }
 
 impl Inventory {
-    /// Reads them.
+    /// Reads them. `occm_names_of` is the cluster whose name counts where there is no tag.
     ///
     /// # Errors
     /// Any failed call: a list that could not be read is never an empty one.
-    pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
+    pub async fn read(openstack: &OpenStack, occm_names_of: Option<&str>) -> anyhow::Result<Self> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
         let security_groups = SecurityGroupFilter { project_id: project(), ..Default::default() };
@@ -47,9 +51,18 @@ impl Inventory {
             let filter = PortFilter { device_owner, project_id: project(), ..Default::default() };
             vip_ports.extend(neutron.list_ports(&filter).await?);
         }
+        let load_balancers: Vec<LoadBalancer> =
+            octavia.list_load_balancers_of_project(project_id.as_deref()).await?;
+        let mut members = BTreeMap::new();
+        for one in
+            load_balancers.iter().filter(|one| occm_names_of.is_some_and(|name| is_only_named(one, name)))
+        {
+            members.insert(one.id.clone(), members_of(octavia, &one.id).await?);
+        }
         Ok(Self {
             vip_ports,
-            load_balancers: octavia.list_load_balancers_of_project(project_id.as_deref()).await?,
+            members,
+            load_balancers,
             floating_ips: neutron.list_floating_ips_of_project(project_id.as_deref()).await?,
             security_groups: neutron.list_security_groups(&security_groups).await?,
             has_tags: octavia.api_versions().await?.tags(),
@@ -57,23 +70,50 @@ impl Inventory {
     }
 }
 
+/// Whether nothing but its name says for which cluster it was made.
+fn is_only_named(one: &LoadBalancer, cluster: &str) -> bool {
+    names::cluster_uids(&one.tags).next().is_none()
+        && GeneratedName::parse(&one.name).is_some_and(|name| name.cluster == cluster)
+}
+
+/// A pool that goes meanwhile has none.
+async fn members_of(octavia: &Octavia, load_balancer_id: &str) -> anyhow::Result<BTreeSet<IpAddr>> {
+    let mut addresses = BTreeSet::new();
+    for pool in octavia.list_pools(&ChildFilter::load_balancer(load_balancer_id)).await? {
+        let listed: Vec<Member> = match octavia.list_members(&pool.id, Vec::new()).await {
+            Err(error) if error.is_not_found() => continue,
+            listed => listed?,
+        };
+        addresses.extend(listed.iter().filter_map(|member| member.address.parse::<IpAddr>().ok()));
+    }
+    Ok(addresses)
+}
+
 /// Who may own something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
-    /// The Services of a cluster that is there, by name, with their uids.
-    Cluster(BTreeMap<ServiceKey, String>),
+    /// A cluster that is there.
+    Cluster {
+        /// The uids of its Services, by name.
+        services: BTreeMap<ServiceKey, String>,
+        /// The addresses of its nodes.
+        nodes: BTreeSet<IpAddr>,
+    },
     /// Nobody: the cluster is gone.
     Gone,
 }
 
 impl Owners {
-    /// All Services of the cluster, of whatever type: one that was of type LoadBalancer a moment ago may still own something.
+    /// All Services of the cluster, of whatever type: one that was of type LoadBalancer a moment ago may still own something; and all
+    /// nodes.
     ///
     /// # Errors
-    /// Any page of the list that cannot be read, and a list without a single Service: every cluster has one, so that the
+    /// Any page of the lists that cannot be read, and a list without a single Service: every cluster has one, so that the
     /// list is wrong, and everything in the cloud would look orphaned.
     pub async fn of(client: Client) -> anyhow::Result<Self> {
         let reading = Reading { page: PAGE, interest: Interest::in_none() };
+        let nodes = list_all::<listed::Node, Node>(Api::all(client.clone()), reading.clone()).await;
+        let nodes = nodes.context("the Nodes of the cluster cannot be listed")?;
         let services = list_all::<listed::Service, Service>(Api::all(client), reading).await;
         let services = services.context("the Services of the cluster cannot be listed")?;
         let all: BTreeMap<ServiceKey, String> = services
@@ -91,20 +131,32 @@ impl Owners {
             "the API server lists no Service at all, not even its own: everything would look orphaned. If the cluster is gone, \
              name it with --cluster-uid"
         );
-        Ok(Self::Cluster(all))
+        let addresses = nodes.into_iter().filter_map(|node| node.status?.addresses).flatten();
+        Ok(Self::Cluster {
+            services: all,
+            nodes: addresses.filter_map(|one| one.address.parse().ok()).collect(),
+        })
     }
 
     /// Whether one of these is the uid of a Service that is there.
     pub(super) fn has_one_of(&self, uids: &BTreeSet<&str>) -> bool {
         match self {
-            Self::Cluster(all) => all.values().any(|uid| uids.contains(uid.as_str())),
+            Self::Cluster { services: all, .. } => all.values().any(|uid| uids.contains(uid.as_str())),
+            Self::Gone => false,
+        }
+    }
+
+    /// Whether none of these is the address of a node, as far as the nodes are known.
+    pub(super) fn have_no_node_among(&self, addresses: &BTreeSet<IpAddr>) -> bool {
+        match self {
+            Self::Cluster { nodes, .. } => nodes.is_disjoint(addresses),
             Self::Gone => false,
         }
     }
 
     pub(super) fn has_named(&self, key: &ServiceKey) -> bool {
         match self {
-            Self::Cluster(all) => all.contains_key(key),
+            Self::Cluster { services: all, .. } => all.contains_key(key),
             Self::Gone => false,
         }
     }

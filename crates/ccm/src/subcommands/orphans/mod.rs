@@ -85,7 +85,8 @@ struct Survey {
 
 /// The cloud first: what is made afterwards is not listed, and the Service of what is listed is among the Services.
 async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<Survey> {
-    let inventory = Inventory::read(openstack).await.context("the cloud cannot be asked")?;
+    let occm_names_of = arguments.occm_names.then_some(arguments.cluster_name.as_str());
+    let inventory = Inventory::read(openstack, occm_names_of).await.context("the cloud cannot be asked")?;
     let (owners, uid) = match &arguments.cluster_uid {
         None => {
             let client = arguments.person.client().await?;

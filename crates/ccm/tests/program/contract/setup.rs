@@ -208,3 +208,18 @@ pub(crate) fn as_occm_leaves_it(world: &World, service: &str) {
         world.annotate(service, &format!("{ANNOTATION}{output}"), None);
     }
 }
+
+/// The Service as `kubectl get -o yaml` and a backup have it.
+pub(crate) fn copy(of: &Value) -> Value {
+    let mut copy = of.clone();
+    let metadata = copy["metadata"].as_object_mut().unwrap();
+    for key in ["uid", "resourceVersion", "creationTimestamp", "finalizers", "managedFields", "generation"] {
+        metadata.remove(key);
+    }
+    copy.as_object_mut().unwrap().remove("status");
+    let spec = copy["spec"].as_object_mut().unwrap();
+    for key in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+        spec.remove(key);
+    }
+    copy
+}

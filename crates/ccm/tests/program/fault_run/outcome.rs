@@ -85,22 +85,31 @@ pub(super) fn comparable(end: &[String], story: &Story) -> Vec<String> {
     lines.map(without).collect()
 }
 
-/// Tags that a user asked for and replaced by others, as lines. Tags are never taken off, and whether they were put on before depends on how
-/// far the program was. (The last ones are in force to the end, so that everything must have them.)
+/// Tags that a user asked for and replaced by others, or whose Service went, as lines. Tags are never taken off, also not a load balancer
+/// that others use, and whether they were put on before depends on how far the program was. (The last ones are in force to the end, so that
+/// everything must have them.)
 fn tags_taken_back(story: &Story) -> Vec<String> {
-    let edits = story.steps.iter().flat_map(|step| &step.edits);
-    let asked: Vec<(usize, &Setting)> = edits
-        .filter_map(|edit| match edit {
-            Edit::Annotate { service, setting } if is_of_tags(setting.key) => Some((*service, setting)),
-            _ => None,
-        })
-        .collect();
-    let is_replaced = |(index, (service, setting)): &(usize, &(usize, &Setting))| {
-        asked[index + 1..].iter().any(|(other, later)| other == service && later.key == setting.key)
-    };
-    let replaced = asked.iter().enumerate().filter(is_replaced);
-    let tags = replaced.flat_map(|(_, (_, setting))| setting.value.split(','));
-    tags.map(|tag| Value::from(tag.trim()).to_string()).collect()
+    let edits: Vec<&Edit> = story.steps.iter().flat_map(|step| &step.edits).collect();
+    let mut lines = Vec::new();
+    for (place, edit) in edits.iter().enumerate() {
+        let (service, settings) = match edit {
+            Edit::Create { service, settings, .. } => (service, settings.as_slice()),
+            Edit::Annotate { service, setting } => (service, std::slice::from_ref(setting)),
+            _ => continue,
+        };
+        let ends = |setting: &Setting, later: &Edit| match later {
+            Edit::Annotate { service: other, setting: later } => other == service && later.key == setting.key,
+            Edit::Delete { service: other } | Edit::Retype { service: other } => other == service,
+            _ => false,
+        };
+        let over = settings.iter().filter(|setting| {
+            is_of_tags(setting.key) && edits[place + 1..].iter().any(|later| ends(setting, later))
+        });
+        lines.extend(
+            over.flat_map(|setting| setting.value.split(',')).map(|tag| Value::from(tag.trim()).to_string()),
+        );
+    }
+    lines
 }
 
 /// The line of a Service without one of its annotations.

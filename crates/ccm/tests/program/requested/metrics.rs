@@ -95,13 +95,20 @@ async fn where_it_cannot_be_the_service_goes_without(
     assert!(warnings.len() == 1 && warnings[0].contains(said), "{warnings:?}");
 }
 
-/// On a shared load balancer the first has the port; the other is warned, and served. When it goes, the metrics of the first stay.
+/// The metrics show all listeners and members: on a load balancer of others they are not a guest's to give away.
+#[rstest]
+#[case::the_owner_shows_them(&ASKED, &["9100 10.0.0.0/8 192.0.2.7/32"])]
+#[case::the_owner_shows_none(&[], &[])]
 #[tokio::test(start_paused = true)]
-async fn two_services_on_one_load_balancer_do_not_share_the_port() {
-    let world = World::serving(&annotated(&ASKED)).await;
+async fn a_guest_opens_no_metrics_of_others(
+    #[case] owner: &[(&str, &str)],
+    #[case] expected: &[&str],
+    #[values("192.0.2.0/24", "0.0.0.0/0")] sources: &str,
+) {
+    let world = World::serving(&annotated(owner)).await;
     let shared = id(&load_balancer(&world));
     let keys = ["load-balancer-id", "metrics-enable", "metrics-allow-cidrs"];
-    let values = [shared.as_str(), "true", "192.0.2.0/24"];
+    let values = [shared.as_str(), "true", sources];
     let annotations: serde_json::Map<String, Value> = keys
         .into_iter()
         .zip(values)
@@ -111,13 +118,10 @@ async fn two_services_on_one_load_balancer_do_not_share_the_port() {
     world
         .serve(&service("guest", json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}})))
         .await;
-    assert_eq!(metrics(&world.cloud), ["9100 10.0.0.0/8 192.0.2.7/32"]);
-    assert!(
-        world.warnings("guest").concat().contains("choose another port"),
-        "{:?}",
-        world.warnings("guest")
-    );
+    assert_eq!(metrics(&world.cloud), expected);
+    let warnings = world.warnings("guest");
+    assert!(warnings.len() == 1 && warnings[0].contains("made for another Service"), "{warnings:?}");
     world.delete("guest");
     world.until_gone("guest").await;
-    assert_eq!(metrics(&world.cloud), ["9100 10.0.0.0/8 192.0.2.7/32"]);
+    assert_eq!(metrics(&world.cloud), expected);
 }

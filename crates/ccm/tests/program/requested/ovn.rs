@@ -1,10 +1,15 @@
 //! The provider ovn, which forwards packets: what it refuses is known before, or learned from its first refusal.
 
+use std::time::Duration;
+
+use http::Method;
+use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::Fault;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{annotated, configured, load_balancer};
-use crate::support::{ANNOTATION, World, lb_name};
+use crate::support::{ANNOTATION, PROXY, World, lb_name, service};
 
 async fn ovn() -> World {
     configured(|world| {
@@ -31,7 +36,7 @@ async fn the_first_refusal_names_the_provider() {
     assert_eq!(load_balancer(&world)["provider"], "ovn");
     assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "SOURCE_IP_PORT");
     assert_eq!(world.refusals(), 1);
-    world.create(&crate::support::service("next", json!({})));
+    world.create(&service("next", json!({})));
     world.until_published("next").await;
     world.quiet().await;
     assert!(world.cloud.load_balancer(&lb_name("next")).is_some());
@@ -105,4 +110,41 @@ async fn a_change_of_a_pool_comes_to_its_end(#[case] change: Value) {
     assert_eq!(pool["admin_state_up"], true);
     assert_eq!(world.cloud.members(&id).len(), 3);
     assert_eq!(world.warnings("web"), Vec::<String>::new());
+}
+
+/// What a user writes stands in messages about failures, and teaches nobody anything about providers.
+#[tokio::test(start_paused = true)]
+async fn words_of_users_say_nothing_about_the_provider() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "lb-provider =\n".to_owned();
+    world.settings.plans = false;
+    world.cloud.add_octavia_provider("ovn");
+    world.start().await;
+    let flavor = "5f0c0e5e-0000-4000-8000-000000000000";
+    world.create(&annotated(&[
+        ("tags", "Provider 'ovn' does not support a requested option"),
+        ("flavor-id", flavor),
+    ]));
+    world.until_warned("web", flavor).await;
+    world.quiet().await;
+    world.create(&service("proxied", json!({"metadata": {"annotations": {PROXY: "v2"}}})));
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(!world.ingress("proxied").is_empty(), "{:?}", world.warnings("proxied"));
+    assert_eq!(world.cloud.pools()[0]["protocol"], "PROXYV2");
+}
+
+/// An answer that names a provider which the cloud does not have is not believed.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_not_listed_is_not_learned() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "lb-provider =\n".to_owned();
+    world.settings.plans = false;
+    world.cloud.add_octavia_provider("another");
+    world.start().await;
+    let fault = "Provider 'ovn' does not support a requested option: x";
+    let refusal = Fault::new().service("load-balancer").method(Method::POST).path("/loadbalancers$");
+    world.cloud.faults().add(refusal.answer(501, json!({"faultstring": fault})).once());
+    world.create(&annotated(&[]));
+    world.until_published("web").await;
+    assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "ROUND_ROBIN");
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{BESIDE_A_LARGE_ONE, LIMIT, create_other, is_active, octavia, other_load_balancer, until_active};
 use crate::cloud_faults::{REPLACE, breaks_down};
-use crate::contract::setup::{INTERNAL, configured, id};
+use crate::contract::setup::{INTERNAL, configured, id, put};
 use crate::support::{World, lb_name, service};
 
 const LB_ID: &str = "loadbalancer.openstack.org/load-balancer-id";
@@ -183,4 +183,63 @@ async fn a_tenant_whose_load_balancers_do_not_answer_delays_others_by_one_reques
     };
     world.until("the node is a member", follows).await;
     assert!(start.elapsed() < Duration::from_secs(190), "{:?}", start.elapsed());
+}
+
+/// Forty guests of one load balancer, whose owner's request hangs for a minute.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_load_balancer_holds_up_no_other_service() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "max-shared-lb = 100\n".to_owned();
+    world.settings.plans = false;
+    world.start().await;
+    world.serve(&service("web", json!({}))).await;
+    let shared = id(&world.cloud.load_balancer(&lb_name("web")).unwrap());
+    let hang = octavia(Method::POST, "/lbaas/listeners").latency(Duration::from_secs(60)).once();
+    world.cloud.faults().add(hang);
+    let guest = |number: usize| format!("guest-{number}");
+    for number in 0..40 {
+        let ports = json!([{"name": "http", "port": 1000 + number, "protocol": "TCP"}]);
+        let annotations = json!({LB_ID: shared});
+        let change = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});
+        world.create(&service(&guest(number), change));
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let start = Instant::now();
+    world.create(&service("quick", json!({})));
+    world.until_published("quick").await;
+    assert!(start.elapsed() < Duration::from_secs(15), "after {:?}", start.elapsed());
+    let start = Instant::now();
+    for number in 0..40 {
+        world.until_published(&guest(number)).await;
+    }
+    // One after the other: each makes two or three changes, of which each takes Octavia two seconds and the poller another one.
+    assert!(start.elapsed() < Duration::from_secs(600), "after {:?}", start.elapsed());
+}
+
+/// Who waits looks for drift all the same, when its turn has come.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_load_balancer_forgets_no_check_for_drift() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "drift-check-interval=10m\n".to_owned();
+    world.settings.plans = false;
+    world.start().await;
+    world.serve(&service("web", json!({}))).await;
+    let shared = id(&world.cloud.load_balancer(&lb_name("web")).unwrap());
+    let ports = json!([{"name": "http", "port": 81, "protocol": "TCP"}]);
+    let change = json!({"metadata": {"annotations": {LB_ID: shared}}, "spec": {"ports": ports}});
+    world.serve(&service("guest", change)).await;
+    let listener = world.cloud.listeners().into_iter().find(|one| one["protocol_port"] == 80).unwrap();
+    let path = format!("/v2.0/lbaas/listeners/{}", id(&listener));
+    put(&world, &path, &json!({"listener": {"connection_limit": 7}}));
+    // The guest has the load balancer for as long as any check for drift may take to come.
+    let hang = octavia(Method::POST, "/lbaas/listeners").latency(Duration::from_secs(800)).once();
+    world.cloud.faults().add(hang);
+    let ports = json!([
+        {"name": "http", "port": 81, "protocol": "TCP", "nodePort": 30081},
+        {"name": "more", "port": 82, "protocol": "TCP", "nodePort": 30082},
+    ]);
+    world.patch("guest", &json!({"spec": {"ports": ports}}));
+    world.pass(1000).await;
+    let listener = world.cloud.listeners().into_iter().find(|one| one["protocol_port"] == 80).unwrap();
+    assert_eq!(listener["connection_limit"], -1);
 }

@@ -58,8 +58,8 @@ impl LoadBalancerClass {
 /// The name of the section for all namespaces that have none of their own.
 pub const ANY_NAMESPACE: &str = "*";
 
-/// What the Services of a namespace may refer to. An absent list allows everything, an empty one nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the Services of a namespace may refer to and leave behind. An absent list allows everything, an empty one nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadBalancerNamespace {
     pub networks: Option<BTreeSet<String>>,
     pub subnets: Option<BTreeSet<String>>,
@@ -70,6 +70,22 @@ pub struct LoadBalancerNamespace {
     pub secrets: Option<BTreeSet<String>>,
     /// Addresses and networks of them.
     pub addresses: Option<BTreeSet<String>>,
+    /// Whether load balancers may outlive their Services.
+    pub allow_retain: bool,
+}
+
+impl Default for LoadBalancerNamespace {
+    fn default() -> Self {
+        Self {
+            networks: None,
+            subnets: None,
+            ports: None,
+            load_balancers: None,
+            secrets: None,
+            addresses: None,
+            allow_retain: true,
+        }
+    }
 }
 
 impl LoadBalancerNamespace {
@@ -96,7 +112,7 @@ impl LoadBalancerNamespace {
             "allowed-load-balancers",
             Field::Form { form: "list of ids", set: |section, text| list(&mut section.load_balancers, text) },
             "",
-            "Load balancers of others that `load-balancer-id` may name. A Service may always use its own.",
+            "Load balancers of others that `load-balancer-id` may name. A Service may always use its own. One that has the name of the Service's, no tag, and members that are no nodes of this cluster counts as one of others.",
         ),
         added_key(
             "allowed-secrets",
@@ -109,6 +125,12 @@ impl LoadBalancerNamespace {
             Field::Form { form: "list of CIDRs", set: |section, text| cidrs(&mut section.addresses, text) },
             "",
             "Networks of the addresses that `spec.loadBalancerIP` may ask for.",
+        ),
+        key_since_0_3(
+            "allow-retain",
+            Field::Bool(|section| &mut section.allow_retain),
+            "true",
+            "Whether `reclaim-policy: retain` lets load balancers and their floating IPs outlive the Services. With `false` it is ignored with a Warning.",
         ),
     ];
 }

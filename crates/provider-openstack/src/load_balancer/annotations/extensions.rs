@@ -31,7 +31,7 @@ pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.o
 /// Whether the load balancer shows its own metrics.
 pub const METRICS_ENABLE: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-enable")
     .default("`false`")
-    .effect("The load balancer shows its own metrics for Prometheus at `http://<address>:<metrics-port>/metrics` to those in `metrics-allow-cidrs`, which is then required. Needs Octavia API 2.25 and a provider other than `ovn`.");
+    .effect("The load balancer shows its own metrics for Prometheus at `http://<address>:<metrics-port>/metrics` to those in `metrics-allow-cidrs`, which is then required. Only on a load balancer that was made for the Service: they show the listeners and members of all that use it. Needs Octavia API 2.25 and a provider other than `ovn`.");
 
 /// Port of the metrics.
 pub const METRICS_PORT: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-port")
@@ -67,7 +67,7 @@ pub const X_FORWARDED_PROTO: Annotation = added_in_0_2("loadbalancer.openstack.o
 pub const RECLAIM_POLICY: Annotation = added("loadbalancer.openstack.org/reclaim-policy")
     .form(Form::Word(&["delete", "retain"]))
     .default("`delete`")
-    .effect("`retain` keeps a load balancer that was created for the Service, with its floating IP, when the Service is deleted, changes its type or moves to another load balancer; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.")
+    .effect("`retain` keeps a load balancer that was created for the Service, with its floating IP and without its members, when the Service is deleted, changes its type or moves to another load balancer, if `allow-retain` in cloud.conf does not forbid it; an Event names it, and its description begins with `Retained: `. A new Service with the same name takes it over again; until then nothing deletes it. On a load balancer that other Services use, the listeners of the Service are deleted in any case.")
     .change(Change::How("Read when the Service is deleted or moves. Any other value means `retain`."));
 
 pub const HEALTH_MONITOR_TYPE: Annotation = added("loadbalancer.openstack.org/health-monitor-type")

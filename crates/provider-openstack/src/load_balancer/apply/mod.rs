@@ -42,6 +42,8 @@ pub(super) struct Applied {
     pub(super) failover: Option<(String, Failover)>,
     /// How the request to create the load balancer failed.
     pub(super) failed_creation: Option<ErrorKind>,
+    /// The cloud's own words where it cannot make such a load balancer.
+    pub(super) not_implemented: Option<String>,
     /// Whether the cloud has too much to do, and nothing else is wrong: what is known stays known.
     pub(super) is_delayed: bool,
 }
@@ -110,6 +112,7 @@ impl Applier<'_> {
                 Err(error) => {
                     if matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })) {
                         self.applied.failed_creation = Some(error.kind());
+                        self.applied.not_implemented = not_implemented(&error);
                     }
                     if error.kind() == ErrorKind::BadRequest {
                         // An Octavia of another version than it was may take less, or more.
@@ -209,6 +212,15 @@ fn is_delay(step: &Step, error: &ApiError) -> bool {
 
 fn is_locked(error: &ApiError) -> bool {
     error.kind() == ErrorKind::Conflict(ConflictCause::Immutable)
+}
+
+/// What Octavia answers where its driver cannot do what it was asked for.
+const NOT_IMPLEMENTED: u16 = 501;
+
+/// The cloud's own words where it says that it cannot do what it was asked for.
+fn not_implemented(error: &ApiError) -> Option<String> {
+    let says_so = error.status().is_some_and(|status| status.as_u16() == NOT_IMPLEMENTED);
+    error.fault().filter(|_| says_so).map(|fault| fault.message.clone())
 }
 
 /// Who is to blame for an object that is not there: a creation names what the user configured.

@@ -54,6 +54,15 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
     })
 }
 
+/// The metrics are those of all Services on the load balancer.
+pub(super) fn not_for_guests() -> Notice {
+    let message = format!(
+        "{} is ignored: the load balancer was made for another Service, and its metrics show the listeners and members of all that use it",
+        METRICS_ENABLE.key
+    );
+    Notice::warning(NOT_SUPPORTED, message)
+}
+
 /// What is there, where the wish cannot be read.
 pub(super) fn current(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Option<ListenerSpec> {
     let children = existing.children.as_ref().filter(|_| sources.settings.keeps(Aspect::Metrics))?;

@@ -69,9 +69,12 @@ pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer)
     if existing.ownership == Ownership::Guest {
         // It is not for a guest to label.
         desired.load_balancer.tags = sources.tags(&Tags::new());
+        let metrics = desired.metrics.take();
+        desired.notices.extend(metrics.map(|_| metrics::not_for_guests()));
+    } else {
+        desired.metrics = desired.metrics.or_else(|| metrics::current(sources, existing));
     }
     kept_members::apply(&mut desired, sources, existing);
-    desired.metrics = desired.metrics.or_else(|| metrics::current(sources, existing));
     current::apply(&mut desired, sources, existing);
     checked(desired, sources)
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::{
-    HealthMonitorType, ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
+    HealthMonitorType, ListenerProtocol, LoadBalancer, OperatingStatus, PoolProtocol, ProvisioningStatus,
 };
 
 use super::Tags;
@@ -69,6 +69,11 @@ impl ObservedLoadBalancer {
     /// Whether it has outlived its Service, and nobody has taken it over yet.
     pub(crate) fn is_retained(&self) -> bool {
         names::is_retained(&self.description)
+    }
+
+    /// Whether Octavia shows what says whose it is as it is known.
+    pub(crate) fn belongs_as_shown(&self, shown: &LoadBalancer) -> bool {
+        self.name == shown.name && self.description == shown.description && self.tags == shown.tags
     }
 
     /// The same without its children.

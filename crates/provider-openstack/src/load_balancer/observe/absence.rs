@@ -12,6 +12,7 @@ use super::missing::{self, Absence};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
 use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
 
 /// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
@@ -45,11 +46,23 @@ impl Observing<'_> {
             }
         }
         if !deleted_here {
-            let message = format!("load balancer {id} is gone: the Service gets a new one");
+            let message = if self.was_restored() {
+                format!(
+                    "load balancer {id} cannot be found, and the Service was never published in this cluster, as after it was restored \
+                     from a backup of another one: it gets a new load balancer"
+                )
+            } else {
+                format!("load balancer {id} is gone: the Service gets a new one")
+            };
             report.notice(Notice::warning(LOAD_BALANCER_GONE, message));
         }
         report.forget_load_balancer(self.service);
         Ok(())
+    }
+
+    /// Whether the Service says that it was served, and was never published in this cluster.
+    pub(super) fn was_restored(&self) -> bool {
+        !self.service.is_published && outputs::is_own_output(self.service)
     }
 
     /// Whether the Service had a load balancer whose id the user has removed from its annotations, which says that it is
@@ -73,9 +86,10 @@ impl Observing<'_> {
             return Ok(());
         }
         let (absence, count) = self.observer.missing.absence(self.service).await?;
-        // Without its address it has never been published, so nobody can use it, and it may be given up where a first one may be
-        // created.
-        let was_ready = self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
+        // Without its address, or a status, which no backup brings, it has never been published here, so nobody can use it, and it may
+        // be given up where a first one may be created.
+        let was_ready =
+            self.service.is_published && self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         let gone = match absence {
             Absence::Gone => true,
             Absence::Most => false,

@@ -269,6 +269,6 @@ fn serves_in_error(found: &LoadBalancer) -> bool {
     failed && found.operating_status != OperatingStatus::Offline
 }
 
-fn looking(error: &ApiError) -> Failure {
+pub(super) fn looking(error: &ApiError) -> Failure {
     failure::of_call(error, "looking for the load balancer", Missing::Race)
 }

@@ -6,18 +6,24 @@
 //! | a listener gets another pool | a step was made on that pool | check |
 //! | the first of several removals | any step was made, or another reconciliation began | check |
 //! | a step on the members or the monitor of a pool in use | the other of the two was changed | check |
+//! | a step on the load balancer itself, if the last answer that shows it is older than the reconciliation | | whole |
+//! | a batch of new members for a pool that has some | they are not those of nodes that joined, and the members were not listed anew | members of that pool |
 //! | a batch that names members which are there | another reconciliation began, or only the status tree shows them | members of that pool |
 //! | the end | any step was made | check |
 //!
 //! A load balancer that is ACTIVE again says nothing of its children: a listener or a batch that failed leaves it ACTIVE. An HTTP
 //! monitor that meets members which were not made for it takes all of them down. Tags are written all at once, so that those which
-//! others have added since would be lost.
+//! others have added since would be lost. A replica of Octavia's database that lags behind may not show a member, and a batch that names
+//! it would put back what administrators have set on it.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use crate::load_balancer::model::{Children, Ownership};
 use crate::load_balancer::plan::{Plan, Then};
-use crate::load_balancer::step::{Handle, ListenerStep, MemberStep, MonitorStep, PoolStep, Step};
+use crate::load_balancer::step::{
+    Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
 
 /// A look at the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +47,10 @@ pub(crate) struct Looked {
     pub(super) members: BTreeSet<String>,
     /// What was done since the last look, in this reconciliation or an earlier one.
     pub(super) since: Vec<Done>,
+    /// Addresses of the nodes that have joined since the reconciliation before.
+    pub(super) joined: BTreeSet<IpAddr>,
+    /// Whether the answer that showed the load balancer is older than this reconciliation.
+    pub(super) is_older: bool,
 }
 
 /// What a step that was accepted was about.
@@ -94,7 +104,8 @@ impl Looked {
 
     /// A reconciliation has ended; the next one has looked at nothing yet.
     pub(super) fn rest(&mut self) {
-        *self = Self { since: std::mem::take(&mut self.since), ..Self::default() };
+        let Self { since, joined, .. } = std::mem::take(self);
+        *self = Self { since, joined, ..Self::default() };
     }
 
     /// The look that is needed before the steps of a plan that can be sent now, or before its end counts as reached.
@@ -104,8 +115,15 @@ impl Looked {
         ownership: Option<Ownership>,
         children: Option<&Children>,
     ) -> Option<Look> {
+        let now = plan.steps.iter().position(Step::locks).map_or(plan.steps.len(), |place| place + 1);
+        let steps = plan.steps.iter().take(now);
         if self.whole && self.since.is_empty() {
-            return None;
+            let writes_all =
+                |step: &Step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Update { .. }));
+            if self.is_older && steps.clone().any(writes_all) {
+                return Some(Look::Whole);
+            }
+            return steps.filter_map(|step| self.before_addition(step, children)).next();
         }
         if plan.steps.is_empty() {
             let ends = matches!(plan.then, Then::Done | Then::Held(_));
@@ -114,9 +132,7 @@ impl Looked {
         if plan.then != Then::Done && !self.whole {
             return Some(Look::Whole);
         }
-        let now = plan.steps.iter().position(Step::locks).map_or(plan.steps.len(), |place| place + 1);
-        let looks =
-            plan.steps.iter().take(now).filter_map(|step| self.before_step(step, ownership, children));
+        let looks = steps.filter_map(|step| self.before_step(step, ownership, children));
         looks.max_by_key(|look| match look {
             Look::Members(_) => 0,
             Look::Check => 1,
@@ -141,10 +157,12 @@ impl Looked {
                 let goes_on = self.since.iter().all(|done| *done == Done::Removal) && !self.since.is_empty();
                 (!goes_on && (!self.since.is_empty() || !self.checked)).then_some(Look::Check)
             }
-            Step::Member(step) => {
-                let pool_id = pool_of_members(step)?;
+            Step::Member(members) => {
+                let pool_id = pool_of_members(members)?;
                 let met = self.since.contains(&Done::Monitor(pool_id.clone()));
-                check(met && is_in_use(children, &pool_id)).or_else(|| self.before_batch(step, children))
+                let met = check(met && is_in_use(children, &pool_id));
+                met.or_else(|| self.before_batch(members, children))
+                    .or_else(|| self.before_addition(step, children))
             }
             Step::Monitor(step) => {
                 let pool_id = pool_of_monitor(step)?;
@@ -153,6 +171,15 @@ impl Looked {
             Step::Listener(ListenerStep::Create { .. } | ListenerStep::Update { .. })
             | Step::Pool(PoolStep::Create { .. } | PoolStep::Update { .. }) => None,
         }
+    }
+
+    /// What nobody expects to be missing is asked for once more.
+    fn before_addition(&self, step: &Step, children: Option<&Children>) -> Option<Look> {
+        let Step::Member(MemberStep::Add { pool: Handle::Id(id), members }) = step else { return None };
+        let pool = children?.pools.iter().find(|pool| pool.id == *id)?;
+        let is_expected = members.iter().all(|member| self.joined.contains(&member.address));
+        let is_sure = is_expected || pool.members.is_empty() || self.members.contains(id);
+        (!is_sure).then(|| Look::Members(id.clone()))
     }
 
     fn before_batch(&self, step: &MemberStep, children: Option<&Children>) -> Option<Look> {
@@ -219,10 +246,7 @@ mod tests {
 
     fn rename() -> Step {
         let changes = openstack_ccm_openstack_api::octavia::UpdateLoadBalancer::default();
-        Step::LoadBalancer(crate::load_balancer::step::LoadBalancerStep::Update {
-            id: "lb".to_owned(),
-            changes,
-        })
+        Step::LoadBalancer(LoadBalancerStep::Update { id: "lb".to_owned(), changes })
     }
 
     fn detach() -> Step {
@@ -264,6 +288,34 @@ mod tests {
         let plan = Plan { steps: vec![step], ..Plan::default() };
         assert_eq!(looked.before(&plan, Some(Ownership::Sole), Some(children)), look);
         assert_eq!(Looked::at_everything().before(&plan, Some(Ownership::Sole), Some(children)), None);
+    }
+
+    /// A list that lags behind may not show a member that is there, which a batch would put back to its defaults.
+    #[rstest]
+    #[case::of_a_node_that_joined(&["10.0.0.99"], None)]
+    #[case::of_a_node_that_was_there(&[], Some(Look::Members(POOL.to_owned())))]
+    fn an_unexpected_addition_needs_another_look(#[case] joined: &[&str], #[case] look: Option<Look>) {
+        let mut cloud = Cloud::serving(&Shape::web().desired());
+        let children = cloud.children();
+        let there = &children.pools[0].members[0].member;
+        let new = crate::load_balancer::model::Member { address: [10, 0, 0, 99].into(), ..(**there).clone() };
+        let members = vec![std::sync::Arc::new(new)];
+        let step = Step::Member(MemberStep::Add { pool: Handle::Id(POOL.to_owned()), members });
+        let plan = Plan { steps: vec![step], ..Plan::default() };
+        let joined: BTreeSet<IpAddr> = joined.iter().map(|one| one.parse().unwrap()).collect();
+        for looked in [Looked::default(), Looked::at_everything()] {
+            let mut looked = Looked { joined: joined.clone(), ..looked };
+            assert_eq!(looked.before(&plan, Some(Ownership::Sole), Some(children)), look);
+            looked.members.insert(POOL.to_owned());
+            assert_eq!(looked.before(&plan, Some(Ownership::Sole), Some(children)), None);
+        }
+    }
+
+    #[test]
+    fn what_is_written_as_a_whole_was_read_in_the_same_reconciliation() {
+        let plan = Plan { steps: vec![rename()], ..Plan::default() };
+        let older = Looked { is_older: true, ..Looked::at_everything() };
+        assert_eq!(older.before(&plan, Some(Ownership::Sole), None), Some(Look::Whole));
     }
 
     #[test]

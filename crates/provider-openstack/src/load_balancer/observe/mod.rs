@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `service` | finds the load balancer of a Service and reads it whole |
 //! | `find` | the load balancer, by id or by name |
+//! | `evidence` | whose a load balancer is that carries no tag of ours |
 //! | `whole` | the children of a load balancer |
 //! | `floating_ip` | the floating IPs that matter |
 //! | `statuses` | reads what a check compares |
@@ -22,6 +23,7 @@
 
 mod absence;
 mod check;
+pub(crate) mod evidence;
 pub(crate) mod find;
 pub(crate) mod floating_ip;
 pub(crate) mod looks;
@@ -104,6 +106,8 @@ pub(crate) struct Observing<'a> {
     pub(crate) attempts: &'a Attempts,
     /// Answers count that were begun after this.
     pub(crate) since: Moment,
+    /// When the reconciliation began.
+    pub(crate) began: Moment,
 }
 
 impl Observing<'_> {

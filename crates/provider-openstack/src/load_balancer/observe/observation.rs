@@ -1,11 +1,15 @@
 //! What is there, what of it was looked at, and what was done since.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, LoadBalancer};
+use tokio::time::Instant;
 
 use super::looks::{Done, Look, Looked};
 use crate::load_balancer::advance::advance;
 use crate::load_balancer::apply::{Answer, Applied};
-use crate::load_balancer::digest::Digest;
+use crate::load_balancer::digest::{Agreement, Digest};
 use crate::load_balancer::model::{Children, Desired, Observed, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::settings::Fault;
@@ -16,7 +20,8 @@ pub(crate) struct Observation {
     observed: Observed,
     /// Owner of the load balancer.
     project_id: Option<String>,
-    /// `updated_at` of the load balancer in an answer from before its children were read. Absent once anything was done.
+    /// `updated_at` of the load balancer in an answer from before its children were read. Absent once anything was done, and where the
+    /// second that it names was not over then.
     updated_at: Option<String>,
     looked: Looked,
     /// What showed to be wrong with the Service's wishes on the way.
@@ -66,6 +71,16 @@ impl Observation {
         &self.faults
     }
 
+    /// Nodes with these addresses have joined since the reconciliation before.
+    pub(crate) fn expect(&mut self, joined: &BTreeSet<IpAddr>) {
+        self.looked.joined.extend(joined);
+    }
+
+    /// The answer that shows the load balancer was begun before this reconciliation.
+    pub(super) fn is_from_before(&mut self) {
+        self.looked.is_older = true;
+    }
+
     /// Whether everything was read in this reconciliation, so that reading again would show nothing else.
     pub(crate) fn is_whole(&self) -> bool {
         self.looked.whole
@@ -97,13 +112,16 @@ impl Observation {
         }
     }
 
-    /// Octavia has ended the work that a step of ours began, and shows the load balancer so.
-    pub(crate) fn lock_ended(&mut self, shown: &LoadBalancer, previous_name: Option<String>) {
+    /// Whether Octavia shows the load balancer with the owner that is known: otherwise somebody else has written to it.
+    pub(crate) fn belongs_as_shown(&self, shown: &LoadBalancer) -> bool {
+        self.project_id == shown.project_id
+            && self.load_balancer().is_some_and(|there| there.belongs_as_shown(shown))
+    }
+
+    /// Octavia has ended the work that a step of ours began. A load balancer that was renamed has no previous name any more.
+    pub(crate) fn lock_ended(&mut self, previous_name: Option<String>) {
         if let Some(there) = &mut self.observed.load_balancer {
             there.previous_name = previous_name;
-            there.name.clone_from(&shown.name);
-            there.description.clone_from(&shown.description);
-            there.tags.clone_from(&shown.tags);
         }
     }
 
@@ -138,9 +156,10 @@ impl Observation {
     }
 
     /// What stands for all of it while nothing changes: of a whole look after which nothing was done.
-    pub(crate) fn digest(&self, desired: &Desired) -> Option<Digest> {
+    pub(crate) fn agreement(&self, desired: &Desired) -> Option<Agreement> {
         let there = self.load_balancer().filter(|_| self.looked.whole)?;
-        Some(Digest::of_tree(&there.id, self.updated_at.as_deref()?, desired))
+        let digest = Digest::of_tree(&there.id, self.updated_at.as_deref()?, desired);
+        Some(Agreement { digest, looked: Instant::now() })
     }
 
     /// What is kept when all is well: everything but the members, of which there may be thousands.

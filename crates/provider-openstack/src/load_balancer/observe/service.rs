@@ -1,6 +1,7 @@
 //! Finds the load balancer of a Service, and reads all that the Service has in the cloud.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
@@ -10,7 +11,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use super::find::{self, Found, Purpose};
 use super::floating_ip::FloatingIpQuestion;
 use super::whole::{self, Depth};
-use super::{Observation, Observing};
+use super::{Observation, Observing, evidence};
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::observed::Ownership;
@@ -19,6 +20,9 @@ use crate::load_balancer::ownership::SharingRules;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Settings};
+
+/// After so long the second of an `updated_at` is over on all machines of the cloud.
+const SECOND_IS_OVER: Duration = Duration::from_secs(2);
 
 impl Observing<'_> {
     /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
@@ -47,10 +51,17 @@ impl Observing<'_> {
     async fn read_found(&self, found: Option<Found>, faults: Vec<Fault>) -> Result<Observation, Failure> {
         let listed = found.as_ref().map(|found| &found.load_balancer);
         let project_id = listed.and_then(|listed| listed.project_id.clone());
-        let updated_at = listed.and_then(|listed| listed.updated_at.clone());
+        // It counts seconds: what changes later in the same one does not show in it.
+        let octavia = &self.observer.lists.openstack().octavia;
+        let is_over = |updated_at: &String| octavia.has_passed(updated_at, SECOND_IS_OVER);
+        let updated_at = listed.and_then(|listed| listed.updated_at.clone()).filter(is_over);
         let question = self.question_beside(found.as_ref());
         let observed = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;
-        Ok(Observation::whole(observed, project_id, updated_at).with_faults(faults))
+        let mut observation = Observation::whole(observed, project_id, updated_at).with_faults(faults);
+        if self.since < self.began {
+            observation.is_from_before();
+        }
+        Ok(observation)
     }
 
     fn question_beside(&self, found: Option<&Found>) -> FloatingIpQuestion {
@@ -69,7 +80,7 @@ impl Observing<'_> {
         settings.load_balancer_id = None;
         settings.unreadable.insert(Aspect::LoadBalancer);
         let beside = Observing { settings: &settings, ..*self };
-        lock.move_to(self.claim.names.load_balancer()).await;
+        lock.move_to(self.claim.names.load_balancer()).ok()?;
         let found = beside.find_locked(lock, report).await.ok().flatten();
         found.filter(|own| own.ownership != Ownership::Guest)
     }
@@ -86,7 +97,7 @@ impl Observing<'_> {
         match id.filter(|id| self.settings.load_balancer_id.as_deref() != Some(id.as_str())) {
             None => Ok(found),
             Some(id) => {
-                lock.move_to(id).await;
+                lock.move_to(id)?;
                 Observing { since: Moment::now(), ..*self }.find(report).await
             }
         }
@@ -100,10 +111,11 @@ impl Observing<'_> {
             let end = self.observer.watchlist.take_end(id).filter(|end| end.begun > self.since);
             found = match end.and_then(|end| end.load_balancer) {
                 Some(seen) => find::seen(claim, purpose, seen)?,
-                None => {
-                    let found = find::by_id(reader, claim, purpose, id).await;
-                    found.map_err(|failure| self.explain_denial(id, failure))?
-                }
+                None => match find::by_id(reader, claim, purpose, id).await {
+                    // That of another project, where the Service was restored from.
+                    Err(failure) if failure.class == FailureClass::Auth && self.was_restored() => None,
+                    found => found.map_err(|failure| self.explain_denial(id, failure))?,
+                },
             };
             if found.is_none() && !outputs::is_own_output(self.service) {
                 return Err(not_there(id));
@@ -117,6 +129,7 @@ impl Observing<'_> {
         }
         if let Some(found) = &found {
             may_use(self.settings, found)?;
+            self.belongs_here(found).await?;
         }
         // What the user wrote stays, so that it can be corrected.
         let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
@@ -124,6 +137,26 @@ impl Observing<'_> {
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
         }
         Ok(found)
+    }
+
+    /// Makes sure that a load balancer without a tag of ours is not another cluster's of the same name.
+    ///
+    /// # Errors
+    /// It leads elsewhere, and the operator does not say that this Service may have it; any failed call.
+    async fn belongs_here(&self, found: &Found) -> Result<(), Failure> {
+        let LoadBalancer { id, name, .. } = &found.load_balancer;
+        let named = self.settings.load_balancer_id.as_deref() == Some(id);
+        let allowed = self.settings.allowed_load_balancers.as_ref().filter(|_| named);
+        let is_allowed = allowed.is_some_and(|allowed| allowed.contains(id));
+        if is_allowed || !evidence::leads_elsewhere(self.reader(), self.claim, self.service, found).await? {
+            return Ok(());
+        }
+        Err(Failure::user_input(format!(
+            "load balancer {name} ({id}) has the name of this Service's, but none of its members is a node of this cluster: another \
+             cluster may have the same name, so it is left alone. Give the clusters different names with --cluster-name; if it is \
+             this cluster's, set {} to {id}, and the operator adds the id to allowed-load-balancers of the namespace in cloud.conf",
+            LOAD_BALANCER_ID.key
+        )))
     }
 
     /// A load balancer of another project cannot be seen: that is the mistake of the user who named it, not of the

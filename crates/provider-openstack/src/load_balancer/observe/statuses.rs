@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
-use openstack_ccm_openstack_api::octavia::{ChildFilter, Octavia, ProvisioningStatus};
+use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer, Octavia, ProvisioningStatus};
 
 use super::check::{self, Members};
 use super::floating_ip::{self, VipOwner};
@@ -47,13 +47,34 @@ impl Observing<'_> {
         Ok(true)
     }
 
-    /// The same where nobody but the nodes has changed since all was well: the members that are shown count.
+    /// The same where nobody but the nodes has changed since all was well: the members that are shown count. The status tree does not
+    /// say whose the load balancer is, so that is read beside it.
     pub(crate) async fn look_at_members(&self, observation: &mut Observation) -> Result<bool, Failure> {
-        let agrees = self.statuses_agree(observation, Members::TakeOver).await?;
+        let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
+        let id = there.id.clone();
+        let (shown, agrees) =
+            tokio::join!(self.load_balancer(&id), self.statuses_agree(observation, Members::TakeOver));
+        let agrees = agrees? && shown?.is_some_and(|shown| observation.belongs_as_shown(&shown));
         if agrees {
             observation.looked_mut().at_statuses();
         }
         Ok(agrees)
+    }
+
+    /// Whether the load balancer still has the owner that is known.
+    pub(crate) async fn belongs_as_known(&self, known: &Observation) -> Result<bool, Failure> {
+        let Some(there) = known.seen().load_balancer.as_ref() else { return Ok(false) };
+        let shown = self.load_balancer(&there.id).await?;
+        Ok(shown.is_some_and(|shown| known.belongs_as_shown(&shown)))
+    }
+
+    /// The load balancer as Octavia shows it; absent where it is gone.
+    async fn load_balancer(&self, id: &str) -> Result<Option<LoadBalancer>, Failure> {
+        match self.reader().load_balancer(id).await {
+            Ok(shown) => Ok(Some(shown)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(reading(&error)),
+        }
     }
 
     async fn statuses_agree(&self, observation: &mut Observation, members: Members) -> Result<bool, Failure> {
@@ -95,11 +116,7 @@ impl Observing<'_> {
         digest: impl Fn(&str) -> Digest,
     ) -> Result<bool, Failure> {
         let Some(there) = &known.seen().load_balancer else { return Ok(false) };
-        let shown = match self.reader().load_balancer(&there.id).await {
-            Ok(shown) => shown,
-            Err(error) if error.is_not_found() => return Ok(false),
-            Err(error) => return Err(reading(&error)),
-        };
+        let Some(shown) = self.load_balancer(&there.id).await? else { return Ok(false) };
         let same = shown.updated_at.as_deref().is_some_and(|updated_at| digest(updated_at) == agreed);
         let usable = shown.provisioning_status == ProvisioningStatus::Active;
         if !same || !usable || self.claim.previous_name_on(&shown) != there.previous_name {

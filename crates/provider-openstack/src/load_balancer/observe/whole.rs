@@ -66,10 +66,7 @@ async fn load_balancer(
 }
 
 /// A load balancer without its children.
-///
-/// # Errors
-/// An answer that makes no sense.
-pub(crate) fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
+fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
     let Found { load_balancer, ownership, previous_name, adopted: _ } = found;
     convert::load_balancer(load_balancer, ownership, previous_name)
 }

@@ -10,6 +10,7 @@ mod judge;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 
 use openstack_ccm_core::cloud::{ClusterIdentity, DEFAULT_CLUSTER_NAME};
 use openstack_ccm_core::failure::Failure;
@@ -39,6 +40,11 @@ pub(crate) struct Scope<'a> {
 pub(crate) struct Others<'a>(pub(crate) Option<&'a dyn Neighbours>);
 
 impl Others<'_> {
+    /// The addresses of all nodes of the cluster, where somebody knows them.
+    pub(crate) fn node_addresses(self) -> Option<BTreeSet<IpAddr>> {
+        self.0.map(Neighbours::node_addresses)
+    }
+
     /// Whether one of them, and not `own`, is that for which a floating IP with this description was made.
     fn have_floating_ip(self, own: &ServiceKey, description: &str, cluster: &ClusterIdentity) -> bool {
         let served = self.0.map(Neighbours::served).unwrap_or_default();
@@ -174,6 +180,16 @@ impl<'a> Claim<'a> {
         let of_name = found.name == self.names.load_balancer();
         let is_tagged = names::user_names(tags).any(|name| name == self.names.load_balancer());
         of_name && !is_tagged && !self.has_service_uid(tags) && !self.is_described(found)
+    }
+
+    /// Whether nothing but names and descriptions says that the load balancer was made in this cluster: another one may have chosen them
+    /// alike. A name that is made of the Service's uid is that of no other.
+    pub(crate) fn needs_evidence(&self, found: &LoadBalancer) -> bool {
+        let ours = names::cluster_uids(&found.tags).any(|uid| uid == self.scope.cluster.uid);
+        !ours
+            && !self.scope.adopts_foreign
+            && !self.has_service_uid(&found.tags)
+            && found.name != self.names.legacy_load_balancer()
     }
 
     /// Whether the load balancer carries the tag that only this Service gives.

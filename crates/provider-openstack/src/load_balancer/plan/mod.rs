@@ -23,6 +23,6 @@ pub(crate) mod tests;
 mod types;
 
 pub(super) use draft::tags_of_own;
-pub(crate) use release::{release, retain};
+pub(crate) use release::{LOAD_BALANCER_LEFT, release, retain};
 pub(crate) use serve::serve;
 pub(crate) use types::{Plan, Then, Wait};

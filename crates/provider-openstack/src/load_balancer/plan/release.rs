@@ -9,10 +9,10 @@ use super::types::{Plan, Wait};
 use super::{children, floating_ip};
 use crate::load_balancer::model::{Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::step::{LoadBalancerStep, MonitorStep, Step};
+use crate::load_balancer::step::{LoadBalancerStep, MemberStep, MonitorStep, Step};
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
-const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
+pub(crate) const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
 
 /// What is to be done so that nothing of the Service is left.
 ///
@@ -115,8 +115,9 @@ fn serves_own_cluster(tags: &Tags, terms: &ReleaseTerms) -> bool {
 /// The load balancer stays.
 const RETAINED: &str = "LoadBalancerRetained";
 
-/// What is to be done so that the load balancer stays as it is, with all that belongs to it, whatever becomes of later
-/// Services of the name: its description says so until one of them takes it over.
+/// What is to be done so that the load balancer stays with all that belongs to it but its members, whatever becomes of later Services of
+/// the name: its description says so until one of them takes it over. The node ports may be those of another Service from now on, whose
+/// source ranges the load balancer does not know.
 pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
     let ObservedLoadBalancer { id, name, status, .. } = load_balancer;
     let mut draft = Draft::default();
@@ -133,13 +134,22 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
             draft.block(Failure::new(FailureClass::Unavailable, message));
             return draft.finish();
         }
+        // By id: the provider ovn refuses an empty batch.
+        let pools = load_balancer.children.iter().flat_map(|below| &below.pools).filter(|pool| pool.ours);
+        for (pool, member) in pools.flat_map(|pool| pool.members.iter().map(move |member| (pool, member))) {
+            draft.step(Step::Member(MemberStep::Delete {
+                pool_id: pool.id.clone(),
+                id: member.id.clone(),
+                name: member.member.name.clone(),
+            }));
+        }
         let description = Some(names::retained_description(&load_balancer.description));
         let changes = UpdateLoadBalancer { description, ..UpdateLoadBalancer::default() };
         draft.step(Step::LoadBalancer(LoadBalancerStep::Update { id: id.clone(), changes }));
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
     let message = format!(
-        "load balancer {name} ({id}, {address}) stays with all that belongs to it, as \
+        "load balancer {name} ({id}, {address}) stays with all that belongs to it but its members, as \
          loadbalancer.openstack.org/reclaim-policy asks for"
     );
     draft.plan.notices.push(Notice::normal(RETAINED, message));

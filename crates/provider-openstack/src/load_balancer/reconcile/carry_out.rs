@@ -65,6 +65,8 @@ pub(super) struct CarriedOut {
     pub(super) known: Option<Observation>,
     /// Whether a step of ours holds the lock of the load balancer.
     pub(super) locked: bool,
+    /// The cloud's words where it cannot make such a load balancer.
+    pub(super) not_implemented: Option<String>,
 }
 
 impl Reconciler {
@@ -102,7 +104,8 @@ impl Reconciler {
         };
         // What blocks a plan may have changed by the next reconciliation, which looks again.
         let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
-        CarriedOut { progress, known, locked: applied.is_accepted() }
+        let (locked, not_implemented) = (applied.is_accepted(), applied.not_implemented);
+        CarriedOut { progress, known, locked, not_implemented }
     }
 
     fn progress(

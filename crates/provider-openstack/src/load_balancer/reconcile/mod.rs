@@ -88,6 +88,7 @@ impl Reconciler {
         cluster: ClusterIdentity,
         watchlist: Watchlist,
         creations: Creations,
+        locks: LoadBalancerLocks,
     ) -> Self {
         let section = &config.load_balancer;
         let openstack = lists.openstack().clone();
@@ -99,7 +100,7 @@ impl Reconciler {
                 section.recreate_missing,
             ),
             records: Records::new(),
-            locks: LoadBalancerLocks::default(),
+            locks,
             watchlist,
             creations,
             security_groups: SecurityGroups::new(openstack.neutron.clone()),

@@ -1,22 +1,25 @@
 //! One reconciliation of a Service that goes.
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Waiting};
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::cache::Moment;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tracing::debug;
 
 use super::Reconciler;
 use super::carry_out::{PlanContext, Progress};
 use crate::load_balancer::desired;
 use crate::load_balancer::lists::Reader;
+use crate::load_balancer::locks::{LoadBalancerLocks, TURN_AT_MOST};
 use crate::load_balancer::model::Ownership;
 use crate::load_balancer::model::{Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::Found;
 use crate::load_balancer::observe::find::{self, Purpose};
 use crate::load_balancer::observe::floating_ip::FloatingIpQuestion;
 use crate::load_balancer::observe::whole::{self, Depth};
+use crate::load_balancer::observe::{Found, evidence};
 use crate::load_balancer::outputs;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan;
@@ -49,7 +52,9 @@ impl Reconciler {
         let mut releasing = Releasing { reconciler: self, service, terms, claim, since };
         let mut first = None;
         if let Some(id) = id {
-            let _lock = self.locks.take(id).await;
+            let Some(_lock) = self.locks.take(id, &service.key) else {
+                return Ok(Outcome::Deferred(TURN_AT_MOST));
+            };
             // The poller has seen that it is gone, and woken the Service for that.
             let is_gone = self.watchlist.take_end(id).is_some_and(|end| end.load_balancer.is_none());
             let found = match is_gone {
@@ -80,6 +85,7 @@ impl Reconciler {
         self.security_groups.release(&releasing.claim).await?;
         self.records.forget(&service.key);
         self.watchlist.forget(&service.key);
+        self.locks.forget(&service.key);
         self.replacements.forget(&service.key);
         report.forget_load_balancer(service);
         Ok(Outcome::Released)
@@ -127,7 +133,13 @@ impl Releasing<'_> {
         let mut expected: Option<String> = None;
         loop {
             let lock = match &expected {
-                Some(id) => Some(self.reconciler.locks.take(id).await),
+                Some(id) => {
+                    let lock = self.reconciler.locks.take(id, &self.service.key);
+                    if lock.is_none() {
+                        return Ok(Some(LoadBalancerLocks::turn()));
+                    }
+                    lock
+                }
                 None => None,
             };
             let reader = self.reconciler.observer.reader(Moment::now());
@@ -145,7 +157,9 @@ impl Releasing<'_> {
 
     /// Gives up what the Service has on a load balancer that it used before, under its lock.
     async fn give_up_previous(&mut self, id: &str, report: &mut Report) -> Result<Option<Waiting>, Failure> {
-        let _lock = self.reconciler.locks.take(id).await;
+        let Some(_lock) = self.reconciler.locks.take(id, &self.service.key) else {
+            return Ok(Some(LoadBalancerLocks::turn()));
+        };
         // What was left as a whole before is left alone.
         let purpose = Purpose::Release(Reclaim::Delete);
         let found = find::by_id(self.reader(), &self.claim, purpose, id).await?;
@@ -166,6 +180,12 @@ impl Releasing<'_> {
         report: &mut Report,
     ) -> Result<Option<Waiting>, Failure> {
         let found = match found {
+            Some(found) if self.leads_elsewhere(&found).await? => {
+                report.notice(left(&found));
+                // Its floating IP has the description of the Service's, too.
+                self.terms.retained_vip_ports.extend(found.load_balancer.vip_port_id);
+                return Ok(None);
+            }
             Some(own) if self.terms.reclaim == Reclaim::Retain && own.ownership == Ownership::Sole => {
                 return self.retain(own, report).await;
             }
@@ -190,11 +210,20 @@ impl Releasing<'_> {
         }
     }
 
-    /// `reclaim-policy: retain`: leaves a load balancer of the Service alone as it is, with all that belongs to it, and marks it, so that no later
-    /// Service of the name takes it along that did not take it over. Answers what the reconciliation ends to wait for, unless it is marked.
+    /// Whether a load balancer without a tag of ours is that of another cluster of the same name.
+    async fn leads_elsewhere(&self, found: &Found) -> Result<bool, Failure> {
+        evidence::leads_elsewhere(self.reader(), &self.claim, self.service, found).await
+    }
+
+    /// `reclaim-policy: retain`: leaves a load balancer of the Service alone with all that belongs to it but its members, and marks it, so
+    /// that no later Service of the name takes it along that did not take it over. Answers what the reconciliation ends to wait for, unless it is marked.
     async fn retain(&mut self, found: Found, report: &mut Report) -> Result<Option<Waiting>, Failure> {
         let project_id = found.load_balancer.project_id.clone();
-        let observed = whole::without_children(found)?;
+        let question = FloatingIpQuestion::Nothing;
+        let observed = whole::tree(self.reader(), &self.claim, Some(found), Depth::Whole, &question)
+            .await?
+            .load_balancer;
+        let Some(observed) = observed else { return Ok(None) };
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
         let plan = plan::retain(&observed);
         debug!(service = %self.service.key, %plan, "planned");
@@ -210,4 +239,13 @@ impl Releasing<'_> {
             Progress::Converged { .. } => Ok(None),
         }
     }
+}
+
+fn left(found: &Found) -> Notice {
+    let LoadBalancer { id, name, .. } = &found.load_balancer;
+    let message = format!(
+        "load balancer {name} ({id}) has the name of this Service's, but none of its members is a node of this cluster: it stays, since \
+         another cluster may have the same name. If it is this cluster's, delete it: openstack loadbalancer delete --cascade {id}"
+    );
+    Notice::warning(plan::LOAD_BALANCER_LEFT, message)
 }

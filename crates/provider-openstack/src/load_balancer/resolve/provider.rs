@@ -46,9 +46,13 @@ impl Resolver {
         names.pop_first().filter(|_| names.is_empty())
     }
 
-    /// Notes which provider Octavia takes where none is named, as its refusal says. Answers whether that is news.
-    pub(crate) fn learn_default_provider(&self, refusal: &str) -> bool {
+    /// Notes which provider Octavia takes where none is named, as its own words say with which it refuses to make a load balancer. One
+    /// that it does not list is not believed. Returns whether that is news.
+    pub(crate) async fn learn_default_provider(&self, refusal: &str) -> bool {
         let Some(name) = refusing_provider(refusal) else { return false };
+        if !self.provider_names().await.contains(name) {
+            return false;
+        }
         let mut default = lock(&self.default_provider);
         default.replace(name.to_owned()).is_none_or(|before| before != name)
     }
@@ -76,8 +80,9 @@ impl Resolver {
 
 /// The provider that does not support what it was asked for.
 fn refusing_provider(refusal: &str) -> Option<&str> {
-    let (before, _) = refusal.split_once("' does not support a requested option")?;
-    before.rsplit_once("Provider '").map(|(_, name)| name)
+    let (name, _) =
+        refusal.strip_prefix("Provider '")?.split_once("' does not support a requested option")?;
+    Some(name)
 }
 
 fn lock(default: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
@@ -90,9 +95,9 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_provider_that_made_it() {
-        let text = "creating load balancer x: 501: Provider 'ovn' does not support a requested option: OVN provider does not \
-                    support ROUND_ROBIN algorithm";
+        let text = "Provider 'ovn' does not support a requested option: OVN provider does not support ROUND_ROBIN algorithm";
         assert_eq!(refusing_provider(text), Some("ovn"));
+        assert_eq!(refusing_provider(&format!("tag {text}")), None);
         assert_eq!(refusing_provider("Provider 'ovn' is not enabled."), None);
     }
 }

@@ -4,22 +4,27 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use openstack_ccm_core::service::Service;
 
 use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced, sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{
     Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
-    FLOATING_SUBNET_TAGS, LOAD_BALANCER_ADDRESS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SNI_CONTAINER_REFS,
-    SUBNET_ID,
+    FLOATING_SUBNET_TAGS, LOAD_BALANCER_ADDRESS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, RECLAIM_POLICY,
+    SNI_CONTAINER_REFS, SUBNET_ID,
 };
 
 type AllowedIds = Option<BTreeSet<String>>;
 
+/// A Service wants to leave its load balancer behind, which the operator does not allow.
+pub(super) const RETAIN_NOT_ALLOWED: &str = "LoadBalancerRetainNotAllowed";
+
 /// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
 pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> AllowedIds {
     let policy = policy(reader, config)?;
-    let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses } = policy;
+    let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses, allow_retain } =
+        policy;
     for (annotation, list, key) in [
         (&NETWORK_ID, networks, "allowed-networks"),
         (&FLOATING_NETWORK_ID, networks, "allowed-networks"),
@@ -37,11 +42,37 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> Allowed
         each(reader, annotation, secrets, "allowed-secrets", is_allowed_secret);
     }
     address(reader, addresses);
+    if !allow_retain && wants_retain(reader.service) {
+        reader.warn(RETAIN_NOT_ALLOWED, retain_not_allowed());
+    }
     load_balancers.clone()
 }
 
 fn policy<'a>(reader: &SettingsReader<'_>, config: &'a Config) -> Option<&'a LoadBalancerNamespace> {
-    let namespace = &*reader.service.key.namespace;
+    policy_of(reader.service, config)
+}
+
+/// Whether the load balancers of a Service's namespace may outlive their Services.
+pub(super) fn allows_retain(service: &Service, config: &Config) -> bool {
+    policy_of(service, config).is_none_or(|policy| policy.allow_retain)
+}
+
+/// Says that a load balancer goes with its Service, whatever that says.
+pub(super) fn retain_not_allowed() -> String {
+    format!(
+        "annotation {}: retain is not allowed in this namespace, so the load balancer is deleted with the Service; remove the annotation, \
+         or ask the operator to set allow-retain in cloud.conf",
+        RECLAIM_POLICY.key
+    )
+}
+
+/// As the words of PersistentVolumes are spelled, too.
+fn wants_retain(service: &Service) -> bool {
+    service.annotations.get(RECLAIM_POLICY.key).is_some_and(|text| text.eq_ignore_ascii_case("retain"))
+}
+
+fn policy_of<'a>(service: &Service, config: &'a Config) -> Option<&'a LoadBalancerNamespace> {
+    let namespace = &*service.key.namespace;
     config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))
 }
 

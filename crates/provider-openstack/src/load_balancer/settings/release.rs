@@ -3,6 +3,7 @@
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
+use super::allowed;
 use super::reader::{is_uuid, parse_bool};
 use crate::config::Config;
 use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY};
@@ -55,10 +56,14 @@ impl ReleaseSettings {
             }
             text != "delete"
         });
+        let is_allowed = allowed::allows_retain(service, config);
+        if retain && !is_allowed {
+            notices.push(Notice::warning(allowed::RETAIN_NOT_ALLOWED, allowed::retain_not_allowed()));
+        }
         let release = Self {
             load_balancer_id: load_balancer_id.map(WrittenId::new),
             keep_floating_ip,
-            retain,
+            retain: retain && is_allowed,
             cascade_delete: config.load_balancer.cascade_delete,
             manage_security_groups: config.load_balancer.manage_security_groups,
         };

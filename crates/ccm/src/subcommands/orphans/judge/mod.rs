@@ -151,10 +151,18 @@ impl Judge<'_> {
             Some(format!("it is shared: {guest} uses it"))
         } else if one.provisioning_status.is_pending() {
             Some(format!("Octavia is at work on it ({})", one.provisioning_status.as_str()))
+        } else if self.leads_elsewhere(one) {
+            Some("none of its members is a node of this cluster: it may be that of another cluster of the same name".to_owned())
         } else {
             self.namesake(claim.service.as_ref())
         };
         Some(orphan(OrphanKind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
+    }
+
+    /// Whether a load balancer without tags leads somewhere, and to no node of this cluster.
+    fn leads_elsewhere(&self, one: &LoadBalancer) -> bool {
+        let members = self.inventory.members.get(&one.id).filter(|members| !members.is_empty());
+        members.is_some_and(|members| self.owners.have_no_node_among(members))
     }
 
     /// Whether a Service that may be there uses the load balancer.

@@ -19,7 +19,10 @@ fn question() -> Question {
 }
 
 fn owners() -> Owners {
-    Owners::Cluster(BTreeMap::from([(ServiceKey::new("default", "living"), "living".to_owned())]))
+    Owners::Cluster {
+        services: BTreeMap::from([(ServiceKey::new("default", "living"), "living".to_owned())]),
+        nodes: ["192.0.2.1".parse().unwrap()].into(),
+    }
 }
 
 fn load_balancer(name: &str, description: &str, tags: &[&str]) -> LoadBalancer {
@@ -66,6 +69,23 @@ fn load_balancers_are_orphaned_by_their_tags(
         }
         _ => panic!("{found:?}"),
     }
+}
+
+/// Two clusters may have one name.
+#[rstest]
+#[case::own_node(&["192.0.2.1", "192.0.2.9"], false)]
+#[case::nodes_of_others(&["192.0.2.9"], true)]
+#[case::no_member(&[], false)]
+fn what_leads_to_nodes_of_others_alone_is_not_deleted(#[case] members: &[&str], #[case] is_refused: bool) {
+    let by_name = Question { occm_names: true, ..question() };
+    let members = members.iter().map(|one| one.parse().unwrap()).collect();
+    let inventory = Inventory {
+        load_balancers: vec![load_balancer(GONE_NAME, "", &[])],
+        members: BTreeMap::from([("lb".to_owned(), members)]),
+        ..Inventory::default()
+    };
+    let found = orphans(&inventory, &owners(), &by_name).pop().unwrap();
+    assert_eq!(found.refused.is_some(), is_refused, "{found:?}");
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Mutex as StdMutex;
 
 use futures::future::join_all;
@@ -13,6 +15,10 @@ use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANC
 struct Named(usize);
 
 impl Neighbours for Named {
+    fn node_addresses(&self) -> BTreeSet<IpAddr> {
+        BTreeSet::new()
+    }
+
     fn served(&self) -> Vec<Service> {
         (0..self.0).map(service).collect()
     }

@@ -59,7 +59,7 @@ impl Serving<'_> {
             load_balancer,
             project_id: project_id.as_deref(),
         };
-        let CarriedOut { progress, known, locked } =
+        let CarriedOut { progress, known, locked, not_implemented } =
             self.reconciler.carry_out(&context, Some(observation), report).await;
         if matches!(progress, Ok(Progress::Waiting(_))) {
             self.note_creation(plan);
@@ -77,7 +77,7 @@ impl Serving<'_> {
             Ok(Progress::Converged { address, .. }) => *address,
             Ok(Progress::Waiting(_)) | Err(_) => None,
         };
-        let outcome = self.outcome(progress, planned, report).await;
+        let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
         (outcome, Kept { known, locked, address, warnings: plan.warnings() })
     }
 
@@ -85,6 +85,7 @@ impl Serving<'_> {
         &self,
         progress: Result<Progress, Failure>,
         planned: &Planned,
+        not_implemented: Option<&str>,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let Planned { plan, wanted, load_balancer } = planned;
@@ -97,7 +98,7 @@ impl Serving<'_> {
                 Ok(Outcome::Ready(Ready { unfinished: held, ..ready }))
             }
             Err(failure) if load_balancer.is_none() => {
-                Err(self.not_created(plan, &wanted.facts, failure, report).await)
+                Err(self.not_created(plan, &wanted.facts, failure, not_implemented, report).await)
             }
             Err(failure) => Err(failure),
         }

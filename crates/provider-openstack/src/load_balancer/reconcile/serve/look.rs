@@ -8,7 +8,7 @@ use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use openstack_ccm_openstack_api::cache::Moment;
 
 use super::{Serving, is_held};
-use crate::load_balancer::digest::Digest;
+use crate::load_balancer::digest::{Agreement, Digest};
 use crate::load_balancer::locks::LoadBalancerLock;
 use crate::load_balancer::model::{Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::observe::looks::Look;
@@ -42,6 +42,7 @@ impl Serving<'_> {
             claim: &self.claim,
             attempts: &self.beginning.attempts,
             since: self.beginning.since,
+            began: self.beginning.began,
         }
     }
 
@@ -85,16 +86,19 @@ impl Serving<'_> {
             return Ok(Err(known));
         }
         let Remembered::Converged(converged) = known else { return Ok(Err(Remembered::Nothing)) };
-        let Converged { observed, project_id, address, digest: Some(digest), warnings } = *converged else {
+        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *converged else {
             return Ok(Err(Remembered::Nothing));
         };
+        if !self.reconciler.records.stands(&self.service.key, &agreement) {
+            return Ok(Err(Remembered::Nothing));
+        }
         let observation = Observation::known(observed, project_id);
         let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
         let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Remembered::Nothing)) };
         let wanted = self.want(&observation, &[], report).await?;
         let of_tree = |updated_at: &str| Digest::of_tree(&id, updated_at, &wanted.desired);
         let is_unchanged = wanted.faults.failure().is_none()
-            && self.observing().is_unchanged(&observation, digest, of_tree).await?;
+            && self.observing().is_unchanged(&observation, agreement.digest, of_tree).await?;
         if !is_unchanged {
             return Ok(Err(Remembered::Nothing));
         }
@@ -108,7 +112,7 @@ impl Serving<'_> {
         report.notices(warnings.iter().cloned());
         let kept = Kept { known: Some(observation), locked: false, address, warnings };
         let outcome = Ok(Outcome::Ready(ready.clone()));
-        self.keep(&outcome, kept, Some(digest).filter(|_| ready.unfinished.is_none()));
+        self.keep(&outcome, kept, Some(agreement).filter(|_| ready.unfinished.is_none()));
         Ok(Ok(ready))
     }
 
@@ -122,10 +126,11 @@ impl Serving<'_> {
     ) -> Result<Observation, Failure> {
         let going_on = match known {
             Remembered::Nothing => None,
-            Remembered::UnderWay { observation, locked } => self.after_step(*observation, locked),
+            Remembered::UnderWay { observation, locked } => self.after_step(*observation, locked).await?,
             Remembered::Converged(converged) => self.with_members(*converged).await?,
         };
-        let Some(observation) = going_on else { return Box::pin(self.read(lock, report)).await };
+        let Some(mut observation) = going_on else { return Box::pin(self.read(lock, report)).await };
+        observation.expect(&self.beginning.joined);
         if let Some(there) = &observation.seen().load_balancer {
             self.name_again(&there.id, there.ownership, report);
             if outputs::is_own_output(self.service) {
@@ -135,20 +140,30 @@ impl Serving<'_> {
         Ok(observation)
     }
 
-    /// What a plan under way has made. A step that ended in anything but ACTIVE may have done anything.
-    fn after_step(&self, mut observation: Observation, locked: bool) -> Option<Observation> {
-        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there))?;
+    /// What a plan under way has made. A step that ended in anything but ACTIVE may have done anything, and so may somebody who has
+    /// written to what says whose the load balancer is.
+    async fn after_step(
+        &self,
+        mut observation: Observation,
+        locked: bool,
+    ) -> Result<Option<Observation>, Failure> {
+        let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
+        let Some(there) = there else { return Ok(None) };
         let end = self.reconciler.watchlist.take_end(&there.id);
-        if locked {
-            let Some(shown) = end.and_then(End::active) else {
-                self.reconciler.records.may_plan_again(&self.service.key);
-                return None;
-            };
-            let previous_name = self.claim.previous_name_on(&shown);
-            observation.lock_ended(&shown, previous_name);
-            self.reconciler.records.seen(&self.service.key);
+        if !locked {
+            let belongs = self.observing().belongs_as_known(&observation).await?;
+            return Ok(belongs.then_some(observation));
         }
-        Some(observation)
+        let Some(shown) = end.and_then(End::active) else {
+            self.reconciler.records.may_plan_again(&self.service.key);
+            return Ok(None);
+        };
+        self.reconciler.records.seen(&self.service.key);
+        if !observation.belongs_as_shown(&shown) {
+            return Ok(None);
+        }
+        observation.lock_ended(self.claim.previous_name_on(&shown));
+        Ok(Some(observation))
     }
 
     /// What was there when all was well, with the members that Octavia shows now. What is wrong with a Service is judged by what was
@@ -187,8 +202,7 @@ impl Serving<'_> {
         }
         // What was listed when the reconciliation began is not what was looked at.
         let observing = Observing { since: Moment::now(), ..observing };
-        let read = Box::pin(observing.read(lock, report)).await;
-        read.map_err(|failure| self.faults.add_to(failure))
+        self.read_from(observing, lock, report).await
     }
 
     /// Reads everything.
@@ -197,11 +211,23 @@ impl Serving<'_> {
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Observation, Failure> {
-        self.observing().read(lock, report).await.map_err(|failure| self.faults.add_to(failure))
+        self.read_from(self.observing(), lock, report).await
+    }
+
+    async fn read_from(
+        &self,
+        observing: Observing<'_>,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let read = Box::pin(observing.read(lock, report)).await;
+        let mut observation = read.map_err(|failure| self.faults.add_to(failure))?;
+        observation.expect(&self.beginning.joined);
+        Ok(observation)
     }
 
     /// Keeps what is known for the next reconciliation.
-    pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, digest: Option<Digest>) {
+    pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, agreement: Option<Agreement>) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         let Kept { known, locked, address, warnings } = kept;
         let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
@@ -213,11 +239,11 @@ impl Serving<'_> {
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Remembered::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
-                converged(known, address, digest, warnings)
+                converged(known, address, agreement, warnings)
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
             (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Remembered::Nothing,
-            (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
+            (Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) | Err(_), Some(known)) => {
                 Remembered::UnderWay { observation: Box::new(known.rest()), locked }
             }
         };
@@ -228,9 +254,9 @@ impl Serving<'_> {
 fn converged(
     known: Observation,
     address: Option<IpAddr>,
-    digest: Option<Digest>,
+    agreement: Option<Agreement>,
     warnings: Vec<Notice>,
 ) -> Remembered {
     let (observed, project_id): (Observed, Option<String>) = known.into_known();
-    Remembered::Converged(Box::new(Converged { observed, project_id, address, digest, warnings }))
+    Remembered::Converged(Box::new(Converged { observed, project_id, address, agreement, warnings }))
 }

@@ -33,6 +33,7 @@ use tracing::debug;
 use super::Reconciler;
 use super::identity_tags::Permission;
 use crate::load_balancer::digest::Digest;
+use crate::load_balancer::locks::{LoadBalancerLock, TURN_AT_MOST};
 use crate::load_balancer::model::Features;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
@@ -70,10 +71,15 @@ enum Next {
 impl Reconciler {
     pub(super) async fn serve(&self, intent: &Intent, report: &mut Report) -> Result<Outcome, Failure> {
         let service = &intent.service;
-        let mut beginning = self.records.begin(intent);
-        let known = std::mem::take(&mut beginning.known);
         let names = Names::new(&self.cluster, service);
         let Reading { settings, faults, notices } = Reading::of(service, &self.config);
+        // Before anything is taken out of the record: who has to wait for its turn begins later as if it had not been here.
+        let named = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
+        let Some(mut lock) = self.locks.take(named, &service.key) else {
+            return Ok(Outcome::Deferred(TURN_AT_MOST));
+        };
+        let mut beginning = self.records.begin(intent);
+        let known = std::mem::take(&mut beginning.known);
         report.notices(notices);
         let features = self.resolver.features_of_new(&settings).await?;
         let claim = Claim::new(service, &names, self.scope(), settings.allow_foreign_cluster);
@@ -89,14 +95,22 @@ impl Reconciler {
         };
         let result = match serving.wait_for_admission(report) {
             Some(waits) => Ok(waits),
-            None => serving.converge_under_lock(known, report).await,
+            None => serving.converge_under_lock(known, &mut lock, report).await,
         };
+        let is_denied = lock.is_denied();
+        drop(lock);
+        if is_denied {
+            if beginning.drift_due {
+                self.records.drift_due(&service.key);
+            }
+            return Ok(Outcome::Deferred(TURN_AT_MOST));
+        }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         match result? {
             // What is in ERROR may not serve: nothing that might is given up for it.
             Outcome::Ready(ready) if is_held(&ready) => Ok(Outcome::Ready(ready)),
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
-            outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
+            outcome @ (Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => Ok(outcome),
         }
     }
 }
@@ -110,10 +124,12 @@ impl Serving<'_> {
     }
 
     /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
-    async fn converge_under_lock(&self, known: Remembered, report: &mut Report) -> Result<Outcome, Failure> {
-        let named = self.settings.load_balancer_id.as_deref();
-        let name = named.unwrap_or(self.claim.names.load_balancer());
-        let mut lock = self.reconciler.locks.take(name).await;
+    async fn converge_under_lock(
+        &self,
+        known: Remembered,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
         if let Some(waits) = self.wait_for_own_work(report) {
             self.reconciler.records.keep(&self.service.key, known);
             return Ok(waits);
@@ -122,17 +138,17 @@ impl Serving<'_> {
             Ok(ready) => return Ok(Outcome::Ready(ready)),
             Err(known) => known,
         };
-        let mut observation = self.first_look(known, &mut lock, report).await?;
+        let mut observation = self.first_look(known, lock, report).await?;
         loop {
             let is_whole = observation.is_whole();
             observation = match Box::pin(self.converge(observation, report)).await {
                 Ok(Next::Ended(outcome)) => return Ok(outcome),
                 Ok(Next::Look(look, observation)) => {
-                    Box::pin(self.look(look, *observation, &mut lock, report)).await?
+                    Box::pin(self.look(look, *observation, lock, report)).await?
                 }
                 Err(failure) if is_whole || !may_be_mistaken(&failure) => return Err(failure),
                 // What was not looked at may be the reason.
-                Err(_) => Box::pin(self.read(&mut lock, report)).await?,
+                Err(_) => Box::pin(self.read(lock, report)).await?,
             };
         }
     }
@@ -161,7 +177,7 @@ impl Serving<'_> {
         }
         let planned = Planned { plan, wanted, load_balancer };
         let wanted = &planned.wanted;
-        let mut digest = observation.digest(&wanted.desired).filter(|_| planned.plan.is_converged());
+        let mut agreement = observation.agreement(&wanted.desired).filter(|_| planned.plan.is_converged());
         let serving = self.with(&wanted.settings);
         let (mut outcome, kept) = serving.apply(observation, &planned, report).await;
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
@@ -169,9 +185,9 @@ impl Serving<'_> {
             let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
             ready.unfinished = failed.or_else(|| wanted.faults.failure());
             ready.requeue_after = tags_in;
-            digest = digest.filter(|_| tags_in.is_none() && ready.unfinished.is_none());
+            agreement = agreement.filter(|_| tags_in.is_none() && ready.unfinished.is_none());
         }
-        self.keep(&outcome, kept, digest);
+        self.keep(&outcome, kept, agreement);
         outcome.map(Next::Ended)
     }
 

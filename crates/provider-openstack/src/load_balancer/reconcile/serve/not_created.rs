@@ -22,11 +22,15 @@ impl Serving<'_> {
         plan: &Plan,
         facts: &Facts,
         failure: Failure,
+        not_implemented: Option<&str>,
         report: &mut Report,
     ) -> Failure {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         let resolver = &self.reconciler.resolver;
-        if self.settings.provider.is_none() && resolver.learn_default_provider(&failure.message) {
+        let not_implemented = not_implemented.filter(|_| self.settings.provider.is_none());
+        if let Some(words) = not_implemented
+            && resolver.learn_default_provider(words).await
+        {
             // The next one is made as this provider can make it.
             return Failure::new(FailureClass::Busy, failure.message);
         }

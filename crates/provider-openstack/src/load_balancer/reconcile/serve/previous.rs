@@ -3,15 +3,17 @@
 //! outlived the process that sent it.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Ready;
+use openstack_ccm_openstack_api::error::ErrorKind;
 
 use super::Serving;
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
+use crate::load_balancer::failure::{self, Missing};
+use crate::load_balancer::locks::LoadBalancerLocks;
 use crate::load_balancer::model::Ownership;
 use crate::load_balancer::observe::floating_ip::{self, FloatingIpQuestion};
 use crate::load_balancer::observe::{Found, find};
@@ -58,27 +60,47 @@ impl Serving<'_> {
         self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
     }
 
-    /// Duplicates without those that have a floating IP: one gets it shortly before it is published, so that clients may use them. Two
-    /// that were published are there when Kubernetes and the cloud have both forgotten the first one for a while.
-    async fn without_published(
+    /// Duplicates without those that clients may use: one gets its floating IP shortly before it is published, and connections have passed
+    /// one that is in use. Two that were published are there when Kubernetes and the cloud have both forgotten the first one for a
+    /// while.
+    async fn without_used(
         &self,
         duplicates: Vec<Found>,
         current: &str,
         report: &mut Report,
     ) -> Result<Vec<Found>, Failure> {
-        let mut unpublished = Vec::new();
+        let mut unused = Vec::new();
         for found in duplicates {
             let (reader, vip) = (self.reconciler.observer.reader(self.beginning.since), found.vip_owner());
             let question = FloatingIpQuestion::OnVip;
             let on_vip = floating_ip::read(reader, &self.claim, &question, vip.as_ref()).await?;
-            match on_vip.first() {
-                Some(one) => {
-                    report.notice(published_twice(&found.load_balancer.id, one.address, current));
-                }
-                None => unpublished.push(found),
+            let id = &found.load_balancer.id;
+            let floating_ip = on_vip.first().map(|one| format!("its floating IP {}", one.address));
+            let in_use = match floating_ip {
+                None if self.has_connections(id).await? => Some("it, as its connections show".to_owned()),
+                floating_ip => floating_ip,
+            };
+            match in_use {
+                Some(what) => report.notice(made_twice(id, &what, current)),
+                None => unused.push(found),
             }
         }
-        Ok(unpublished)
+        Ok(unused)
+    }
+
+    /// Whether connections have passed a load balancer. Where Octavia does not say, none have.
+    async fn has_connections(&self, id: &str) -> Result<bool, Failure> {
+        match self.reconciler.lists.openstack().octavia.load_balancer_stats(id).await {
+            Ok(stats) => Ok(stats.total_connections > 0),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::Policy | ErrorKind::BadRequest | ErrorKind::ServerFault => {
+                    Ok(false)
+                }
+                _ => {
+                    Err(failure::of_call(&error, "reading the statistics of a load balancer", Missing::Race))
+                }
+            },
+        }
     }
 
     /// Answers when to look again, unless nothing is left.
@@ -98,21 +120,24 @@ impl Serving<'_> {
         // A guest has created none.
         if self.is_new() && ownership != Ownership::Guest {
             let found = find::duplicates(reader, &self.claim, current).await?;
-            duplicates.extend(ids(self.without_published(found, current, report).await?));
+            duplicates.extend(ids(self.without_used(found, current, report).await?));
         }
         duplicates.retain(|duplicate| !former.contains(duplicate));
         let duplicates = duplicates.iter().map(|id| (id, true));
         for (id, duplicate) in former.iter().map(|id| (id, false)).chain(duplicates) {
-            let _lock = self.reconciler.locks.take(id).await;
+            let Some(_lock) = self.reconciler.locks.take(id, &self.service.key) else {
+                looks.push(LoadBalancerLocks::turn());
+                continue;
+            };
             looks.extend(self.reconciler.leave(self.service, &self.claim, id, duplicate, report).await?);
         }
         Ok(looks.into_iter().map(|waiting| waiting.at_most).min())
     }
 }
 
-fn published_twice(id: &str, address: IpAddr, current: &str) -> Notice {
+fn made_twice(id: &str, what: &str, current: &str) -> Notice {
     let message = format!(
-        "load balancer {id} was made for this Service too, and clients may use its floating IP {address}: it is kept, without being \
+        "load balancer {id} was made for this Service too, and clients may use {what}: it is kept, without being \
          changed. The Service is served by {current}. To serve it by the other one, set the annotation {} to {id}; if nobody uses \
          that, delete it: openstack loadbalancer delete --cascade {id}",
         LOAD_BALANCER_ID.key

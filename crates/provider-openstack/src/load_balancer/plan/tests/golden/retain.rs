@@ -26,11 +26,13 @@ fn what_stays_is_marked_once_with_a_notice() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
     let plan = retain(cloud.load_balancer());
     assert_snapshot!(plan, @r#"
+    remove member n1 (member-4) from pool pool-2
+    remove member n2 (member-5) from pool pool-2
     update load balancer lb-1: description="Retained: Kubernetes external service default/web from cluster c1"
     done
     "#);
-    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) stays with all that belongs to it, as loadbalancer.openstack.org/reclaim-policy asks for");
-    cloud.apply(&plan.steps[0]);
+    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) stays with all that belongs to it but its members, as loadbalancer.openstack.org/reclaim-policy asks for");
+    plan.steps.iter().for_each(|step| cloud.apply(step));
     assert!(retain(cloud.load_balancer()).is_converged(), "marked is marked, also while Octavia is at work");
 }
 
