@@ -17,11 +17,32 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- include "openstack-ccm.checkFeatureGates" . -}}
 {{- include "openstack-ccm.checkWorkloadCluster" . -}}
 {{- if include "openstack-ccm.trialClass" . -}}
 {{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
 {{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
 {{- fail (printf "--%s is among extraArgs or controllerExtraArgs, but trial.loadBalancerClass already sets it: remove the argument for the trial" $flag) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+A misspelling of the program's own gate, by the program's rule: equal but for case, - or _, or by one edit. All others belong to
+other components.
+*/}}
+{{- define "openstack-ccm.checkFeatureGates" -}}
+{{- $ours := "loadbalanceripmode" -}}
+{{- range splitList "," (default "" .Values.featureGates) -}}
+{{- $name := regexReplaceAll "^[a-z]+:" (splitList "=" . | first | trim) "" -}}
+{{- $plain := regexReplaceAll "[-_]" $name "" | lower -}}
+{{- range $at := ternary (list) (until (len $ours)) (eq $name "LoadBalancerIPMode") -}}
+{{- $letter := substr $at (int (add $at 1)) $ours -}}
+{{- $rest := substr (int (add $at 1)) (len $ours) $ours -}}
+{{- $swapped := printf "%s%s%s" (trunc 1 $rest) $letter (trimPrefix (trunc 1 $rest) $rest) -}}
+{{- if regexMatch (printf "^%s((.?|%s.|.%s)%s|%s)$" (trunc $at $ours) $letter $letter $rest $swapped) $plain -}}
+{{- fail (printf "featureGates names %s, which is not a gate: write LoadBalancerIPMode" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -174,8 +174,7 @@ fn warn_of_flags_without_effect(arguments: &RunArgs) {
     for flag in arguments.accepted.unfulfilled() {
         tracing::warn!("--{} is accepted for compatibility and has no effect: {}", flag.name, flag.reason);
     }
-    let gates = FeatureGates::merged(&arguments.controller.feature_gates).without_effect;
-    if !gates.is_empty() {
-        tracing::warn!("feature gates without effect: {}", gates.join(", "));
+    if let Some(warning) = FeatureGates::merged(&arguments.controller.feature_gates).warning() {
+        tracing::warn!("{warning}");
     }
 }

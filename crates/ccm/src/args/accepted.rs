@@ -103,8 +103,10 @@ pub const FLAGS: &[AcceptedFlag] = &[
     flag("webhook-secure-port", Value, None, NO_WEBHOOKS),
     flag("webhook-tls-cert-file", Value, Some(""), NO_WEBHOOKS),
     flag("webhook-tls-cipher-suites", Value, None, NO_WEBHOOKS),
+    flag("webhook-tls-curve-preferences", Value, Some(""), NO_WEBHOOKS),
     flag("webhook-tls-min-version", Value, None, NO_WEBHOOKS),
     flag("webhook-tls-private-key-file", Value, Some(""), NO_WEBHOOKS),
+    flag("webhook-tls-sni-cert-key", Value, Some(""), NO_WEBHOOKS),
     flag("webhooks", Value, Some(""), NO_WEBHOOKS),
 ];
 

@@ -74,3 +74,31 @@ fn probes_ask_where_the_endpoints_listen(
         assert_eq!(request["scheme"], "HTTPS");
     }
 }
+
+/// One list of gates for all components of a platform is a value of the chart too.
+#[rstest]
+#[case("APIServerIdentity=true\\,WatchListClient=False")]
+#[case("kube:WatchListClient=t\\, OfTomorrow=0\\,")]
+#[case("LoadBalancerIPMode=true\\,AllBeta=true")]
+#[case("LoadBalancerIP=true\\,LoadBalancerIPModeMore=true")]
+fn gates_of_all_components_render_and_start_the_program(#[case] gates: &str) {
+    let Some(objects) = Release::new().set(&format!("featureGates={gates}")).objects() else { return };
+    assert_eq!(understood(&objects, "feature-gates"), [gates.replace('\\', "")]);
+}
+
+/// A misspelling of the program's own gate is refused when the chart is rendered, before a pod ends in a loop.
+#[rstest]
+#[case("LoadBalancerIpMode=true")]
+#[case("AllBeta=true\\,load-balancer-ip-mode=false")]
+#[case("LoadBalancerIPModes=true")]
+#[case("LoadBalancerIPMod=true")]
+#[case("LoadBalancerIPNode=true")]
+#[case("LoadBlaancerIPMode=true")]
+#[case("LoadBalancerIPMode=maybe")]
+#[case("LoadBalancerIPMode")]
+fn a_misspelt_gate_is_refused_by_the_chart_as_by_the_program(#[case] gates: &str) {
+    let Some(error) = Release::new().set(&format!("featureGates={gates}")).error() else { return };
+    assert!(error.contains("featureGates"), "{error}");
+    let argument = format!("--feature-gates={}", gates.replace('\\', ""));
+    assert!(CommandLine::try_parse_from(["openstack-ccm", &argument]).is_err(), "{argument}");
+}

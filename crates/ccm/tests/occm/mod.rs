@@ -28,10 +28,19 @@ pub(crate) fn all(kind: &str) -> &'static Map<String, Value> {
     recorded()[kind].as_object().unwrap()
 }
 
+/// The releases whose things of a kind are known; flags and gates are those of releases whose program was asked.
+pub(crate) fn releases(kind: &str) -> Vec<&'static str> {
+    let only_asked = matches!(kind, "flags" | "gates");
+    let all = recorded()["releases"].as_object().unwrap().iter();
+    all.filter(|(_, release)| !only_asked || release["asked for flags and gates"] == true)
+        .map(|(minor, _)| minor.as_str())
+        .collect()
+}
+
 /// Since when OCCM has it, in words for a table: `OCCM` where the oldest recorded release has it, too. Nothing where OCCM
 /// does not have it.
 pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
-    let releases: Vec<&String> = recorded()["releases"].as_object().unwrap().keys().collect();
+    let releases = releases(kind);
     let (oldest, newest) = (releases[0], releases[releases.len() - 1]);
     if let Some(within) = recorded()[kind][name]["in"].as_str() {
         let (first, last) = within.split_once('-').unwrap_or((within, within));

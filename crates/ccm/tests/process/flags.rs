@@ -117,6 +117,18 @@ async fn framework_m2_m4_m6_m7_x2_a_start_that_cannot_work_is_refused(
     assert!(stage.kube.requests().is_empty() && stage.cloud.log().calls().is_empty());
 }
 
+/// Arguments that OCCM and the other components of a platform take start this program too.
+#[rstest]
+#[case::gates_of_all_components("--feature-gates=APIServerIdentity=true,WatchListClient=false")]
+#[case::a_gate_that_nobody_knows_yet("--feature-gates=OfTomorrow=true")]
+#[case::gates_with_their_component("--feature-gates=kube:APIServerIdentity=true")]
+#[case::webhooks_curves("--webhook-tls-curve-preferences=X25519")]
+#[case::webhooks_certificates("--webhook-tls-sni-cert-key=a.crt,a.key")]
+fn what_a_platform_gives_to_every_component_is_accepted(#[case] argument: &str) {
+    let parsed = CommandLine::try_parse_from(["openstack-ccm", argument]);
+    assert!(parsed.is_ok(), "{}", parsed.unwrap_err());
+}
+
 /// The first entry that names a controller decides; the list is kept with canonical names and their minus.
 ///
 /// Framework: M3, same.

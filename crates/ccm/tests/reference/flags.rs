@@ -7,6 +7,7 @@ use openstack_ccm::args::accepted::{FLAGS, Form};
 use openstack_ccm::command_line::CommandLine;
 use openstack_ccm::help::TABLE;
 
+use crate::occm;
 use crate::page::{GENERATED, cell};
 
 const INTRODUCTION: &str = "# Flags
@@ -31,7 +32,12 @@ const INTRODUCTION: &str = "# Flags
 Names, forms and defaults are those of upstream cloud-controller-managers, so that the arguments of an existing
 Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations
 are written as `15s`, `1m30s` or `500ms`, booleans as `true` or `false`. If a flag is given twice, the last value
-counts; lists are combined.
+counts; lists are combined. The column *OCCM* says whether the Go openstack-cloud-controller-manager has a flag, or since
+which of the versions that were asked.
+
+`--feature-gates` takes any gate as NAME=true or NAME=false, because platforms give one list to all components; OCCM
+refuses gates that it does not know. One Warning names those without effect. Only a misspelling of `LoadBalancerIPMode`
+is an error. If that gate is in such a list, it switches the detection off; the Warning says so.
 ";
 
 const DIFFERENCES: &str = "## Where defaults differ from upstream
@@ -50,7 +56,9 @@ leader releases it on SIGTERM. So the next instance takes over within one period
 /// The page.
 pub(crate) fn markdown() -> String {
     let mut page = format!("{GENERATED}\n\n{INTRODUCTION}\n## Flags with effect\n\n");
-    page.push_str("| Flag | Default | Meaning |\n| --- | --- | --- |\n");
+    let asked = occm::releases("flags").join(" and ");
+    let _ = writeln!(page, "OCCM {asked} was asked for its flags.\n");
+    page.push_str("| Flag | OCCM | Default | Meaning |\n| --- | --- | --- | --- |\n");
     let command = CommandLine::command();
     let mut arguments: Vec<&Arg> = command
         .get_arguments()
@@ -61,7 +69,7 @@ pub(crate) fn markdown() -> String {
         row(&mut page, argument);
     }
     page.push_str("\n## Flags without effect\n\nThey are accepted, with a warning that gives the reason, unless the value asks for what openstack-ccm does anyway.\n\n");
-    page.push_str("| Flag | No warning for | Why it has no effect |\n| --- | --- | --- |\n");
+    page.push_str("| Flag | OCCM | No warning for | Why it has no effect |\n| --- | --- | --- | --- |\n");
     for flag in FLAGS {
         let form = match flag.form {
             Form::Switch => "",
@@ -73,7 +81,13 @@ pub(crate) fn markdown() -> String {
             Some(value) => format!("`{value}`"),
         };
         // Writing to a String cannot fail.
-        let _ = writeln!(page, "| `--{}{form}` | {fulfilled} | {} |", flag.name, cell(flag.reason));
+        let _ = writeln!(
+            page,
+            "| `--{}{form}` | {} | {fulfilled} | {} |",
+            flag.name,
+            of_occm(flag.name),
+            cell(flag.reason)
+        );
     }
     let _ = write!(page, "\n{DIFFERENCES}");
     page.push_str("\n## Exit codes\n\n0 means that all is well, 1 an error (a wrong command line too), 2 that something was found. `doctor` is the exception: as with `kubectl diff`, 1 means that something was found, and 2 an error.\n\n");
@@ -83,6 +97,12 @@ pub(crate) fn markdown() -> String {
         let _ = writeln!(page, "| `{}` | {well} | {error} | {found} | {person} |", help.name);
     }
     page
+}
+
+/// Which versions of OCCM have a flag: `yes`, `1.33`, `no`.
+fn of_occm(flag: &str) -> String {
+    let since = occm::since("flags", flag).map(|text| text.trim_start_matches("OCCM").trim().to_owned());
+    since.map_or_else(|| "no".to_owned(), |text| if text.is_empty() { "yes".to_owned() } else { text })
 }
 
 fn row(page: &mut String, argument: &Arg) {
@@ -100,7 +120,8 @@ fn row(page: &mut String, argument: &Arg) {
     let environment = argument.get_env().map(|name| format!(" (environment: `{}`)", name.to_string_lossy()));
     let _ = writeln!(
         page,
-        "| {short}`--{name}{value}` | {} | {}{} |",
+        "| {short}`--{name}{value}` | {} | {} | {}{} |",
+        of_occm(name),
         cell(&defaults.join(",")),
         cell(&help),
         environment.unwrap_or_default(),

@@ -8,9 +8,13 @@
 )]
 
 mod clouds;
+mod drop_in;
 mod events;
 mod flags;
+#[path = "../occm/mod.rs"]
+mod occm;
 mod page;
+mod readme;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -48,6 +52,23 @@ fn the_page_of_findings_is_up_to_date() {
 #[test]
 fn the_page_of_flags_is_up_to_date() {
     compare("flags.md", &flags::markdown());
+}
+
+/// Alerts and habits of those who come from OCCM look for its Events.
+#[test]
+fn every_event_of_occm_is_on_the_page() {
+    for reason in occm::all("events").keys() {
+        assert!(events::REASONS.iter().any(|event| event.reason == reason), "{reason}");
+    }
+}
+
+/// Dashboards made for OCCM read its metrics.
+#[test]
+fn every_metric_of_occm_is_on_the_page() {
+    let page = std::fs::read_to_string(repository("docs/reference/metrics.md")).unwrap();
+    for name in occm::all("metrics").keys() {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
 }
 
 /// Sources of the crates that write Events.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::AGENT;
 use super::args::OverlayRunArgs;
 use crate::admin::{self, EndpointFlags, server};
+use crate::args::feature_gates::FeatureGates;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
 use crate::leadership::{self, Leadership};
@@ -39,6 +40,9 @@ const GRACE: Duration = Duration::from_secs(6);
 /// Flags that cannot work, an address that is taken, a lost leadership, or a part of the controller that ended.
 pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     logging::start_without_modules(&arguments.logging);
+    if let Some(warning) = FeatureGates::merged(&arguments.rules.feature_gates).warning() {
+        tracing::warn!("{warning}");
+    }
     let options = OverlayOptions { concurrency: arguments.concurrent_syncs, ..arguments.rules.options()? };
     let stop = stop_on_signals()?;
     let health = Health::default();
