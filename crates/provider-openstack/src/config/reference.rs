@@ -17,8 +17,8 @@ const HEAD: &str = "\
 and lists are combined. All errors of all files are reported at once, each with file, line, column, section, key and what to
 do. Unknown sections and keys are ignored with a warning. [Configure cloud.conf](../guides/configure-cloud-conf.md) is the guide.
 
-Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
-is the version that added them.
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager, in the version that is
+named, or in all of the last ones; for the others, *Since* is the version that added them.
 
 ## Format
 
@@ -66,13 +66,13 @@ If several kinds of credentials are set, the order is: trust, password, token, a
 clouds.yaml overrides it. The scope is the project; without a project the system (`system_scope: all`), else the domain.
 ";
 
-/// The reference page, as `docs/reference/cloud-conf.md` holds it.
-pub fn reference_markdown() -> String {
+/// The reference page, as `docs/reference/cloud-conf.md` holds it. `of_occm` says since when OCCM has a key, if it has.
+pub fn reference_markdown(of_occm: impl Fn(&str) -> Option<String>) -> String {
     let mut page = HEAD.to_owned();
     for section in SectionName::ALL {
         let (title, about) = introduction(section);
         page.push_str(&format!("\n## {title}\n\n{about}\n"));
-        page.push_str(&table_of(section));
+        page.push_str(&table_of(section, &of_occm));
     }
     page.push('\n');
     page.push_str(TAIL);
@@ -111,20 +111,20 @@ fn introduction(section: SectionName) -> (&'static str, &'static str) {
     }
 }
 
-fn table_of(section: SectionName) -> String {
+fn table_of(section: SectionName, of_occm: &dyn Fn(&str) -> Option<String>) -> String {
     match section {
-        SectionName::Global => table(Global::KEYS),
-        SectionName::LoadBalancer => table(LoadBalancer::KEYS),
-        SectionName::LoadBalancerClass => table(LoadBalancerClass::KEYS),
-        SectionName::LoadBalancerNamespace => table(LoadBalancerNamespace::KEYS),
-        SectionName::Networking => table(Networking::KEYS),
-        SectionName::Route => table(Route::KEYS),
-        SectionName::Metadata => table(Metadata::KEYS),
+        SectionName::Global => table(Global::KEYS, of_occm),
+        SectionName::LoadBalancer => table(LoadBalancer::KEYS, of_occm),
+        SectionName::LoadBalancerClass => table(LoadBalancerClass::KEYS, of_occm),
+        SectionName::LoadBalancerNamespace => table(LoadBalancerNamespace::KEYS, of_occm),
+        SectionName::Networking => table(Networking::KEYS, of_occm),
+        SectionName::Route => table(Route::KEYS, of_occm),
+        SectionName::Metadata => table(Metadata::KEYS, of_occm),
         SectionName::BlockStorage => String::new(),
     }
 }
 
-fn table<S>(keys: &[Key<S>]) -> String {
+fn table<S>(keys: &[Key<S>], of_occm: &dyn Fn(&str) -> Option<String>) -> String {
     let mut rows =
         "\n| Key | Type | Default | Meaning | Since |\n| --- | --- | --- | --- | --- |\n".to_owned();
     for key in keys {
@@ -136,7 +136,10 @@ fn table<S>(keys: &[Key<S>]) -> String {
             key.name,
             key.field.type_name(),
             key.meaning,
-            key.since
+            match key.since {
+                "OCCM" => of_occm(key.name).unwrap_or_default(),
+                version => version.to_owned(),
+            }
         );
     }
     rows

@@ -496,6 +496,26 @@ fn publication_is_what_user_and_operator_say() {
     assert_eq!(preferred(&hostnames), (None, IpModeChoice::Auto, None, true, Some("nip.io".into())));
 }
 
+/// The tenant of a managed cluster cannot change cloud.conf.
+#[rstest]
+#[case::on_without_a_suffix(false, None, "true", true, Some("nip.io"))]
+#[case::on_with_the_operators_suffix(false, Some("lb.example.org"), "true", true, Some("lb.example.org"))]
+#[case::off_where_the_operator_has_it_on(true, None, "false", false, Some("nip.io"))]
+#[case::neither_true_nor_false(true, None, "no", true, Some("nip.io"))]
+fn a_service_overrides_whether_it_is_published_by_a_name(
+    #[case] configured: bool,
+    #[case] suffix: Option<&str>,
+    #[case] annotation: &str,
+    #[case] always: bool,
+    #[case] expected: Option<&str>,
+) {
+    let case = Case::new().annotate("enable-ingress-hostname", annotation).config(|config| {
+        config.load_balancer.enable_ingress_hostname = configured;
+        config.load_balancer.ingress_hostname_suffix = suffix.map(str::to_owned);
+    });
+    assert_eq!(preferred(&case), (None, IpModeChoice::Auto, None, always, expected.map(str::to_owned)));
+}
+
 #[test]
 fn what_is_only_configured_arrives() {
     let settings: Settings = Case::new()

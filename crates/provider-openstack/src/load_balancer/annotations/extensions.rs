@@ -137,6 +137,11 @@ pub const IP_MODE: Annotation = added("loadbalancer.openstack.org/ip-mode")
     .default("`ip-mode`")
     .effect("`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.");
 
+/// Whether a PROXY Service is published by a name, whatever cloud.conf says.
+pub const ENABLE_INGRESS_HOSTNAME: Annotation = added_in_0_3("loadbalancer.openstack.org/enable-ingress-hostname")
+    .default("`enable-ingress-hostname`")
+    .effect("With `proxy-protocol`: `true` publishes the name ADDRESS.SUFFIX, with `ingress-hostname-suffix` or `nip.io`; `false` publishes the address with `ipMode: Proxy`, and a name only where the cluster cannot honour that. `ip-mode` and `hostname` come first.");
+
 /// Whether the load balancer was made for the Service.
 pub const OWNED_LOAD_BALANCER_ID: Annotation = added("loadbalancer.openstack.org/owned-load-balancer-id")
     .form(Form::Output("UUID of a load balancer, or `none`"))

@@ -23,12 +23,12 @@ Annotations override, for one Service, the defaults in `[LoadBalancer]` of [clou
 - An unknown key with the prefix `loadbalancer.openstack.org/` has no effect; a Warning Event suggests the key that may be
   meant.
 
-Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager; for the others, *Since*
-is the version that added them. Keys in the row *Default* are those of `[LoadBalancer]`.
+Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-controller-manager, in the version that is
+named, or in all of the last ones; for the others, *Since* is the version that added them. Keys in the row *Default* are those of `[LoadBalancer]`.
 ";
 
-/// The reference page, as `docs/reference/annotations.md` holds it.
-pub fn reference_markdown() -> String {
+/// The reference page, as `docs/reference/annotations.md` holds it. `of_occm` says since when OCCM has a key, if it has.
+pub fn reference_markdown(of_occm: impl Fn(&str) -> Option<String>) -> String {
     let mut page = HEAD.to_owned();
     page.push_str("\n| Annotation | Does |\n| --- | --- |\n");
     for annotation in ALL {
@@ -41,7 +41,7 @@ pub fn reference_markdown() -> String {
         );
     }
     for annotation in ALL {
-        page.push_str(&entry(annotation));
+        page.push_str(&entry(annotation, of_occm(annotation.key)));
     }
     page
 }
@@ -55,7 +55,7 @@ fn first_sentence(text: &str) -> &str {
     text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
 
-fn entry(annotation: &Annotation) -> String {
+fn entry(annotation: &Annotation, of_occm: Option<String>) -> String {
     let mut rows = vec![("Value", value(annotation.form))];
     if !annotation.default.is_empty() {
         rows.push(("Default", annotation.default.to_owned()));
@@ -66,7 +66,8 @@ fn entry(annotation: &Annotation) -> String {
     if let Empty::Means(meaning) = annotation.empty {
         rows.push(("Empty", meaning.to_owned()));
     }
-    rows.push(("Since", since(annotation.since).to_owned()));
+    let ours = since(annotation.since);
+    rows.push(("Since", [ours, of_occm].into_iter().flatten().collect::<Vec<_>>().join("; ")));
 
     let mut text = format!("\n## `{}`\n\n{}\n\n| | |\n| --- | --- |\n", annotation.key, annotation.effect);
     for (name, content) in rows {
@@ -99,10 +100,10 @@ fn change(change: Change) -> &'static str {
     }
 }
 
-fn since(since: AnnotationSource) -> &'static str {
+fn since(since: AnnotationSource) -> Option<String> {
     match since {
-        AnnotationSource::Occm => "OCCM",
-        AnnotationSource::Kubernetes => "Kubernetes",
-        AnnotationSource::Version(version) => version,
+        AnnotationSource::Occm => None,
+        AnnotationSource::Kubernetes => Some("Kubernetes".to_owned()),
+        AnnotationSource::Version(version) => Some(version.to_owned()),
     }
 }

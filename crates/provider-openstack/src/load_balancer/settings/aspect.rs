@@ -131,7 +131,7 @@ impl Aspect {
             "load-balancer-source-ranges" | "spec.loadBalancerSourceRanges" => &[Self::SourceRanges],
             "allow-cluster-sources" => &[Self::ClusterSources],
             "metrics-enable" | "metrics-port" | "metrics-allow-cidrs" => &[Self::Metrics],
-            "ip-mode" | "hostname" => &[Self::Publication],
+            "ip-mode" | "hostname" | "enable-ingress-hostname" => &[Self::Publication],
             "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => &[Self::Tags],
             "keep-floatingip" | "reclaim-policy" => &[Self::Release],
             _ => &[],

@@ -46,7 +46,7 @@ impl Settings {
             // Those that may connect by now are picked where the tree is made.
             settings.allow_cluster_sources = true;
         }
-        settings.preference.keep_published = settings.is_unreadable(Aspect::Publication);
+        settings.preference.keep_published = settings.keeps(Aspect::Publication);
         if let Some(children) = &existing.children {
             settings.keep_monitor(service, children);
             settings.keep_ports(service, children);

@@ -4,16 +4,20 @@ use openstack_ccm_core::advertise::{IpModeChoice, Preference, hostname};
 use openstack_ccm_core::service::IpFamily;
 
 use super::reader::SettingsReader;
-use crate::load_balancer::annotations::{Form, HOSTNAME, IP_MODE};
+use crate::config::DEFAULT_INGRESS_HOSTNAME_SUFFIX;
+use crate::load_balancer::annotations::{ENABLE_INGRESS_HOSTNAME, Form, HOSTNAME, IP_MODE};
 
 /// What user and operator prefer.
 pub(super) fn preference(reader: &mut SettingsReader<'_>) -> Preference {
+    let always_hostname = reader.bool(&ENABLE_INGRESS_HOSTNAME, reader.config.enable_ingress_hostname);
+    // Whoever asks for a name gets one without a suffix in cloud.conf, too.
+    let default = always_hostname.then_some(DEFAULT_INGRESS_HOSTNAME_SUFFIX);
     Preference {
         service_mode: service_mode(reader),
         cluster_mode: reader.config.ip_mode,
         hostname: hostname_annotation(reader),
-        always_hostname: reader.config.enable_ingress_hostname,
-        hostname_suffix: reader.config.effective_hostname_suffix().map(str::to_owned),
+        always_hostname,
+        hostname_suffix: reader.config.effective_hostname_suffix().or(default).map(str::to_owned),
         keep_published: false,
     }
 }

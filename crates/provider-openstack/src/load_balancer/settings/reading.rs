@@ -63,7 +63,7 @@ const MEANINGS: [(&[&str], &str); 8] = [
     ),
     (
         &["enableingresshostname", "ingresshostname", "ingresshostnamesuffix"],
-        "the operator sets enable-ingress-hostname and ingress-hostname-suffix in [LoadBalancer] of cloud.conf; for one Service set loadbalancer.openstack.org/hostname",
+        "for a name instead of the address set loadbalancer.openstack.org/enable-ingress-hostname: \"true\", or loadbalancer.openstack.org/hostname to a name of your own",
     ),
     (
         &["floatingtag", "floatingtags"],
