@@ -97,7 +97,7 @@ mod tests {
             })
             .collect();
         for day_part in [1..=6, 7..=12, 13..=18, 19..=24] {
-            let count = hours.iter().filter(|hour| day_part.contains(hour)).count();
+            let count = hours.iter().filter(|hour| day_part.contains(*hour)).count();
             assert!((10..=40).contains(&count), "{day_part:?}: {hours:?}");
         }
     }
