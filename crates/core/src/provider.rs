@@ -201,4 +201,6 @@ pub struct Waiting {
     pub on: String,
     /// The provider wakes the Service; this is the delay after which it is reconciled anyway.
     pub at_most: Duration,
+    /// What was refused so far, and will still be missing in the end: it is reported at once.
+    pub unfinished: Option<Failure>,
 }

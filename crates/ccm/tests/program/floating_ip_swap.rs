@@ -61,6 +61,8 @@ async fn one_that_is_refused_leaves_the_former_one_in_its_place(#[case] status: 
     assert_eq!(addresses(&world).len(), 2, "nothing is deleted");
     assert_eq!(world.ingress("web"), [format!("{FORMER}(VIP)")]);
     world.cloud.faults().remove(refused);
+    // A refusal stands until something changes.
+    world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("7"));
     world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
     world.quiet_unplanned().await;
     assert_eq!(addresses(&world), [ASKED]);

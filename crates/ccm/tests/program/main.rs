@@ -43,6 +43,7 @@ mod owners;
 #[path = "../reference/page.rs"]
 mod page;
 mod plan;
+mod refused;
 mod requested;
 mod retained;
 mod rules;

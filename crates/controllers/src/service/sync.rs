@@ -210,6 +210,9 @@ impl ServiceSync {
                 self.memory
                     .with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(&waiting.on)));
                 self.under_way(&key, uid(service), operation);
+                if let Some(failure) = &waiting.unfinished {
+                    self.record_event(&key, uid(service), event_texts::failed(operation, failure, backends));
+                }
                 match self.write_annotations(service, &reconciliation.annotations).await {
                     Ok(()) => Reschedule::Wait(waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),

@@ -17,8 +17,11 @@ use crate::world::{World, annotation, finalizers, settle};
 const LATEST: ApiVersion = ApiVersion::V1_36;
 
 pub(crate) fn waiting(seconds: u64) -> Reconciliation {
-    let waiting =
-        Waiting { on: "load balancer lb is PENDING_CREATE".into(), at_most: Duration::from_secs(seconds) };
+    let waiting = Waiting {
+        on: "load balancer lb is PENDING_CREATE".into(),
+        at_most: Duration::from_secs(seconds),
+        unfinished: None,
+    };
     Reconciliation {
         result: Ok(Outcome::Waiting(waiting)),
         notices: Vec::new(),

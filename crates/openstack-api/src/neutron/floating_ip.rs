@@ -25,10 +25,23 @@ pub struct FloatingIp {
     pub tags: BTreeSet<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
+    /// Router that it leads through.
+    pub router_id: Option<String>,
+    /// Single ports that it leads to; their form does not matter.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub port_forwardings: Vec<serde_json::Value>,
+}
+
+impl FloatingIp {
+    /// Whether it leads anywhere. One with port forwardings shows no port.
+    pub fn is_in_use(&self) -> bool {
+        let named = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
+        named(&self.port_id) || named(&self.router_id) || !self.port_forwardings.is_empty()
+    }
 }
 
 /// What is read of a floating IP. Neutron shows about twice as much.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 10] = [
     "id",
     "floating_ip_address",
     "floating_network_id",
@@ -37,6 +50,8 @@ const FIELDS: [&str; 8] = [
     "description",
     "tags",
     "created_at",
+    "router_id",
+    "port_forwardings",
 ];
 
 /// Which floating IPs to list. Every part that is set must match.

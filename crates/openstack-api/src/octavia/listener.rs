@@ -66,6 +66,9 @@ pub struct Listener {
     pub alpn_protocols: Vec<String>,
     /// Pool that serves what no policy sends elsewhere.
     pub default_pool_id: Option<String>,
+    /// Policies that send requests elsewhere.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub l7policies: Vec<IdRef>,
     /// The load balancer, in a list of one.
     #[serde(default, deserialize_with = "null_as_default")]
     pub loadbalancers: Vec<IdRef>,

@@ -70,6 +70,13 @@ pub struct MemberSpec {
     pub admin_state_up: Option<bool>,
 }
 
+/// A change of one member, which any good one heals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UpdateMember {
+    /// Port to check; null, the port that it is sent to.
+    pub monitor_port: Option<u16>,
+}
+
 /// What health checks say of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MemberHealth {
@@ -122,6 +129,19 @@ impl Octavia {
         let call =
             LBAAS.post("loadbalancer_member_create", &["pools", pool_id, "members"]).body("member", member);
         self.client.fetch(&call, "member").await
+    }
+
+    /// Starts to change one member.
+    pub async fn update_member(
+        &self,
+        pool_id: &str,
+        member_id: &str,
+        changes: &UpdateMember,
+    ) -> Result<(), ApiError> {
+        let call = LBAAS
+            .put("loadbalancer_member_update", &["pools", pool_id, "members", member_id])
+            .body("member", changes);
+        self.client.execute(&call).await
     }
 
     /// Starts to take one member away.

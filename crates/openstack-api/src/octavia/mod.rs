@@ -27,7 +27,7 @@ pub use load_balancer::{
     AdditionalVip, CreateLoadBalancer, LoadBalancer, LoadBalancerFilter, LoadBalancerStats,
     UpdateLoadBalancer,
 };
-pub use member::{Member, MemberHealth, MemberSpec};
+pub use member::{Member, MemberHealth, MemberSpec, UpdateMember};
 pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
 pub use pool::{
     ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,

@@ -19,6 +19,8 @@ use super::digest::{Agreement, Digest};
 use super::model::{Observed, Ownership};
 use super::observe::Observation;
 use super::outputs;
+use super::plan::refusals::Refused;
+use super::step::Step;
 
 /// What is known of what a Service has.
 #[derive(Debug, Default)]
@@ -62,7 +64,9 @@ pub(crate) struct Beginning {
     pub(crate) drift_due: bool,
     /// When what leads to this reconciliation happened: older answers prove nothing.
     pub(crate) since: Moment,
-    /// When this reconciliation began.
+    /// When this reconciliation began: what is refused while it goes on is not sent again in it, by the clock of pauses.
+    pub(crate) at: Instant,
+    /// When this reconciliation began, in the order of answers.
     pub(crate) began: Moment,
     /// Addresses of the nodes that have joined since the reconciliation before.
     pub(crate) joined: BTreeSet<IpAddr>,
@@ -160,6 +164,7 @@ impl Records {
             load_balancer: record.load_balancer.clone(),
             drift_due,
             since: record.since,
+            at: Instant::now(),
             began,
             joined,
         }
@@ -204,6 +209,22 @@ impl Records {
     /// Steps were applied: see [`Attempts::applied`].
     pub(crate) fn applied(&self, key: &ServiceKey, applied: &Applied, gives_up: bool, repairs: bool) {
         self.with(key, |record| record.attempts.applied(applied, gives_up, repairs, Instant::now()));
+    }
+
+    /// A step was refused: see [`Attempts::refused`].
+    pub(crate) fn refused(
+        &self,
+        key: &ServiceKey,
+        refused: Refused,
+        observed: &Observed,
+        certain: bool,
+    ) -> bool {
+        self.with(key, |record| record.attempts.refused(refused, observed, certain, Instant::now()))
+    }
+
+    /// Steps were accepted: see [`Attempts::accepted`].
+    pub(crate) fn accepted(&self, key: &ServiceKey, steps: &[Step], applied: &Applied, observed: &Observed) {
+        self.with(key, |record| record.attempts.accepted(steps, applied, observed));
     }
 
     /// Everything is as the Service asks for.

@@ -165,7 +165,7 @@ async fn local_traffic_without_a_monitor_is_named() {
     assert_eq!(world.warnings("web").len(), 1);
 }
 
-/// A live Service turns to the HTTP check and back. The check of the node port never meets members without that port.
+/// A live Service turns to the HTTP check and back, with a pool for each. The check of the node port never meets members without that port.
 ///
 /// Contract: M8, better: OCCM changes the members first, so that the old check meets the new members.
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,8 @@ async fn m8_the_check_follows_the_traffic_policy() {
     let local = json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": 32000}});
     world.patch("web", &local);
     world.quiet().await;
-    let writes = ["DELETE healthmonitors/ID", "PUT pools/ID/members", "POST healthmonitors"];
+    let writes =
+        ["POST pools", "PUT pools/ID/members", "POST healthmonitors", "PUT listeners/ID", "DELETE pools/ID"];
     assert_eq!(world.take_cloud_writes(), writes);
     assert_eq!(only_monitor(&world)["type"], "HTTP");
     assert_eq!(monitor_ports(&world), [32000, 32000]);

@@ -182,7 +182,7 @@ impl Judge<'_> {
                 || wish.protocols(&key).is_some_and(|(_, protocol)| protocol != pool.protocol)
                 || moves(wish, before)
         };
-        if !self.asked(&owner, self.birth(pool_id), asks) {
+        if !self.asked(&owner, self.birth(pool_id), asks) && !self.is_succeeded(before, pool_id, after) {
             return Some(format!("pool {} ({}) of {owner} is replaced", pool.name, pool.protocol));
         }
         let is_empty = !self.after.members.values().any(|one| Some(&one.pool_id) == after.pool_id.as_ref());
@@ -190,6 +190,21 @@ impl Judge<'_> {
         // Members that may go may be missing in the new pool.
         let emptied = is_empty && old.any(|(id, one)| self.member_removed(before, id, one).is_some());
         emptied.then(|| format!("listener {} of {owner} gets a pool without members", before.name))
+    }
+
+    /// Whether the pool that a listener gets speaks the same and has all members of the one before that are wanted: a monitor of another
+    /// type, or members on another subnet, come with a pool of their own.
+    fn is_succeeded(&self, before: &ListenerTraffic, pool_id: &str, after: &ListenerTraffic) -> bool {
+        let Some(new_id) = &after.pool_id else { return false };
+        let (old, new) = (self.before.pools.get(pool_id), self.after.pools.get(new_id));
+        let same = old.zip(new).is_some_and(|(old, new)| old.protocol == new.protocol && new.active);
+        let has = |member: &MemberTraffic| {
+            self.after.members.values().any(|one| {
+                one.up && (&one.pool_id, &one.address, one.port) == (new_id, &member.address, member.port)
+            })
+        };
+        let mut members = self.before.members.iter().filter(|(_, one)| one.pool_id == *pool_id && one.up);
+        same && members.all(|(id, one)| has(one) || self.member_removed(before, id, one).is_none())
     }
 
     fn members(&self) -> Vec<String> {

@@ -136,6 +136,7 @@ pub(crate) fn new_listener(id: &str, spec: &ListenerSpec) -> ObservedListener {
         protocol: spec.protocol.clone(),
         port: spec.port,
         default_pool_id: None,
+        has_policies: false,
         attributes: spec.attributes.clone(),
         tags: spec.tags.clone(),
     }
@@ -188,6 +189,12 @@ fn member(children: &mut Children, step: &MemberStep) -> Option<()> {
             pool.members.iter_mut().for_each(|member| member.status = ProvisioningStatus::Active);
         }
         MemberStep::Create { pool, member } => children.pool(pool.id()?)?.members.push(put(&[], member)),
+        MemberStep::Update { pool_id, id, member } => {
+            let mut members = children.pool(pool_id)?.members.iter_mut();
+            let updated = members.find(|known| known.id == *id)?;
+            updated.member = Arc::clone(member);
+            updated.status = ProvisioningStatus::Active;
+        }
         MemberStep::Delete { pool_id, id, name: _ } => {
             children.pool(pool_id)?.members.retain(|member| member.id != *id);
         }

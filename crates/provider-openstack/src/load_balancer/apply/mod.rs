@@ -19,7 +19,7 @@ use tracing::info;
 use super::failure::{self, Missing};
 use super::model::{Failover, ObservedFloatingIp};
 use super::poller::Operation;
-use super::step::{FloatingIpStep, LoadBalancerStep, PoolStep, Step};
+use super::step::{FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step};
 
 /// What became of a plan.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,8 @@ pub(super) struct Applied {
     pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// What became of the request to fail a load balancer over, with its id.
     pub(super) failover: Option<(String, Failover)>,
+    /// The step that the cloud refused, or the part of it.
+    pub(super) refused: Option<Step>,
     /// How the request to create the load balancer failed.
     pub(super) failed_creation: Option<ErrorKind>,
     /// The cloud's own words where it cannot make such a load balancer.
@@ -78,7 +80,7 @@ pub(super) struct Made {
 /// # Errors
 /// The first call that fails, with what was being done. That the load balancer is locked is no failure.
 pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Result<(), Failure>) {
-    let mut applier = Applier { openstack, applied: Applied::default() };
+    let mut applier = Applier { openstack, applied: Applied::default(), is_unsettled: false };
     let result = applier.apply(steps).await;
     (applier.applied, result)
 }
@@ -86,6 +88,8 @@ pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Re
 struct Applier<'a> {
     openstack: &'a OpenStack,
     applied: Applied,
+    /// Whether a step that failed has left something else than what was there before.
+    is_unsettled: bool,
 }
 
 impl Applier<'_> {
@@ -119,6 +123,11 @@ impl Applier<'_> {
                         self.openstack.octavia.doubt_api_versions();
                     }
                     self.applied.is_delayed = is_delay(step, &error);
+                    if is_refusal(step, &error) && !self.is_unsettled {
+                        self.applied.refused.get_or_insert_with(|| step.clone());
+                    } else {
+                        self.applied.refused = None;
+                    }
                     return Err(failure::of_call(&error, doing(step), missing(step)));
                 }
             };
@@ -205,9 +214,42 @@ fn answer_to_failover(answer: &Result<Answer, ApiError>) -> Option<Failover> {
 fn is_delay(step: &Step, error: &ApiError) -> bool {
     match error.kind() {
         ErrorKind::RateLimited => true,
-        ErrorKind::Unavailable => !matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })),
+        ErrorKind::Unavailable => !is_creation(step),
         _ => false,
     }
+}
+
+fn is_creation(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::LoadBalancer(LoadBalancerStep::Create { .. })
+            | Step::Listener(ListenerStep::Create { .. })
+            | Step::Pool(PoolStep::Create { .. })
+            | Step::Member(MemberStep::Create { .. })
+            | Step::Monitor(MonitorStep::Create { .. })
+            | Step::FloatingIp(FloatingIpStep::Create { .. })
+    )
+}
+
+/// Whether the cloud will answer alike as long as nothing changes. Without its load balancer a Service has nothing that goes on.
+fn is_refusal(step: &Step, error: &ApiError) -> bool {
+    let is_refused = match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::Conflict(ConflictCause::Other)
+        | ErrorKind::Quota
+        | ErrorKind::Policy
+        | ErrorKind::BadRequest => true,
+        ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
+        | ErrorKind::Unauthorized
+        | ErrorKind::RateLimited
+        | ErrorKind::Unavailable
+        | ErrorKind::LostAnswer
+        | ErrorKind::ServerFault
+        | ErrorKind::Decode
+        | ErrorKind::NoEndpoint => false,
+    };
+    is_refused
+        && !matches!(step, Step::LoadBalancer(step) if !matches!(step, LoadBalancerStep::Update { .. }))
 }
 
 fn is_locked(error: &ApiError) -> bool {

@@ -1,5 +1,7 @@
 //! The calls of the steps on floating IPs.
 
+use std::collections::BTreeSet;
+
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged};
 
@@ -8,7 +10,7 @@ use tracing::warn;
 use super::Applier;
 use crate::load_balancer::failure::{self, present};
 use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
-use crate::load_balancer::step::FloatingIpStep;
+use crate::load_balancer::step::{FloatingIpStep, Step};
 
 impl Applier<'_> {
     pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<(), ApiError> {
@@ -25,8 +27,13 @@ impl Applier<'_> {
                 let made = self.create_floating_ip(body, subnet).await?;
                 self.applied.changed = true;
                 self.applied.address = made.floating_ip_address.parse().ok();
-                if !tags.is_empty() {
-                    neutron.replace_tags(Tagged::FloatingIp, &made.id, tags).await?;
+                let tagged = match tags.is_empty() {
+                    true => Ok(()),
+                    false => neutron.replace_tags(Tagged::FloatingIp, &made.id, tags).await.map(drop),
+                };
+                if tagged.is_err() {
+                    let (id, tags) = (made.id.clone(), tags.clone());
+                    self.applied.refused = Some(Step::FloatingIp(FloatingIpStep::Tag { id, tags }));
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
                     claimed_by: None,
@@ -34,9 +41,11 @@ impl Applier<'_> {
                     address,
                     network_id: made.floating_network_id,
                     port_id: made.port_id,
+                    in_use: false,
                     ours: true,
-                    tags: tags.clone(),
+                    tags: if tagged.is_ok() { tags.clone() } else { BTreeSet::new() },
                 }));
+                tagged?;
             }
             FloatingIpStep::Attach { id, address, port, instead_of } => {
                 if let Some(former) = instead_of {
@@ -47,6 +56,7 @@ impl Applier<'_> {
                     // Where the answer was lost, the port may have the new one, and Neutron refuses this.
                     let restored = neutron.update_floating_ip(&former.id, port.id()).await;
                     if let Err(error) = restored {
+                        self.is_unsettled = true;
                         warn!(address = %former.address, error = %failure::chain(&error), "a floating IP was not put back");
                     }
                 }

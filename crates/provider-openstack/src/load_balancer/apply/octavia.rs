@@ -1,7 +1,7 @@
 //! The calls of the steps that Octavia carries out, and that lock the load balancer.
 
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::octavia::Octavia;
+use openstack_ccm_openstack_api::octavia::{Octavia, UpdateMember};
 
 use super::Answer;
 use super::requests;
@@ -77,6 +77,9 @@ pub(super) async fn member(octavia: &Octavia, step: &MemberStep) -> Result<Answe
         MemberStep::Create { pool, member } => {
             let pool_id = pool.id().unwrap_or_default();
             octavia.create_member(pool_id, &requests::member(member)).await.map(drop)?;
+        }
+        MemberStep::Update { pool_id, id, member } => {
+            octavia.update_member(pool_id, id, &UpdateMember { monitor_port: member.monitor_port }).await?;
         }
         MemberStep::Delete { pool_id, id, name: _ } => {
             present(octavia.delete_member(pool_id, id).await)?;

@@ -1,5 +1,6 @@
 //! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again.
 
+mod refusals;
 mod stall;
 
 use std::net::IpAddr;
@@ -10,10 +11,14 @@ use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
+use refusals::RefusalRecord;
 pub(crate) use stall::Stall;
 
 use crate::load_balancer::apply::Applied;
+use crate::load_balancer::model::Observed;
 use crate::load_balancer::model::recovery::Failover;
+use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::step::Step;
 
 /// Pause after the first repair, and the longest one; it doubles in between.
 const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
@@ -53,6 +58,8 @@ pub(crate) struct Attempts {
     failover: Option<(String, Failover)>,
     /// Load balancers whose creation Octavia accepted and that it has not shown since.
     unseen: UnseenCreations,
+    /// What the cloud has refused.
+    pub(crate) refusals: RefusalRecord,
 }
 
 /// Load balancers that Octavia accepted, one after another, and never showed.
@@ -74,9 +81,9 @@ impl UnseenCreations {
 impl Attempts {
     /// Somebody changed the Service, which may mend what failed, so that it is tried at once.
     pub(in crate::load_balancer) fn service_changed(&mut self) {
-        let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, .. } =
+        let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, refusals, .. } =
             std::mem::take(self);
-        let stall = stall.map(Stall::reset_attempts);
+        let (stall, refusals) = (stall.map(Stall::reset_attempts), refusals.service_changed());
         *self = Self {
             waiting_since,
             stall,
@@ -84,14 +91,17 @@ impl Attempts {
             creation_faults,
             failover,
             unseen,
+            refusals,
             ..Self::default()
         };
     }
 
-    /// All is as the Service asks for. The algorithms would be refused again, and another load balancer that is given up has no part in it.
+    /// All is as the Service asks for, as far as the cloud lets it. What it refused would be refused again, and another load balancer that
+    /// is given up has no part in it.
     pub(in crate::load_balancer) fn converged(&mut self) {
-        let Self { refused_algorithms, stall, .. } = std::mem::take(self);
-        *self = Self { refused_algorithms, stall: stall.filter(|stall| stall.gives_up), ..Self::default() };
+        let Self { refused_algorithms, refusals, stall, .. } = std::mem::take(self);
+        let stall = stall.filter(|stall| stall.gives_up);
+        *self = Self { refused_algorithms, refusals, stall, ..Self::default() };
     }
 
     /// Steps were applied; `gives_up` says that they take away what the Service has. `repairs`: they send again what failed.
@@ -124,6 +134,28 @@ impl Attempts {
         if repairs && applied.changed {
             self.repaired(now);
         }
+    }
+
+    /// A step was refused: see [`RefusalRecord::note`].
+    pub(in crate::load_balancer) fn refused(
+        &mut self,
+        refused: Refused,
+        observed: &Observed,
+        certain: bool,
+        now: Instant,
+    ) -> bool {
+        self.refusals.note(refused, observed, certain, now)
+    }
+
+    /// Steps were accepted, of a plan for what is `observed`.
+    pub(in crate::load_balancer) fn accepted(
+        &mut self,
+        steps: &[Step],
+        applied: &Applied,
+        observed: &Observed,
+    ) {
+        let accepted = applied.accepted.iter().filter_map(|(place, _)| steps.get(*place));
+        self.refusals.accepted(steps, &accepted.collect::<Vec<_>>(), observed);
     }
 
     /// Something was sent again that may fail again.

@@ -96,7 +96,7 @@ impl Creations {
         let is_first_notice = waited >= QUIETLY_FOR && self.lock().notify(service);
         let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR - waited } else { AT_MOST };
         let on = "the creation of other load balancers".to_owned();
-        Err((Waiting { on, at_most }, is_first_notice.then(queued)))
+        Err((Waiting { on, at_most, unfinished: None }, is_first_notice.then(queued)))
     }
 
     /// Octavia took the creation.

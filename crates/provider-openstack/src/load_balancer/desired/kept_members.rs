@@ -10,15 +10,16 @@ use std::net::IpAddr;
 use super::health_monitor;
 use super::members::{self, Backend};
 use super::sources::Sources;
-use crate::load_balancer::model::{Desired, ListenerKey, ObservedLoadBalancer, ObservedPool};
+use crate::load_balancer::model::{Desired, ListenerKey, Member, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::settings::Aspect;
 
 /// Replaces the members that nodes would give by those that are there, where there is no node to put in their place, or it
-/// cannot be read which ones; a node without an address keeps the member that it has. A pool that is empty stays so. That of
+/// cannot be read which ones: then those of nodes that are gone go, while one of another node is left. A node without an address keeps the member that it has. A pool that is empty stays so. That of
 /// a new port follows one that is there.
 pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
     let backends = members::backends(sources, &mut Vec::new());
-    let keeps_all = sources.settings.is_unreadable(Aspect::NodeSelector) || backends.is_empty();
+    let is_unreadable = sources.settings.is_unreadable(Aspect::NodeSelector);
+    let keeps_all = is_unreadable || backends.is_empty();
     let without_address = members::without_address(sources);
     if !keeps_all && without_address.is_empty() {
         return;
@@ -29,12 +30,25 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     let pools: BTreeMap<ListenerKey, &ObservedPool> =
         own.filter_map(|listener| Some((listener.key(), children.default_pool(listener)?))).collect();
     let sibling = pools.values().find(|pool| !pool.members.is_empty());
+    // A node that is gone is no guess, as long as another one is left.
+    let has_node = |member: &Member| {
+        sources.intent.nodes.iter().any(|node| {
+            members::is_of(member, &node.name)
+                || sources.facts.node_addresses.of(node) == Some(member.address)
+        })
+    };
+    if is_unreadable {
+        let all = pools.values().flat_map(|pool| &pool.members).map(|observed| observed.member.as_ref());
+        desired.notices.extend(members::waiting(sources, &all.collect::<Vec<_>>()));
+    }
     for port in &sources.intent.service.ports {
         let key = ListenerKey::new(port.protocol, port.port);
         let Some(wanted) = desired.listeners.get_mut(&key) else { continue };
         let there = pools.get(&key).or(sibling).into_iter().flat_map(|pool| &pool.members);
+        let there = there.map(|observed| observed.member.as_ref());
+        let drops_gone = is_unreadable && there.clone().any(has_node);
         let kept = there
-            .map(|observed| observed.member.as_ref())
+            .filter(|member| !drops_gone || has_node(member))
             .filter(|member| keeps_all || without_address.iter().any(|node| members::is_of(member, node)));
         let mut members: BTreeMap<IpAddr, Backend> =
             kept.map(|member| (member.address, Backend::of_member(member))).collect();

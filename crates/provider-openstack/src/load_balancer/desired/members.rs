@@ -8,12 +8,15 @@ use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
+use crate::load_balancer::annotations::NODE_SELECTOR;
 use crate::load_balancer::model::Member;
 use crate::load_balancer::names;
 use crate::load_balancer::settings::names_of;
 
 /// A node that is selected cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
+/// So many of several nodes are named.
+const NAMED: usize = 5;
 /// Ports have no members.
 const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 
@@ -41,6 +44,26 @@ pub(super) fn is_of(member: &Member, node: &str) -> bool {
 pub(super) fn without_address(sources: Sources<'_>) -> Vec<&str> {
     let lacking = selected(sources).filter(|node| sources.facts.node_addresses.of(node).is_none());
     lacking.map(|node| node.name.as_str()).collect()
+}
+
+/// What is said about nodes that are no members, where it cannot be read whether they are to be.
+pub(super) fn waiting(sources: Sources<'_>, members: &[&Member]) -> Option<Notice> {
+    let is_member = |node: &Node| {
+        let address = sources.facts.node_addresses.of(node);
+        members.iter().any(|member| is_of(member, &node.name) || address == Some(member.address))
+    };
+    let waiting: Vec<&str> =
+        sources.intent.nodes.iter().filter(|node| !is_member(node)).map(|node| node.name.as_str()).collect();
+    let named = waiting.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let others = waiting.len().saturating_sub(NAMED);
+    let more = if others > 0 { format!(" and {others} others") } else { String::new() };
+    (!waiting.is_empty()).then(|| {
+        let message = format!(
+            "nodes that are no members do not become any until {} is corrected: {named}{more}",
+            NODE_SELECTOR.key
+        );
+        Notice::warning(NODE_SKIPPED, message)
+    })
 }
 
 fn selected(sources: Sources<'_>) -> impl Iterator<Item = &Arc<Node>> {

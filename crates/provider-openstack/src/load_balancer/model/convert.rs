@@ -65,6 +65,7 @@ pub(crate) fn listener(seen: Listener, ours: bool) -> Result<ObservedListener, F
         protocol: seen.protocol,
         port: seen.protocol_port,
         default_pool_id: seen.default_pool_id,
+        has_policies: !seen.l7policies.is_empty(),
         attributes,
         tags: seen.tags,
     })

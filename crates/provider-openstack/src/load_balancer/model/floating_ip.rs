@@ -14,6 +14,11 @@ pub(crate) enum FloatingIpGoal {
     },
     /// Directly: an IPv6 VIP needs no translation. Floating IPs are not looked at.
     NotNeeded,
+    /// As it is: what is there could not be read.
+    Unknown {
+        /// The address that clients use so far.
+        address: Option<IpAddr>,
+    },
     /// Through a floating IP.
     External(FloatingIpSpec),
 }

@@ -153,6 +153,8 @@ pub(crate) struct ObservedListener {
     pub(crate) protocol: ListenerProtocol,
     pub(crate) port: u16,
     pub(crate) default_pool_id: Option<String>,
+    /// Whether it has L7 policies, which are never made here.
+    pub(crate) has_policies: bool,
     pub(crate) attributes: ListenerAttributes,
     pub(crate) tags: Tags,
 }
@@ -224,6 +226,8 @@ pub(crate) struct ObservedFloatingIp {
     pub(crate) network_id: Option<String>,
     /// Port that it leads to.
     pub(crate) port_id: Option<String>,
+    /// Whether it leads somewhere without being attached to a port: it has port forwardings, or a router uses it.
+    pub(crate) in_use: bool,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
     pub(crate) ours: bool,
     /// The tag or the description that says that it was made for another Service, or for another cluster.

@@ -25,6 +25,8 @@ pub(crate) enum FloatingIpQuestion {
     ForVip {
         /// `spec.loadBalancerIP`
         asked: Option<IpAddr>,
+        /// The address that the Service is published with. OCCM gives its floating IPs no tags by which they could be found.
+        published: Option<IpAddr>,
     },
     /// Those to give up: on the VIP while it is there, afterwards the Service's own.
     ToRelease,
@@ -69,12 +71,12 @@ async fn list(
             Some(port) => by_filter(reader, FloatingIpFilter::port(port)).await,
             None => Ok(Vec::new()),
         },
-        FloatingIpQuestion::ForVip { asked } => {
+        FloatingIpQuestion::ForVip { asked, published } => {
             let mut found = on_vip.await?;
             let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));
             if found.is_empty() || !has_asked {
                 let is_bare = found.is_empty();
-                found.extend(candidates(reader, claim, *asked).await?);
+                found.extend(candidates(reader, claim, *asked, *published).await?);
                 if is_bare && asked.is_some() {
                     // One that was taken off the VIP for the address that is asked for, and has to go back if that cannot be had.
                     let others = own(reader, claim).await?;
@@ -96,10 +98,19 @@ async fn candidates(
     reader: Reader<'_>,
     claim: &Claim<'_>,
     asked: Option<IpAddr>,
+    published: Option<IpAddr>,
 ) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
-    match asked {
-        Some(asked) => by_filter(reader, FloatingIpFilter::address(asked.to_string())).await,
-        None => own(reader, claim).await,
+    if let Some(asked) = asked {
+        return by_filter(reader, FloatingIpFilter::address(asked.to_string())).await;
+    }
+    let own = own(reader, claim).await?;
+    match published.filter(|_| own.is_empty()) {
+        None => Ok(own),
+        Some(published) => {
+            let mut found = by_filter(reader, FloatingIpFilter::address(published.to_string())).await?;
+            found.retain(|one| one.description == claim.names.floating_ip_description());
+            Ok(found)
+        }
     }
 }
 
@@ -130,6 +141,7 @@ fn observed(
     let ours = claim.owns_floating_ip(&seen) || inherited;
     let claimed_by = claim.claim_of_another(&seen).filter(|_| !ours);
     Ok(ObservedFloatingIp {
+        in_use: seen.is_in_use(),
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,
         network_id: seen.floating_network_id,

@@ -196,12 +196,7 @@ fn is_in_use(children: Option<&Children>, pool_id: &str) -> bool {
 }
 
 fn pool_of_members(step: &MemberStep) -> Option<String> {
-    match step {
-        MemberStep::ReplaceAll { pool, .. }
-        | MemberStep::Add { pool, .. }
-        | MemberStep::Create { pool, .. } => pool.id().map(str::to_owned),
-        MemberStep::Delete { pool_id, .. } => Some(pool_id.clone()),
-    }
+    step.pool_id().map(str::to_owned)
 }
 
 fn pool_of_monitor(step: &MonitorStep) -> Option<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::{LbAlgorithm, LoadBalancer};
 use tokio::time::Instant;
 
@@ -26,21 +27,47 @@ pub(crate) struct Observation {
     looked: Looked,
     /// What showed to be wrong with the Service's wishes on the way.
     faults: Vec<Fault>,
+    /// Why the floating IPs could not be read.
+    unread: Option<Failure>,
 }
 
 impl Observation {
     /// What was read just now.
     pub(super) fn whole(observed: Observed, project_id: Option<String>, updated_at: Option<String>) -> Self {
-        Self { observed, project_id, updated_at, looked: Looked::at_everything(), faults: Vec::new() }
+        Self {
+            observed,
+            project_id,
+            updated_at,
+            looked: Looked::at_everything(),
+            faults: Vec::new(),
+            unread: None,
+        }
     }
 
     /// What was there when all was well. Nobody has looked since.
     pub(crate) fn known(observed: Observed, project_id: Option<String>) -> Self {
-        Self { observed, project_id, updated_at: None, looked: Looked::default(), faults: Vec::new() }
+        Self {
+            observed,
+            project_id,
+            updated_at: None,
+            looked: Looked::default(),
+            faults: Vec::new(),
+            unread: None,
+        }
     }
 
     pub(super) fn with_faults(self, faults: Vec<Fault>) -> Self {
         Self { faults, ..self }
+    }
+
+    /// Without the floating IPs, where these could not be read.
+    pub(super) fn without(self, unread: Option<Failure>) -> Self {
+        Self { unread, ..self }
+    }
+
+    /// Why the floating IPs are not known, if they are not.
+    pub(crate) fn unread(&self) -> Option<&Failure> {
+        self.unread.as_ref()
     }
 
     pub(crate) fn seen(&self) -> &Observed {
@@ -157,7 +184,7 @@ impl Observation {
 
     /// What stands for all of it while nothing changes: of a whole look after which nothing was done.
     pub(crate) fn agreement(&self, desired: &Desired) -> Option<Agreement> {
-        let there = self.load_balancer().filter(|_| self.looked.whole)?;
+        let there = self.load_balancer().filter(|_| self.looked.whole && self.unread.is_none())?;
         let digest = Digest::of_tree(&there.id, self.updated_at.as_deref()?, desired);
         Some(Agreement { digest, looked: Instant::now() })
     }

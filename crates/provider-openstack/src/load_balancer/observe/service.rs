@@ -56,8 +56,12 @@ impl Observing<'_> {
         let is_over = |updated_at: &String| octavia.has_passed(updated_at, SECOND_IS_OVER);
         let updated_at = listed.and_then(|listed| listed.updated_at.clone()).filter(is_over);
         let question = self.question_beside(found.as_ref());
-        let observed = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;
-        let mut observation = Observation::whole(observed, project_id, updated_at).with_faults(faults);
+        let tree = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;
+        // A load balancer that is there goes on without.
+        let unread = tree.unread.clone().filter(|_| tree.observed.load_balancer.is_some());
+        let observed = if unread.is_some() { tree.observed } else { tree.complete()? };
+        let observation = Observation::whole(observed, project_id, updated_at).with_faults(faults);
+        let mut observation = observation.without(unread);
         if self.since < self.began {
             observation.is_from_before();
         }
@@ -187,7 +191,10 @@ impl Observing<'_> {
             Exposure::Internal if owner => FloatingIpQuestion::OnVip,
             Exposure::Internal => FloatingIpQuestion::Nothing,
             Exposure::External(_) if self.needs_no_floating_ip(vips) => FloatingIpQuestion::Nothing,
-            Exposure::External(wanted) => FloatingIpQuestion::ForVip { asked: wanted.address },
+            Exposure::External(wanted) => FloatingIpQuestion::ForVip {
+                asked: wanted.address,
+                published: self.service.published.iter().copied().find(IpAddr::is_ipv4),
+            },
         }
     }
 

@@ -122,8 +122,9 @@ impl Observing<'_> {
         if !same || !usable || self.claim.previous_name_on(&shown) != there.previous_name {
             return Ok(false);
         }
-        let floating_ips = self.floating_ips_of(known).await?;
-        Ok(floating_ips == known.seen().floating_ips)
+        // Where they cannot be read, everything else is looked at.
+        let floating_ips = self.floating_ips_of(known).await;
+        Ok(floating_ips.is_ok_and(|floating_ips| floating_ips == known.seen().floating_ips))
     }
 
     async fn floating_ips_of(&self, known: &Observation) -> Result<Vec<ObservedFloatingIp>, Failure> {

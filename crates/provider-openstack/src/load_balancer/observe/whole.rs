@@ -29,6 +29,23 @@ pub(crate) enum Depth {
     Outline,
 }
 
+/// What was read.
+pub(crate) struct Tree {
+    pub(crate) observed: Observed,
+    /// Why the floating IPs could not be read. They are missing then.
+    pub(crate) unread: Option<Failure>,
+}
+
+impl Tree {
+    /// Everything.
+    ///
+    /// # Errors
+    /// The floating IPs could not be read.
+    pub(crate) fn complete(self) -> Result<Observed, Failure> {
+        self.unread.map_or(Ok(self.observed), Err)
+    }
+}
+
 /// Reads everything that the plan needs.
 pub(crate) async fn tree(
     reader: Reader<'_>,
@@ -36,7 +53,7 @@ pub(crate) async fn tree(
     found: Option<Found>,
     depth: Depth,
     floating_ips: &FloatingIpQuestion,
-) -> Result<Observed, Failure> {
+) -> Result<Tree, Failure> {
     let claim = match &found {
         Some(found) => &claim.on(found.previous_name.clone(), &found.load_balancer.tags),
         None => claim,
@@ -46,7 +63,12 @@ pub(crate) async fn tree(
         floating_ip::read(reader, claim, floating_ips, vip.as_ref()),
         load_balancer(reader, claim, found, depth),
     );
-    Ok(Observed { load_balancer: load_balancer?, floating_ips: floating_ips? })
+    let load_balancer = load_balancer?;
+    let (floating_ips, unread) = match floating_ips {
+        Ok(floating_ips) => (floating_ips, None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    Ok(Tree { observed: Observed { load_balancer, floating_ips }, unread })
 }
 
 async fn load_balancer(

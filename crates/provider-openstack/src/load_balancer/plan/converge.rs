@@ -6,11 +6,12 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::UpdateLoadBalancer;
 
+use super::children;
 use super::draft::{Draft, says_nothing_wrong, tags_of_own, tags_of_shared};
 use super::floating_ip::{self, VipPort};
+use super::port::{self, Port};
 use super::rename::Rename;
 use super::types::Plan;
-use super::{children, port};
 use crate::load_balancer::model::{
     Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, OVN, Observed, ObservedListener,
     ObservedLoadBalancer, Ownership, Tags,
@@ -43,6 +44,23 @@ pub(super) fn converge(
     };
     draft.untagged = is_untagged(desired, load_balancer);
     draft.is_ovn = load_balancer.made_with.provider.as_deref() == Some(OVN);
+    draft.vip_subnet_id.clone_from(&load_balancer.vip_subnet_id);
+    draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
+    let wait = children::pending(below, draft.is_ovn);
+    let identity = identify(&draft, desired, load_balancer);
+    // While it is not renamed, the previous name shows which children are to be renamed.
+    let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
+    // The Service is announced before anything is done for it where others would not know whose that is.
+    let is_unknown = load_balancer.ownership != Ownership::Sole || load_balancer.is_retained();
+    let announces = is_unknown && wait.is_none();
+    let (announcement, first) = if announces { (first, None) } else { (None, first) };
+    announcement.into_iter().for_each(|step| draft.identify(step));
+    let ports: Vec<Port<'_>> =
+        desired.listeners.iter().map(|(key, wanted)| Port::of(&mut draft, below, *key, wanted)).collect();
+    if wait.is_none() {
+        // Nodes that come and go are followed whatever becomes of all the rest.
+        ports.iter().for_each(|port| port::keep_up(&mut draft, port));
+    }
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
@@ -51,14 +69,10 @@ pub(super) fn converge(
         draft.plan.identity_tags.clear();
         return draft.finish();
     }
-    if let Some(wait) = children::pending(below, draft.is_ovn) {
+    if let Some(wait) = wait {
         return draft.wait(wait);
     }
-    draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
     draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
-    let identity = identify(&draft, desired, load_balancer);
-    // While it is not renamed, the previous name shows which children are to be renamed.
-    let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
     if joins_internally(desired, load_balancer) {
         let message = format!(
             "the internal Service joins {load_balancer} and is published by its VIP; OCCM refuses that"
@@ -66,8 +80,8 @@ pub(super) fn converge(
         draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }
     first.into_iter().for_each(|step| draft.identify(step));
-    for (key, wanted) in desired.listeners.iter().filter(|(key, _)| !conflicts.contains(key)) {
-        port::converge(&mut draft, &load_balancer.id, below, *key, wanted);
+    for port in ports.iter().filter(|port| !conflicts.contains(&port.key)) {
+        port::converge(&mut draft, &load_balancer.id, below, port);
     }
     // Build for all ports, then swap, then remove: one look serves all swaps, and one all removals.
     let swaps = std::mem::take(&mut draft.swaps);

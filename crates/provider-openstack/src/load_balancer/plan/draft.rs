@@ -6,9 +6,10 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
+use super::refusals::Refusals;
 use super::rename::Rename;
 use super::types::{Plan, Then, Wait};
-use crate::load_balancer::model::Tags;
+use crate::load_balancer::model::{ListenerKey, Tags};
 use crate::load_balancer::names;
 use crate::load_balancer::step::Step;
 
@@ -26,6 +27,14 @@ pub(super) struct Draft {
     pub(super) untagged: bool,
     /// Whether everything is made one by one.
     pub(super) serial: bool,
+    /// What the cloud does not get again for now.
+    pub(super) refusals: Refusals,
+    /// Subnet of the VIP: that of members for which none is named.
+    pub(super) vip_subnet_id: Option<String>,
+    /// The listeners of another protocol for which nothing can be put in their place for now.
+    pub(super) stuck: BTreeSet<ListenerKey>,
+    /// The pools in use whose members were looked after already.
+    pub(super) kept_up: BTreeSet<String>,
     /// Whether members can be added without naming the others.
     pub(super) additive: bool,
     /// Whether the provider is ovn.

@@ -44,6 +44,7 @@ pub(super) fn serve(
     let attached = candidates.iter().find(|candidate| vip.carries(candidate));
     match goal {
         FloatingIpGoal::NotNeeded => draft.plan.address = vip.address,
+        FloatingIpGoal::Unknown { address } => draft.plan.address = *address,
         FloatingIpGoal::Internal { keep } => {
             attached.into_iter().for_each(|attached| take_off(draft, attached, *keep, vip.ownership));
             draft.plan.address = vip.address;
@@ -90,6 +91,7 @@ fn keep_or_swap(
         let free = candidates.iter().find(|candidate| {
             candidate.address == asked
                 && candidate.port_id.is_none()
+                && !candidate.in_use
                 && candidate.claimed_by.is_none()
                 // No router need lead to another network.
                 && candidate.network_id == attached.network_id
@@ -97,6 +99,10 @@ fn keep_or_swap(
         match free {
             Some(free) if attached.ours && vip.ownership == Ownership::Sole => {
                 attach(draft, spec, free, vip, Some(attached));
+                if draft.refusals.of(&attach_step(free, vip, None)).is_some() {
+                    draft.plan.address = Some(attached.address);
+                    return tag(draft, attached, &spec.tags);
+                }
                 if !spec.keep {
                     let ObservedFloatingIp { id, address, .. } = attached.clone();
                     draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address }));
@@ -146,7 +152,16 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     };
     match (found, &spec.network_id) {
         (Some(found), _) => match (unavailable(found), own) {
-            (None, _) => attach(draft, spec, found, vip, own.filter(|own| own.id != found.id)),
+            (None, _) => {
+                let own = own.filter(|own| own.id != found.id);
+                attach(draft, spec, found, vip, own);
+                let is_refused = draft.refusals.of(&attach_step(found, vip, None)).is_some();
+                match own {
+                    Some(own) if is_refused => attach(draft, spec, own, vip, None),
+                    None if is_refused => draft.plan.address = None,
+                    _ => {}
+                }
+            }
             // What the Service had so far goes on serving it.
             (Some(why), Some(own)) => {
                 draft.warn(ADDRESS_IGNORED, why.message);
@@ -170,6 +185,13 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
 fn unavailable(found: &ObservedFloatingIp) -> Option<Failure> {
     if found.claimed_by.is_some() {
         return Some(claimed(found));
+    }
+    if found.in_use && found.port_id.is_none() {
+        return Some(Failure::user_input(format!(
+            "spec.loadBalancerIP {} is a floating IP that is already in use, by a router or for port forwardings: take it off there, or \
+             choose another address",
+            found.address
+        )));
     }
     let port = found.port_id.as_ref()?;
     Some(Failure::user_input(format!(
@@ -201,24 +223,29 @@ fn attach(
     vip: &VipPort,
     former: Option<&ObservedFloatingIp>,
 ) {
-    let ObservedFloatingIp { id, address, .. } = found.clone();
-    let instead_of =
-        former.cloned().map(|former| FormerFloatingIp { id: former.id, address: former.address });
-    draft.step(Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone(), instead_of }));
+    draft.step(attach_step(found, vip, former));
     draft.plan.address = Some(found.address);
     tag(draft, found, &spec.tags);
 }
 
+fn attach_step(found: &ObservedFloatingIp, vip: &VipPort, former: Option<&ObservedFloatingIp>) -> Step {
+    let ObservedFloatingIp { id, address, .. } = found.clone();
+    let instead_of =
+        former.cloned().map(|former| FormerFloatingIp { id: former.id, address: former.address });
+    Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone(), instead_of })
+}
+
 fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipPort) {
-    draft.step(Step::FloatingIp(FloatingIpStep::Create {
+    let step = Step::FloatingIp(FloatingIpStep::Create {
         network_id: network_id.to_owned(),
         subnet: spec.subnet.clone(),
         address: spec.address,
         description: spec.description.clone(),
         tags: spec.tags.clone(),
         port: vip.port.clone(),
-    }));
-    draft.plan.address = spec.address;
+    });
+    draft.plan.address = spec.address.filter(|_| draft.refusals.of(&step).is_none());
+    draft.step(step);
 }
 
 /// Tags a floating IP that is ours; others are never marked as ours.

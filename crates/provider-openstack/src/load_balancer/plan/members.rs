@@ -13,16 +13,49 @@ use super::draft::Draft;
 use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
-/// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds.
-pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) {
+/// How much of what is wanted the members follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All of it.
+    Whole,
+    /// Which members there are. What they are checked by stays.
+    Keys,
+}
+
+/// Whether a member that failed is on another subnet than it should be. The subnet of a member cannot be changed.
+pub(super) fn need_another_subnet(draft: &Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) -> bool {
+    let vip_subnet = draft.vip_subnet_id.as_deref();
+    let differs = |failed: &ObservedMember| {
+        let place = wanted.binary_search_by_key(&failed.key(), |member| member.key());
+        place.is_ok_and(|place| {
+            let (before, wanted) = (failed.member.subnet_id.as_deref(), wanted[place].subnet_id.as_deref());
+            before.or(vip_subnet) != wanted.or(vip_subnet)
+        })
+    };
+    let failed = pool.members.iter().filter(|member| member.status == ProvisioningStatus::Error);
+    !pool.members_from_status && failed.into_iter().any(differs)
+}
+
+/// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds. An empty set of nodes
+/// takes nothing away.
+pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>], extent: Extent) {
+    if wanted.is_empty() {
+        return;
+    }
     let before: BTreeMap<MemberKey, &ObservedMember> =
         pool.members.iter().map(|member| (member.key(), member)).collect();
     let failed = pool.members.iter().filter(|member| member.status == ProvisioningStatus::Error);
     for member in failed {
         draft.must_heal("member", &member.member.name, &member.id, &member.status);
     }
-    let merged: Vec<Arc<Member>> =
-        wanted.iter().map(|member| merge(before.get(&member.key()).copied(), member)).collect();
+    let like = pool.members.first().filter(|_| extent == Extent::Keys);
+    let merged: Vec<Arc<Member>> = wanted
+        .iter()
+        .map(|member| match (before.get(&member.key()), extent) {
+            (Some(before), Extent::Keys) => Arc::clone(&before.member),
+            (before, _) => merge(before.copied(), like, member),
+        })
+        .collect();
     let from_status = pool.members_from_status;
     let same = |member: &Arc<Member>| {
         before.get(&member.key()).is_some_and(|before| from_status || is_same(before, member))
@@ -37,10 +70,12 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         .copied()
         .filter(|one| merged.binary_search_by_key(&one.key(), |member| member.key()).is_err())
         .collect();
+    // What new members are checked by shows on those that are there.
+    let is_known = extent == Extent::Whole || !from_status;
     if stay_as_they_are && before.values().all(|one| is_sound(one)) {
         match (new.as_slice(), gone.as_slice()) {
             ([], []) => return,
-            ([_, ..], []) if draft.additive => {
+            ([_, ..], []) if draft.additive && is_known => {
                 return draft.step(Step::Member(MemberStep::Add { pool: handle, members: new }));
             }
             ([], [gone]) if !gone.id.is_empty() => {
@@ -52,37 +87,31 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
     }
     // What failed goes along with every other change, at once; alone it is a repair.
     let repairs = stay_as_they_are && new.is_empty() && gone.is_empty();
-    let (broken, sound): (Vec<&Arc<Member>>, Vec<&Arc<Member>>) = merged.iter().partition(|member| {
-        before.get(&member.key()).is_some_and(|before| is_on_wrong_subnet(before, member))
-    });
-    if !broken.is_empty() {
-        // The subnet of a member cannot be changed, so it is taken out before it comes back on the right one.
-        let members = sound.into_iter().cloned().collect();
-        draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle.clone(), members }));
-    }
     draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle, members: merged }));
 }
 
-/// A wanted member as it is sent: what an administrator may have set on the existing one stays.
-fn merge(before: Option<&ObservedMember>, wanted: &Arc<Member>) -> Arc<Member> {
-    let Some(ObservedMember { status, member: before, .. }) = before else { return Arc::clone(wanted) };
-    // The subnet of a member that failed may be the reason why it failed.
-    let subnet = if *status == ProvisioningStatus::Error { &wanted.subnet_id } else { &before.subnet_id };
-    let merged = Member {
-        subnet_id: subnet.clone(),
-        monitor_address: before.monitor_address,
-        weight: before.weight,
-        backup: before.backup,
-        admin_state_up: before.admin_state_up,
-        ..(**wanted).clone()
+/// A wanted member as it is sent: what an administrator may have set on the existing one stays, and its subnet, which cannot be changed.
+/// A new one is checked as the one that it is to be like.
+fn merge(
+    before: Option<&ObservedMember>,
+    like: Option<&ObservedMember>,
+    wanted: &Arc<Member>,
+) -> Arc<Member> {
+    let merged = match (before, like) {
+        (None, None) => return Arc::clone(wanted),
+        (None, Some(like)) => Member { monitor_port: like.member.monitor_port, ..(**wanted).clone() },
+        (Some(ObservedMember { member: before, .. }), _) => Member {
+            subnet_id: before.subnet_id.clone(),
+            monitor_address: before.monitor_address,
+            weight: before.weight,
+            backup: before.backup,
+            admin_state_up: before.admin_state_up,
+            ..(**wanted).clone()
+        },
     };
     if merged == **wanted { Arc::clone(wanted) } else { Arc::new(merged) }
 }
 
 fn is_same(before: &ObservedMember, merged: &Member) -> bool {
     before.member.name == merged.name && before.member.monitor_port == merged.monitor_port
-}
-
-fn is_on_wrong_subnet(before: &ObservedMember, merged: &Member) -> bool {
-    before.status == ProvisioningStatus::Error && before.member.subnet_id != merged.subnet_id
 }

@@ -8,12 +8,14 @@ mod children;
 mod converge;
 mod draft;
 mod floating_ip;
+mod held_back;
 mod listener;
 mod members;
 mod monitor;
 mod pool;
 mod port;
 pub(crate) mod recovery;
+pub(crate) mod refusals;
 mod release;
 mod rename;
 mod serial;
@@ -24,5 +26,7 @@ mod types;
 
 pub(super) use draft::tags_of_own;
 pub(crate) use release::{LOAD_BALANCER_LEFT, release, retain};
+#[cfg(test)]
 pub(crate) use serve::serve;
+pub(crate) use serve::serve_beside;
 pub(crate) use types::{Plan, Then, Wait};

@@ -3,10 +3,19 @@
 use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::{MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool};
+use crate::load_balancer::model::{
+    DesiredPool, MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool,
+};
 use crate::load_balancer::step::{Changes as _, Handle, MonitorStep, Step};
 
-/// Deletes a monitor that is not wanted, or not of this type: the type cannot be changed. Returns one that stays.
+/// Whether a pool has a monitor, and is to have one of another type: the type cannot be changed, and without a monitor the pool would send to
+/// nodes that do not serve.
+pub(super) fn is_of_another_type(pool: &ObservedPool, wanted: &DesiredPool) -> bool {
+    let (observed, wanted) = (pool.monitor.as_ref(), wanted.monitor.as_ref());
+    observed.zip(wanted).is_some_and(|(observed, wanted)| observed.kind != wanted.kind)
+}
+
+/// Deletes a monitor that is not wanted, or not of this type. Returns one that stays.
 pub(super) fn remove_unfit<'a>(
     draft: &mut Draft,
     pool: &'a ObservedPool,

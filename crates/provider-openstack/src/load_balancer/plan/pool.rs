@@ -6,6 +6,7 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 use super::draft::{Draft, tags_without};
+use super::members::Extent;
 use super::{members, monitor, serial};
 use crate::load_balancer::model::{DesiredPool, ObservedPool, Persistence, PoolSpec, pool};
 use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
@@ -51,29 +52,53 @@ pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &Desi
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         draft.label_or_change(labels, whole, step);
     }
-    converge_content(draft, observed, wanted);
+    if draft.kept_up.contains(&observed.id) {
+        let kept = observed.monitor.as_ref().filter(|_| wanted.monitor.is_some());
+        monitor::converge(draft, &observed.id, kept, wanted.monitor.as_ref());
+    } else {
+        complete(draft, observed, wanted);
+    }
     Handle::Id(observed.id.clone())
 }
 
-/// Makes members and monitor the wanted ones.
+/// Has the members of a pool in use follow the nodes, before anything else. One that does not stay follows them until another one takes its
+/// place.
 ///
-/// A monitor that goes, or changes its type, goes before the members change and comes back after: an HTTP check of
-/// the health check node port must never meet members without `monitor_port`, which would take them all down. So where
-/// the deletion of such a monitor failed, the members wait with it. They do not wait with that of another one.
-fn converge_content(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) {
+/// A monitor that goes does so before the members change: an HTTP check of the health check node port must never meet members without
+/// `monitor_port`, which would take them all down. So where the deletion of such a monitor failed, the members wait with it. They do
+/// not wait with that of another one. Where it is refused, the monitor stays, and the members with what it checks.
+pub(super) fn keep_up(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool, stays: bool) {
+    if !stays {
+        return converge_members(draft, observed, wanted, Extent::Keys);
+    }
     let removal = draft.plan.steps.len();
     let kept = monitor::remove_unfit(draft, observed, wanted.monitor.as_ref());
     let after_removal = draft.plan.steps.len();
-    if draft.serial {
-        serial::converge(draft, observed, &wanted.members);
-    } else {
-        members::converge(draft, observed, &wanted.members);
+    let removed = observed.monitor.as_ref().filter(|_| kept.is_none());
+    let is_refused = draft.plan.steps[removal..].iter().any(|step| draft.refusals.of(step).is_some());
+    converge_members(draft, observed, wanted, if is_refused { Extent::Keys } else { Extent::Whole });
+    if removed.is_some_and(|removed| removed.kind == HealthMonitorType::Http) {
+        draft.wait_with(removal, after_removal);
     }
-    let after_members = draft.plan.steps.len();
+}
+
+/// Makes members and monitor of a pool that no listener uses the wanted ones: the monitor comes last.
+fn complete(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) {
+    let removal = draft.plan.steps.len();
+    let kept = monitor::remove_unfit(draft, observed, wanted.monitor.as_ref());
+    let after_removal = draft.plan.steps.len();
+    converge_members(draft, observed, wanted, Extent::Whole);
     monitor::converge(draft, &observed.id, kept, wanted.monitor.as_ref());
-    if let Some(removed) = observed.monitor.as_ref().filter(|_| kept.is_none()) {
-        let is_http = removed.kind == HealthMonitorType::Http;
-        draft.wait_with(removal, if is_http { after_removal } else { after_members });
+    if observed.monitor.is_some() && kept.is_none() {
+        draft.wait_with(removal, after_removal);
+    }
+}
+
+fn converge_members(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool, extent: Extent) {
+    if draft.serial {
+        serial::converge(draft, observed, &wanted.members, extent);
+    } else {
+        members::converge(draft, observed, &wanted.members, extent);
     }
 }
 

@@ -8,7 +8,7 @@
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
 use super::draft::Draft;
-use super::{listener, pool};
+use super::{held_back, listener, members, monitor, pool};
 use crate::load_balancer::annotations::METRICS_PORT;
 use crate::load_balancer::model::{
     Children, DesiredListener, DesiredPool, ListenerKey, ListenerSpec, ObservedListener, ObservedPool,
@@ -24,25 +24,52 @@ const NO_METRICS: &str = "LoadBalancerMetricsPortTaken";
 /// The pods have to follow a switch of the PROXY protocol at the same moment.
 const PROXY_SWITCHED: &str = "LoadBalancerProxyProtocolSwitched";
 
+/// A port of the Service, what it has, and what it is to have.
+pub(super) struct Port<'a> {
+    pub(super) key: ListenerKey,
+    wanted: &'a DesiredListener,
+    /// Its listener, of whatever protocol.
+    existing: Option<&'a ObservedListener>,
+    /// The pool that this listener uses.
+    present: Option<&'a ObservedPool>,
+    /// The existing pool that is to be the default pool.
+    pool: Option<&'a ObservedPool>,
+}
+
+impl<'a> Port<'a> {
+    pub(super) fn of(
+        draft: &mut Draft,
+        children: &'a Children,
+        key: ListenerKey,
+        wanted: &'a DesiredListener,
+    ) -> Self {
+        let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
+        let present = existing.and_then(|listener| children.default_pool(listener));
+        let pool = find_pool(draft, children, present, &wanted.pool);
+        draft.claimed_pools.extend(pool.map(|pool| pool.id.clone()));
+        Self { key, wanted, existing, present, pool }
+    }
+}
+
+/// Has the pool that serves the port follow the nodes: also one that is about to make way for another.
+pub(super) fn keep_up(draft: &mut Draft, port: &Port<'_>) {
+    let Some(present) = port.present.filter(|pool| pool.ours) else { return };
+    let stays = port.pool.is_some_and(|pool| pool.id == present.id);
+    if draft.kept_up.insert(present.id.clone()) {
+        pool::keep_up(draft, present, &port.wanted.pool, stays);
+    }
+}
+
 /// Plans one port whose key is free, or taken by a listener of this Service.
-pub(super) fn converge(
-    draft: &mut Draft,
-    load_balancer_id: &str,
-    children: &Children,
-    key: ListenerKey,
-    wanted: &DesiredListener,
-) {
-    let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
+pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Children, port: &Port<'_>) {
+    let Port { key, wanted, existing, pool, .. } = *port;
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
     if let Some(fitting) = fitting {
         draft.plan.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
     }
-    let default_pool = match find_pool(draft, children, existing, &wanted.pool) {
-        Some(found) => {
-            draft.claimed_pools.insert(found.id.clone());
-            pool::converge(draft, found, &wanted.pool)
-        }
+    let default_pool = match pool {
+        Some(found) => pool::converge(draft, found, &wanted.pool),
         None => pool::create(draft, load_balancer_id, &wanted.pool),
     };
     match fitting {
@@ -52,7 +79,12 @@ pub(super) fn converge(
             let (listener_id, pool) = (fitting.id.clone(), default_pool);
             draft.swaps.push(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
         }
-        None => replace(draft, load_balancer_id, existing, &wanted.listener, default_pool),
+        None => {
+            if let Some(existing) = existing.filter(|_| draft.stuck.contains(&key)) {
+                update(draft, existing, key, &held_back::listener(&wanted.listener, existing));
+            }
+            replace(draft, load_balancer_id, existing, &wanted.listener, default_pool);
+        }
     }
 }
 
@@ -129,19 +161,21 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     }
 }
 
-/// The existing pool that is to be the default pool: the one that is, if its protocol is right and no other port has
-/// it, or one that an interrupted reconciliation made for this port.
+/// The existing pool that is to be the default pool: the one that is, if its protocol is right, no other port has it, and all of
+/// it can be changed as it serves; or one that an interrupted reconciliation made for this port.
 fn find_pool<'a>(
     draft: &Draft,
     children: &'a Children,
-    existing: Option<&ObservedListener>,
+    present: Option<&'a ObservedPool>,
     wanted: &DesiredPool,
 ) -> Option<&'a ObservedPool> {
     let usable = |pool: &&ObservedPool| {
-        pool.ours && pool.protocol == wanted.pool.protocol && !draft.claimed_pools.contains(&pool.id)
+        pool.ours
+            && pool.protocol == wanted.pool.protocol
+            && !draft.claimed_pools.contains(&pool.id)
+            && !members::need_another_subnet(draft, pool, &wanted.members)
     };
-    let default_id = existing.and_then(|listener| listener.default_pool_id.as_deref());
-    let default = children.pools.iter().find(|pool| Some(pool.id.as_str()) == default_id).filter(usable);
+    let default = present.filter(usable).filter(|pool| !monitor::is_of_another_type(pool, wanted));
     default.or_else(|| {
         let unused = children.pools.iter().filter(|pool| pool.used_by.is_empty());
         unused.filter(|pool| pool.name == wanted.pool.name).filter(usable).min_by_key(|pool| &pool.id)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
+use super::members::Extent;
 use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
 use crate::load_balancer::step::{Handle, MemberStep, Step};
 
@@ -19,14 +20,19 @@ pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Arc<Member>]) {
     }
 }
 
-/// Adds what is missing, replaces what failed or is checked on another port, and takes away what is not wanted. Names
-/// are not compared: a member that was made in the normal mode stays.
-pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) {
+/// Adds what is missing, updates what failed or is checked on another port, and takes away what is not wanted. Names
+/// are not compared: a member that was made in the normal mode stays. An empty set of nodes takes nothing away.
+pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>], extent: Extent) {
+    if wanted.is_empty() {
+        return;
+    }
     let before: BTreeMap<MemberKey, &ObservedMember> =
         pool.members.iter().map(|member| (member.key(), member)).collect();
     let handle = Handle::Id(pool.id.clone());
+    let like = pool.members.first().filter(|_| extent == Extent::Keys);
     for member in wanted.iter().filter(|member| !before.contains_key(&member.key())) {
-        draft.step(create(&handle, member));
+        let monitor_port = like.map_or(member.monitor_port, |like| like.member.monitor_port);
+        draft.step(create(&handle, &Arc::new(Member { monitor_port, ..(**member).clone() })));
     }
     for member in wanted {
         let Some(existing) = before.get(&member.key()) else { continue };
@@ -34,9 +40,12 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         if failed {
             draft.must_heal("member", &existing.member.name, &existing.id, &existing.status);
         }
-        if failed || existing.member.monitor_port != member.monitor_port {
-            draft.change(failed, delete(pool, existing));
-            draft.change(failed, create(&handle, member));
+        let checked = match extent {
+            Extent::Whole => member.monitor_port,
+            Extent::Keys => existing.member.monitor_port,
+        };
+        if failed || existing.member.monitor_port != checked {
+            draft.change(failed, update(pool, existing, checked));
         }
     }
     let wanted: BTreeSet<MemberKey> = wanted.iter().map(|member| member.key()).collect();
@@ -47,6 +56,12 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
 
 fn create(pool: &Handle, member: &Arc<Member>) -> Step {
     Step::Member(MemberStep::Create { pool: pool.clone(), member: Arc::clone(member) })
+}
+
+fn update(pool: &ObservedPool, existing: &ObservedMember, monitor_port: Option<u16>) -> Step {
+    let updated = Member { monitor_port, ..(*existing.member).clone() };
+    let (pool_id, id) = (pool.id.clone(), existing.id.clone());
+    Step::Member(MemberStep::Update { pool_id, id, member: Arc::new(updated) })
 }
 
 fn delete(pool: &ObservedPool, member: &ObservedMember) -> Step {

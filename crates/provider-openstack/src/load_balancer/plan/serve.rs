@@ -1,19 +1,53 @@
 //! The plan for a Service that is to be served.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::converge::{converge, create_tree, new_vip_port, vip_port};
 use super::draft::Draft;
 use super::floating_ip::{self, VipPort};
+use super::held_back::hold_back;
 use super::recovery;
+use super::refusals::{Refusals, leave_out};
 use super::types::{Plan, Wait};
-use crate::load_balancer::model::{Desired, Observed, Ownership};
+use crate::load_balancer::model::{Desired, ListenerKey, Observed, Ownership};
 use crate::load_balancer::step::Handle;
 
-/// What is to be done so that the cloud is as wanted.
+/// What is to be done so that the cloud is as wanted, where nothing was refused.
+#[cfg(test)]
 pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
+    serve_beside(desired, observed, &Refusals::default())
+}
+
+/// What is to be done so that the cloud is as wanted, as far as it does not refuse that.
+pub(crate) fn serve_beside(desired: &Desired, observed: &Observed, refusals: &Refusals) -> Plan {
+    let active = observed.load_balancer.as_ref().filter(|there| there.status == ProvisioningStatus::Active);
+    let (desired, held) = match active {
+        Some(there) => hold_back(desired, there, refusals),
+        None => (Cow::Borrowed(desired), Vec::new()),
+    };
+    let mut plan = leave_out(whole(&desired, observed, refusals, BTreeSet::new()), refusals, observed);
+    if !plan.stuck.is_empty() {
+        // What stays, because nothing can take its place, follows the Service in everything else.
+        let stuck = plan.stuck.clone();
+        plan = leave_out(whole(&desired, observed, refusals, stuck), refusals, observed);
+    }
+    plan.refused.splice(0..0, held);
+    plan
+}
+
+fn whole(desired: &Desired, observed: &Observed, refusals: &Refusals, stuck: BTreeSet<ListenerKey>) -> Plan {
     let plan = Plan { notices: desired.notices.clone(), ..Plan::default() };
-    let mut draft = Draft { plan, serial: desired.serial, additive: desired.additive, ..Draft::default() };
+    let mut draft = Draft {
+        plan,
+        serial: desired.serial,
+        additive: desired.additive,
+        refusals: refusals.clone(),
+        stuck,
+        ..Draft::default()
+    };
     let Some(load_balancer) = &observed.load_balancer else { return create(draft, desired, observed) };
     match &load_balancer.status {
         ProvisioningStatus::Deleted => create(draft, desired, observed),

@@ -8,8 +8,9 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::ObservedLoadBalancer;
-use crate::load_balancer::step::Step;
+use super::refusals::Refused;
+use crate::load_balancer::model::{ListenerKey, ObservedLoadBalancer};
+use crate::load_balancer::step::{ListenerStep, Step};
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,12 @@ pub(crate) struct Plan {
     /// The places in `steps` of those that do nothing but say who owns an object, which its name and description say as
     /// well: they can wait, for days if need be.
     pub(crate) identity_tags: BTreeSet<usize>,
+    /// What is left out, because the cloud has refused it or something that it needs.
+    pub(crate) refused: Vec<Refused>,
+    /// The ports that get no listener for that.
+    pub(crate) closed: BTreeSet<ListenerKey>,
+    /// The ports that keep a listener of another protocol for that.
+    pub(crate) stuck: BTreeSet<ListenerKey>,
     /// The address that clients use when the plan is done, as far as it is known already.
     pub(crate) address: Option<IpAddr>,
 }
@@ -89,8 +96,14 @@ impl Plan {
     /// The plan without the steps that only say who owns an object.
     #[must_use]
     pub(crate) fn without_identity_tags(self) -> Self {
-        let stays = |place: &usize| !self.identity_tags.contains(place);
-        let kept: Vec<usize> = (0..self.steps.len()).filter(stays).collect();
+        let tags = self.identity_tags.clone();
+        self.keeping(|place| !tags.contains(&place))
+    }
+
+    /// The plan with the steps at these places alone.
+    #[must_use]
+    pub(super) fn keeping(self, stays: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.steps.len()).filter(|place| stays(*place)).collect();
         let moved = |places: &BTreeSet<usize>| {
             kept.iter()
                 .enumerate()
@@ -102,14 +115,35 @@ impl Plan {
             steps: kept.iter().map(|place| self.steps[*place].clone()).collect(),
             repairs: moved(&self.repairs),
             after_repairs: moved(&self.after_repairs),
-            identity_tags: BTreeSet::new(),
+            identity_tags: moved(&self.identity_tags),
             ..self
         }
     }
 
+    /// Whether a change of what a port speaks is left out.
+    pub(crate) fn keeps_protocols(&self) -> bool {
+        let of_listener = |step: &Step| {
+            matches!(step, Step::Listener(ListenerStep::Create { .. } | ListenerStep::SwapDefaultPool { .. }))
+        };
+        self.refused.iter().any(|refused| of_listener(&refused.step))
+    }
+
+    /// Why something is left out, each cause once.
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        let mut all = self.refused.iter().map(|refused| &refused.failure);
+        let mut first = all.next()?.clone();
+        let mut said = BTreeSet::from([first.message.clone()]);
+        for failure in all {
+            if said.insert(failure.message.clone()) {
+                first.message = format!("{}. Besides: {}", first.message, failure.message);
+            }
+        }
+        Some(first)
+    }
+
     /// Whether nothing is to be done: the state of the cloud is the wanted one.
     pub(crate) fn is_converged(&self) -> bool {
-        self.steps.is_empty() && self.then == Then::Done
+        self.steps.is_empty() && self.refused.is_empty() && self.then == Then::Done
     }
 }
 
@@ -123,6 +157,9 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.steps {
             writeln!(f, "{step}")?;
+        }
+        for Refused { step, .. } in &self.refused {
+            writeln!(f, "left out: {step}")?;
         }
         match &self.then {
             Then::Done if self.steps.is_empty() => f.write_str("nothing to do"),

@@ -14,6 +14,7 @@ use super::Reconciler;
 use crate::load_balancer::apply::{self, Applied, Locked};
 use crate::load_balancer::model::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::observe::Observation;
+use crate::load_balancer::plan::refusals::Refused;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
@@ -54,6 +55,8 @@ pub(super) enum Progress {
     },
     /// Octavia is at work, and somebody watches.
     Waiting(Waiting),
+    /// The cloud refused a step. What is known besides stands: there is a plan without it.
+    Refused(Refused),
 }
 
 /// How a plan went.
@@ -91,16 +94,21 @@ impl Reconciler {
         self.note_writes(context, &steps, &applied);
         self.records.applied(&service.key, &applied, gives_up, plan.heals && resting.is_none());
         report.notices(applied.notices.iter().cloned());
-        let is_sound = result.is_ok() || applied.is_delayed;
+        if let Some(observation) = &observation {
+            self.records.accepted(&service.key, &steps, &applied, observation.seen());
+        }
+        let refused = applied.refused.clone().filter(|_| observation.is_some());
+        let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();
         let by_others = applied.locked.is_some() && !applied.is_accepted();
-        if !is_sound || by_others {
+        if !is_sound || by_others || refused.is_some() {
             self.records.may_plan_again(&service.key);
         }
         let known = observation.filter(|_| is_sound && !by_others);
         let known = known.and_then(|mut known| known.accepted(&steps, &applied).then_some(known));
-        let progress = match result {
-            Ok(()) => self.progress(context, &applied, resting, report),
-            Err(failure) => Err(failure),
+        let progress = match (result, refused) {
+            (Ok(()), _) => self.progress(context, &applied, resting, report),
+            (Err(failure), Some(step)) if known.is_some() => Ok(Progress::Refused(Refused { step, failure })),
+            (Err(failure), _) => Err(failure),
         };
         // What blocks a plan may have changed by the next reconciliation, which looks again.
         let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
@@ -171,7 +179,7 @@ impl Reconciler {
             }
             (None, None) => {}
         }
-        Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST })
+        Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST, unfinished: None })
     }
 
     fn conclude(
@@ -201,7 +209,8 @@ impl Reconciler {
                 let since = self.records.attempts(&service.key).waiting_since;
                 let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
                 report.notices(is_stuck.then(|| stuck(wait)));
-                Ok(Progress::Waiting(Waiting { on: wait.to_string(), at_most: AT_MOST }))
+                let waiting = Waiting { on: wait.to_string(), at_most: AT_MOST, unfinished: None };
+                Ok(Progress::Waiting(waiting))
             }
             Then::Blocked(failure) => Err(failure.clone()),
         }

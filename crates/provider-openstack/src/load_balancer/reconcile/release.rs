@@ -194,7 +194,8 @@ impl Releasing<'_> {
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
         let floating_ips = FloatingIpQuestion::ToRelease;
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
-        let observed = whole::tree(self.reader(), &self.claim, found, depth, &floating_ips).await?;
+        let tree = whole::tree(self.reader(), &self.claim, found, depth, &floating_ips).await?;
+        let observed = tree.complete()?;
         let plan = plan::release(&self.terms, &observed);
         debug!(service = %self.service.key, %plan, "planned");
         let context = PlanContext {
@@ -206,6 +207,7 @@ impl Releasing<'_> {
         };
         match self.reconciler.carry_out(&context, None, report).await.progress? {
             Progress::Waiting(waiting) => Ok(Some(waiting)),
+            Progress::Refused(refused) => Err(refused.failure),
             Progress::Converged { .. } => Ok(None),
         }
     }
@@ -236,6 +238,7 @@ impl Releasing<'_> {
         };
         match self.reconciler.carry_out(&context, None, report).await.progress? {
             Progress::Waiting(waiting) => Ok(Some(waiting)),
+            Progress::Refused(refused) => Err(refused.failure),
             Progress::Converged { .. } => Ok(None),
         }
     }

@@ -65,5 +65,5 @@ impl Reconciler {
 fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
     let is_stuck = stall.age(Instant::now()) >= STUCK;
     report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));
-    Progress::Waiting(Waiting { on, at_most: stall.pause() })
+    Progress::Waiting(Waiting { on, at_most: stall.pause(), unfinished: None })
 }

@@ -13,6 +13,7 @@ mod provider;
 mod refusal;
 mod subnets;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -110,14 +111,21 @@ impl Resolver {
         };
         faults.extend(places.faults.iter().cloned());
         let floating = match floating {
-            Err(failure) if lookup.existing.is_some() && failure.class == FailureClass::UserInput => {
+            Err(failure) if lookup.existing.is_some() && failure.class != FailureClass::Bug => {
                 faults.push(Fault::new([Aspect::FloatingIp], failure.message));
                 FloatingIpSource::none()
             }
             floating => floating?,
         };
         let node_addresses = self.node_addresses(lookup, &places).await?;
-        let cluster_sources = self.cluster_sources(lookup, &places).await?;
+        let cluster_sources = match self.cluster_sources(lookup, &places).await {
+            // Who may connect stays as it is.
+            Err(failure) if lookup.existing.is_some() && failure.class != FailureClass::Bug => {
+                faults.push(Fault::new([Aspect::SourceRanges], failure.message));
+                BTreeSet::new()
+            }
+            found => found?,
+        };
         let cluster_access = Box::pin(self.cluster_access(lookup, &places)).await;
         notices.extend(places.notices);
         notices.extend(floating.notice);

@@ -40,7 +40,10 @@ impl Resolver {
             Some(existing) => self.places_of_existing(lookup, existing).await?,
             None => self.places_of_new(lookup).await?,
         };
-        self.members_in_family(lookup, &mut places).await?;
+        match (self.members_in_family(lookup, &mut places).await, lookup.existing) {
+            (Err(_), Some(existing)) => places.member_subnet_id = present_member_subnet(existing),
+            (result, _) => result?,
+        }
         Ok(places)
     }
 
@@ -50,10 +53,13 @@ impl Resolver {
         existing: &ObservedLoadBalancer,
     ) -> Result<Places, Failure> {
         let settings = lookup.settings;
-        let mut notices = Vec::from_iter(self.lacking_family(lookup, existing).await?);
+        // It decides about a notice only.
+        let lacking = self.lacking_family(lookup, existing).await.ok().flatten();
+        let mut notices = Vec::from_iter(lacking);
         let mut faults = Vec::new();
         let member_subnet = match self.member_subnet_of_existing(lookup, existing, &mut notices).await {
-            Err(failure) if failure.class == FailureClass::UserInput => {
+            // It is not there, or nobody can say so.
+            Err(failure) if failure.class != FailureClass::Bug => {
                 faults.push(Fault::new([Aspect::MemberSubnet], failure.message));
                 present_member_subnet(existing)
             }
@@ -219,6 +225,8 @@ impl Resolver {
             Err(failure) if existing.is_some() && failure.class == FailureClass::UserInput => {
                 return Ok(choice);
             }
+            // Nobody can say which it is: members keep the addresses that they have.
+            Err(_) if existing.is_some() => return Ok(AddressChoice { kind: None, ..choice }),
             found => found?,
         };
         choice.member_network = subnet.cidr.parse().ok();
@@ -263,7 +271,15 @@ impl Resolver {
         let unknown: Vec<&str> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
         for some in unknown.chunks(IDS_AT_ONCE) {
             let begun = Moment::now();
-            let mut listed = self.list_subnets(some, key).await?;
+            let mut listed = match self.list_subnets(some, key).await {
+                // In an outage they are taken to be as they were last.
+                Err(failure) if failure.class != FailureClass::UserInput => {
+                    let last = some.iter().map(|id| Some((*id, self.subnets.last(*id)?.value)));
+                    found.extend(last.collect::<Option<Vec<_>>>().ok_or(failure)?);
+                    continue;
+                }
+                listed => listed?,
+            };
             for id in some {
                 let place = listed.iter().position(|subnet| subnet.id == *id);
                 let place = place.ok_or_else(|| failure::not_there("subnet", id, key))?;

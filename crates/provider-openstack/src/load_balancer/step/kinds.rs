@@ -119,8 +119,28 @@ pub(crate) enum MemberStep {
     },
     /// Adds one member to a pool.
     Create { pool: Handle, member: Arc<Member> },
+    /// Has one member checked on the port of this one.
+    Update { pool_id: String, id: String, member: Arc<Member> },
     /// Takes one member out of a pool.
     Delete { pool_id: String, id: String, name: String },
+}
+
+impl MemberStep {
+    /// The pool, which may not exist yet.
+    pub(crate) fn pool(&self) -> Option<&Handle> {
+        match self {
+            Self::ReplaceAll { pool, .. } | Self::Add { pool, .. } | Self::Create { pool, .. } => Some(pool),
+            Self::Update { .. } | Self::Delete { .. } => None,
+        }
+    }
+
+    /// Id of the pool, where it exists.
+    pub(crate) fn pool_id(&self) -> Option<&str> {
+        match self {
+            Self::ReplaceAll { pool, .. } | Self::Add { pool, .. } | Self::Create { pool, .. } => pool.id(),
+            Self::Update { pool_id, .. } | Self::Delete { pool_id, .. } => Some(pool_id),
+        }
+    }
 }
 
 /// A step on a health monitor.

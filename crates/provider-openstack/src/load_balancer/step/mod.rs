@@ -60,7 +60,8 @@ impl Step {
         self.handle().is_none_or(|handle| handle.id().is_some())
     }
 
-    fn handle(&self) -> Option<&Handle> {
+    /// The object that may not exist yet, and has to before the step can be made.
+    pub(crate) fn handle(&self) -> Option<&Handle> {
         match self {
             Self::Listener(ListenerStep::Create { default_pool, .. }) => default_pool.as_ref(),
             Self::Listener(ListenerStep::SwapDefaultPool { pool: handle, .. })
@@ -74,7 +75,7 @@ impl Step {
                 FloatingIpStep::Create { port: handle, .. } | FloatingIpStep::Attach { port: handle, .. },
             ) => Some(handle),
             Self::Listener(ListenerStep::Update { .. } | ListenerStep::Delete { .. })
-            | Self::Member(MemberStep::Delete { .. })
+            | Self::Member(MemberStep::Update { .. } | MemberStep::Delete { .. })
             | Self::Monitor(MonitorStep::Update { .. } | MonitorStep::Delete { .. })
             | Self::FloatingIp(
                 FloatingIpStep::Detach { .. } | FloatingIpStep::Tag { .. } | FloatingIpStep::Delete { .. },

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::{Outcome, Ready};
+use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
+use tokio::time::Instant;
 
 use super::Serving;
 use super::look::Kept;
@@ -13,10 +14,19 @@ use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::model::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::Plan;
+use crate::load_balancer::plan::refusals::Refused;
 use crate::load_balancer::reconcile::addresses::addresses;
 use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
+
+/// How far a plan led.
+pub(super) enum CarriedOn {
+    /// It ended so, and this is to be kept.
+    Ended(Result<Outcome, Failure>, Kept),
+    /// The cloud refused a step: there is a plan without it.
+    Refused(Refused, Box<Observation>),
+}
 
 impl Serving<'_> {
     /// Opens the node ports, applies the plan, and answers where the Service is then, and what is to be kept.
@@ -28,7 +38,7 @@ impl Serving<'_> {
         observation: Observation,
         planned: &Planned,
         report: &mut Report,
-    ) -> (Result<Outcome, Failure>, Kept) {
+    ) -> CarriedOn {
         let Planned { plan, wanted, .. } = planned;
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         self.open_node_ports(plan, &wanted.facts, report).await;
@@ -36,19 +46,24 @@ impl Serving<'_> {
         if tags {
             queue.begins(key);
         }
-        let (outcome, kept) = self.carry_out(observation, planned, report).await;
-        if tags && outcome.is_err() {
-            queue.ends(key);
+        match self.carry_out(observation, planned, report).await {
+            CarriedOn::Ended(Ok(outcome), kept) => CarriedOn::Ended(Ok(outcome), kept),
+            CarriedOn::Ended(Err(failure), kept) => {
+                if tags {
+                    queue.ends(key);
+                }
+                CarriedOn::Ended(Err(wanted.faults.add_to(failure)), kept)
+            }
+            CarriedOn::Refused(refused, observation) => {
+                if tags {
+                    queue.ends(key);
+                }
+                CarriedOn::Refused(refused, observation)
+            }
         }
-        (outcome.map_err(|failure| wanted.faults.add_to(failure)), kept)
     }
 
-    async fn carry_out(
-        &self,
-        observation: Observation,
-        planned: &Planned,
-        report: &mut Report,
-    ) -> (Result<Outcome, Failure>, Kept) {
+    async fn carry_out(&self, observation: Observation, planned: &Planned, report: &mut Report) -> CarriedOn {
         let Planned { plan, load_balancer, .. } = planned;
         let load_balancer = load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
@@ -75,10 +90,17 @@ impl Serving<'_> {
         }
         let address = match &progress {
             Ok(Progress::Converged { address, .. }) => *address,
-            Ok(Progress::Waiting(_)) | Err(_) => None,
+            Ok(Progress::Waiting(_) | Progress::Refused(_)) | Err(_) => None,
+        };
+        let (progress, known) = match (progress, known) {
+            (Ok(Progress::Refused(refused)), Some(known)) => {
+                return CarriedOn::Refused(refused, Box::new(known));
+            }
+            other => other,
         };
         let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
-        (outcome, Kept { known, locked, address, warnings: plan.warnings() })
+        let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
+        CarriedOn::Ended(outcome, Kept { known, locked, address, warnings: plan.warnings() })
     }
 
     async fn outcome(
@@ -90,17 +112,50 @@ impl Serving<'_> {
     ) -> Result<Outcome, Failure> {
         let Planned { plan, wanted, load_balancer } = planned;
         let load_balancer = load_balancer.as_ref();
+        let missing = self.missing(planned);
         match progress {
-            Ok(Progress::Waiting(waiting)) => Ok(Outcome::Waiting(waiting)),
-            Ok(Progress::Converged { address: None, held: Some(failure), .. }) => Err(failure),
+            Ok(Progress::Waiting(waiting)) => {
+                Ok(Outcome::Waiting(Waiting { unfinished: missing, ..waiting }))
+            }
+            Ok(Progress::Refused(refused)) => Err(refused.failure),
             Ok(Progress::Converged { changed, address, held }) => {
-                let ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
-                Ok(Outcome::Ready(Ready { unfinished: held, ..ready }))
+                let unfinished = held.or(missing);
+                match unfinished {
+                    Some(failure) if !self.may_lead_to(address, planned) => Err(failure),
+                    unfinished => {
+                        let mut ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
+                        // Whether clients must go through the load balancer is as it was.
+                        ready.preference.keep_published |= plan.keeps_protocols();
+                        Ok(Outcome::Ready(Ready { unfinished, ..ready }))
+                    }
+                }
             }
             Err(failure) if load_balancer.is_none() => {
                 Err(self.not_created(plan, &wanted.facts, failure, not_implemented, report).await)
             }
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// What is missing of what the Service asks for, because the cloud refused it or could not be asked.
+    fn missing(&self, planned: &Planned) -> Option<Failure> {
+        let Planned { plan, wanted, .. } = planned;
+        let Some(mut failure) = plan.refusal() else { return wanted.unread.clone() };
+        let refusals = self.reconciler.records.attempts(&self.service.key).refusals;
+        failure.rests = refusals.pause(Instant::now());
+        Some(failure)
+    }
+
+    /// Whether clients may be led to this address although something is missing. What is published stays so until all ports are served
+    /// in the new place.
+    fn may_lead_to(&self, address: Option<IpAddr>, planned: &Planned) -> bool {
+        let Planned { plan, wanted, .. } = planned;
+        let Some(address) = address else { return false };
+        let published = &self.service.published;
+        match plan.closed.len() {
+            0 => true,
+            closed if closed >= wanted.desired.listeners.len() => published.contains(&address),
+            _ => published.is_empty() || published.contains(&address),
         }
     }
 

@@ -19,6 +19,7 @@ impl Serving<'_> {
     pub(super) async fn resolve(
         &self,
         observed: &Observed,
+        knows_floating_ips: bool,
         report: &mut Report,
     ) -> Result<(Facts, Vec<Fault>), Failure> {
         let resolver = &self.reconciler.resolver;
@@ -40,7 +41,7 @@ impl Serving<'_> {
             settings: self.settings,
             features,
             existing,
-            wants_floating_ip: !guest && ipv4 && observed.floating_ips.is_empty(),
+            wants_floating_ip: !guest && ipv4 && knows_floating_ips && observed.floating_ips.is_empty(),
             previous_vip_addresses,
         };
         let late =

@@ -56,7 +56,8 @@ impl Serving<'_> {
             reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_used(id, *ownership))?;
         let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
         self.name_again(id, *ownership, report);
-        Some(Outcome::Waiting(Waiting { on: format!("the change of load balancer {id}"), at_most }))
+        let on = format!("the change of load balancer {id}");
+        Some(Outcome::Waiting(Waiting { on, at_most, unfinished: None }))
     }
 
     /// Whether the Service still uses this load balancer.
@@ -237,6 +238,8 @@ impl Serving<'_> {
         let known = match (outcome, known) {
             (_, None) => Remembered::Nothing,
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Remembered::Nothing,
+            // What could not be read is read as soon as it can be.
+            (Ok(Outcome::Ready(_)), Some(known)) if known.unread().is_some() => Remembered::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
                 converged(known, address, agreement, warnings)

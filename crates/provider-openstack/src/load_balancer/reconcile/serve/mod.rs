@@ -27,7 +27,8 @@ use std::time::Duration;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
-use openstack_ccm_core::service::{Intent, Service};
+use openstack_ccm_core::service::{Intent, Service, ServiceKey};
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::Reconciler;
@@ -39,10 +40,12 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::ownership::Claim;
+use crate::load_balancer::plan::refusals::Refused;
 use crate::load_balancer::plan::{Plan, Then};
 use crate::load_balancer::record::{Beginning, Remembered};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
+use apply::CarriedOn;
 use wanted::Planned;
 
 /// Changes that Octavia has accepted are needed again.
@@ -66,6 +69,8 @@ enum Next {
     Ended(Outcome),
     /// The plan needs a look before it goes on.
     Look(Look, Box<Observation>),
+    /// Something was refused: there is another plan, for what is there.
+    Again(Box<Observation>),
 }
 
 impl Reconciler {
@@ -107,11 +112,20 @@ impl Reconciler {
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         match result? {
-            // What is in ERROR may not serve: nothing that might is given up for it.
-            Outcome::Ready(ready) if is_held(&ready) => Ok(Outcome::Ready(ready)),
+            // What is in ERROR, or lacks something, may not serve: nothing that might is given up for it.
+            Outcome::Ready(ready) if is_held(&ready) || self.refuses(&service.key) => {
+                Ok(Outcome::Ready(ready))
+            }
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
             outcome @ (Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => Ok(outcome),
         }
+    }
+}
+
+impl Reconciler {
+    /// Whether the cloud refuses something that the Service asks for.
+    fn refuses(&self, key: &ServiceKey) -> bool {
+        self.records.attempts(key).refusals.is_any(Instant::now())
     }
 }
 
@@ -143,6 +157,7 @@ impl Serving<'_> {
             let is_whole = observation.is_whole();
             observation = match Box::pin(self.converge(observation, report)).await {
                 Ok(Next::Ended(outcome)) => return Ok(outcome),
+                Ok(Next::Again(observation)) => *observation,
                 Ok(Next::Look(look, observation)) => {
                     Box::pin(self.look(look, *observation, lock, report)).await?
                 }
@@ -179,7 +194,10 @@ impl Serving<'_> {
         let wanted = &planned.wanted;
         let mut agreement = observation.agreement(&wanted.desired).filter(|_| planned.plan.is_converged());
         let serving = self.with(&wanted.settings);
-        let (mut outcome, kept) = serving.apply(observation, &planned, report).await;
+        let (mut outcome, kept) = match serving.apply(observation, &planned, report).await {
+            CarriedOn::Ended(outcome, kept) => (outcome, kept),
+            CarriedOn::Refused(refused, observation) => return Ok(self.after_refusal(refused, observation)),
+        };
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
             serving.converge_group(&wanted.facts, ready, report).await;
             let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
@@ -189,6 +207,13 @@ impl Serving<'_> {
         }
         self.keep(&outcome, kept, agreement);
         outcome.map(Next::Ended)
+    }
+
+    /// Goes on without what was refused. Where not everything was read, that may be the reason.
+    fn after_refusal(&self, refused: Refused, observation: Box<Observation>) -> Next {
+        let (records, key) = (&self.reconciler.records, &self.service.key);
+        let is_noted = records.refused(key, refused, observation.seen(), observation.is_whole());
+        if is_noted { Next::Again(observation) } else { Next::Look(Look::Whole, observation) }
     }
 
     /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
@@ -216,7 +241,7 @@ impl Serving<'_> {
     /// They have to wait.
     fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
         let (records, key) = (&self.reconciler.records, &self.service.key);
-        if plan.is_converged() {
+        if plan.steps.is_empty() && plan.then == Then::Done {
             records.may_plan_again(key);
         }
         if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {

@@ -3,12 +3,16 @@
 //! What does not exist yet is refused with everything that is wrong at once. On a load balancer that exists each faulty
 //! aspect keeps what is there, and all others follow the Service.
 
+use std::net::IpAddr;
+
 use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
 use crate::load_balancer::desired::{self, Sources};
+use crate::load_balancer::model::FloatingIpGoal;
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::model::tree::Desired;
@@ -16,7 +20,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{self, Plan};
 use crate::load_balancer::report::Report;
-use crate::load_balancer::settings::{Fault, Faults, Settings};
+use crate::load_balancer::settings::{Aspect, Fault, Faults, Settings};
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// A load balancer keeps its name, although the cluster seems to have another one.
@@ -32,6 +36,8 @@ pub(super) struct Wanted {
     pub(super) facts: Facts,
     /// The whole tree.
     pub(super) desired: Desired,
+    /// Why the floating IP stays as it is.
+    pub(super) unread: Option<Failure>,
 }
 
 /// What is to be done for it.
@@ -65,9 +71,14 @@ impl Serving<'_> {
                 return Ok(None);
             }
             let observed = observation.seen();
-            let plan = plan::serve(&wanted.desired, observed);
+            let refusals = &reconciler.records.attempts(&self.service.key).refusals;
+            let refusals = refusals.at(self.beginning.at, observed);
+            let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
             if plan.steps.iter().any(Step::sends_certificate) {
-                let missing = reconciler.resolver.certificate_faults(&wanted.settings).await?;
+                let missing = match reconciler.resolver.certificate_faults(&wanted.settings).await {
+                    Err(failure) if !makes_load_balancer(&plan) => vec![unread_certificates(&failure)],
+                    missing => missing?,
+                };
                 if !missing.is_empty() {
                     found.extend(missing);
                     continue;
@@ -97,8 +108,14 @@ impl Serving<'_> {
         if let Some(failure) = faults.failure().filter(|_| serves_nobody) {
             return Err(failure);
         }
+        let unread = observation.unread().cloned();
+        let is_broken = existing.is_some_and(|there| there.status == ProvisioningStatus::Error);
+        if let Some(failure) = unread.clone().filter(|_| is_broken) {
+            // Whose it is decides what becomes of the load balancer.
+            return Err(failure);
+        }
         let settings = self.keeping(&faults, observed);
-        let (facts, looked_up) = self.with(&settings).resolve(observed, report).await?;
+        let (facts, looked_up) = self.with(&settings).resolve(observed, unread.is_none(), report).await?;
         let (intent, names) = (self.intent, &self.names(existing, report));
         faults.extend(looked_up);
         faults.extend(desired::faults(
@@ -107,11 +124,16 @@ impl Serving<'_> {
         ));
         let settings = self.keeping(&faults, observed);
         let sources = Sources { intent, settings: &settings, names, facts: &facts };
-        let desired = match existing {
+        let mut desired = match existing {
             Some(existing) => desired::of_existing(sources, existing)?,
             None => desired::desired(sources)?,
         };
-        Ok(Wanted { settings, faults, facts, desired })
+        if unread.is_some() && desired.floating_ip != FloatingIpGoal::NotNeeded {
+            let published = self.service.published.iter().copied().find(IpAddr::is_ipv4);
+            desired.floating_ip =
+                FloatingIpGoal::Unknown { address: published.or(settings.annotated_address) };
+        }
+        Ok(Wanted { settings, faults, facts, desired, unread })
     }
 
     /// The Service's names. Where the flag with the cluster's name seems to have been forgotten, the load balancer keeps the
@@ -142,6 +164,11 @@ impl Serving<'_> {
         settings.unreadable.extend(faults.unreadable());
         settings.keeping(self.service, observed)
     }
+}
+
+/// Certificates that could not be looked up: a load balancer that exists keeps those that it has.
+fn unread_certificates(failure: &Failure) -> Fault {
+    Fault::new([Aspect::Certificate, Aspect::FurtherCertificates], &failure.message)
 }
 
 /// Whether a load balancer is made, or one that broke is deleted to be recreated.

@@ -89,6 +89,9 @@ impl Display for MemberStep {
                 write!(f, "add members to pool {pool}: {}", beginning_of(members))
             }
             Self::Create { pool, member } => write!(f, "add member {member} to pool {pool}"),
+            Self::Update { pool_id, id, member } => {
+                write!(f, "update member {id} of pool {pool_id}: {member}")
+            }
             Self::Delete { pool_id, id, name } => {
                 write!(f, "take member {id} ({name}) out of pool {pool_id}")
             }

@@ -59,11 +59,17 @@ impl Cloud {
     }
 
     fn run(&mut self, plan: impl Fn(&Observed) -> Plan, look: &mut dyn FnMut(&Observed)) -> Plan {
+        let mut repaired = None;
         for _ in 0..BOUND {
             let plan = plan(&self.observed);
             let ends = plan.then == Then::Done || matches!(plan.then, Then::Blocked(_) | Then::Held(_));
+            let mut next = plan.steps.first().cloned();
+            if plan.repairs.contains(&0) && std::mem::replace(&mut repaired, next.clone()) == next {
+                // A repair that did not help rests, and lets others go first.
+                next = plan.steps_without_repairs().first().cloned().or(next);
+            }
             // One step, then a new plan: as if the process died after each.
-            match plan.steps.first() {
+            match &next {
                 Some(step) => self.apply(step),
                 None if ends => return plan,
                 None => {}
@@ -166,6 +172,15 @@ impl Cloud {
             Step::Member(MemberStep::Add { pool, members }) => self.add_members(step, pool, members),
             Step::Member(MemberStep::Create { pool, member }) => {
                 self.add_members(step, pool, std::slice::from_ref(member));
+            }
+            Step::Member(MemberStep::Update { pool_id, id, .. }) => {
+                self.lock();
+                self.advance(step, "");
+                let mut members = self.own_pool(pool_id).members.iter_mut();
+                let updated = members.find(|member| member.id == *id).expect("404: member");
+                if updated.member.subnet_id.as_deref() == Some("unknown") {
+                    updated.status = ProvisioningStatus::Error;
+                }
             }
             Step::Member(MemberStep::Delete { pool_id, id, .. }) => {
                 self.lock();

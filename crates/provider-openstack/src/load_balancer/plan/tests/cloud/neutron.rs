@@ -20,6 +20,7 @@ impl Cloud {
                     address,
                     network_id: Some(network_id.clone()),
                     port_id: None,
+                    in_use: false,
                     ours: true,
                     tags: BTreeSet::new(),
                 };

@@ -15,7 +15,9 @@ use crate::load_balancer::plan::{Plan, serve};
 fn spec(shape: &mut Shape) -> &mut FloatingIpSpec {
     match &mut shape.floating_ip {
         FloatingIpGoal::External(spec) => spec,
-        FloatingIpGoal::Internal { .. } | FloatingIpGoal::NotNeeded => panic!("the base is external"),
+        FloatingIpGoal::Internal { .. } | FloatingIpGoal::NotNeeded | FloatingIpGoal::Unknown { .. } => {
+            panic!("the base is external")
+        }
     }
 }
 
@@ -25,6 +27,7 @@ fn internal() -> Shape {
 
 fn floating_ip(id: &str, last: u8, port: Option<&str>, ours: bool) -> ObservedFloatingIp {
     ObservedFloatingIp {
+        in_use: false,
         claimed_by: None,
         id: id.to_owned(),
         address: [203, 0, 113, last].into(),

@@ -66,11 +66,15 @@ fn a_node_less_goes_by_its_id() {
     ");
 }
 
-/// That a Service without nodes keeps its members is decided before.
+/// Without nodes the members that are there stay and everything else goes on.
 #[test]
-fn no_node_left_empties_the_pool() {
-    assert_snapshot!(change(&Shape::web(), |shape| shape.nodes.clear()), @"
-    set members of pool pool-2: []
+fn no_node_left_empties_no_pool() {
+    let plan = change(&Shape::web(), |shape| {
+        shape.nodes.clear();
+        shape.connection_limit = 100;
+    });
+    assert_snapshot!(plan, @"
+    update listener listener-5 (TCP:80): connection_limit=100
     done
     ");
 }
@@ -265,22 +269,41 @@ fn a_changed_health_monitor_is_one_update() {
     ");
 }
 
+/// The members are never without a check, and never with one that was not made for them.
 #[test]
-fn an_http_check_never_meets_members_without_its_port() {
+fn a_health_monitor_of_another_type_comes_with_a_pool_of_its_own() {
     let cluster = Shape::web().with(|shape| shape.monitor_delay = Some(5));
     let local = cluster.clone().with(|shape| shape.ports[0].health_check_port = Some(32000));
     assert_snapshot!(change(&cluster, |shape| *shape = local.clone()), @"
-    delete health monitor monitor-5
-    set members of pool pool-2: [n1 10.0.0.11:30080 (monitor_port=32000), n2 10.0.0.12:30080 (monitor_port=32000)]
-    create health monitor monitor_0_web: HTTP delay=5 timeout=3 max_retries=1 max_retries_down=3 http=GET /healthz 200 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool pool-2
+    create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    set members of pool (new) pool_0_web: [n1 10.0.0.11:30080 (monitor_port=32000), n2 10.0.0.12:30080 (monitor_port=32000)]
+    create health monitor monitor_0_web: HTTP delay=5 timeout=3 max_retries=1 max_retries_down=3 http=GET /healthz 200 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool (new) pool_0_web
+    give listener listener-6 (TCP:80) the pool (new) pool_0_web
+    delete pool pool-2 (pool_0_web)
     done
     ");
     assert_snapshot!(change(&local, |shape| *shape = cluster), @"
-    delete health monitor monitor-5
-    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
-    create health monitor monitor_0_web: TCP delay=5 timeout=3 max_retries=1 max_retries_down=3 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool pool-2
+    create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    create health monitor monitor_0_web: TCP delay=5 timeout=3 max_retries=1 max_retries_down=3 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool (new) pool_0_web
+    give listener listener-6 (TCP:80) the pool (new) pool_0_web
+    delete pool pool-2 (pool_0_web)
     done
     ");
+}
+
+/// What takes the place of the pool takes time; the nodes do not wait for it.
+#[test]
+fn the_members_of_a_pool_that_is_replaced_follow_the_nodes_first() {
+    let local = Shape::web().with(|shape| {
+        shape.monitor_delay = Some(5);
+        shape.ports[0].health_check_port = Some(32000);
+    });
+    let plan = change(&local, |shape| {
+        shape.ports[0].health_check_port = None;
+        shape.nodes.insert(3);
+    });
+    assert_snapshot!(plan.steps[0], @"add members to pool pool-2: [n3 10.0.0.13:30080 (monitor_port=32000)]");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::load_balancer::model::Ownership;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
-use crate::load_balancer::step::{MemberStep, MonitorStep, Step};
+use crate::load_balancer::step::{MonitorStep, Step};
 
 #[test]
 fn children_in_error_are_sent_again() {
@@ -25,17 +25,17 @@ fn children_in_error_are_sent_again() {
         pool.monitor.as_mut().unwrap().status = ProvisioningStatus::Error;
     });
     assert_snapshot!(plan, @"
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     update listener listener-6 (TCP:80): connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0]
     update pool pool-2: lb_algorithm=ROUND_ROBIN
-    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     update health monitor monitor-5: delay=5 timeout=3 max_retries=1 max_retries_down=3
     done
     ");
     assert!(plan.heals);
     assert_snapshot!(notices(&plan), @"
+    LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3): sending it again
     LoadBalancerChildFailed: Octavia failed to apply the last change of listener listener_0_web (listener-6): sending it again
     LoadBalancerChildFailed: Octavia failed to apply the last change of pool pool_0_web (pool-2): sending it again
-    LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3): sending it again
     LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor monitor_0_web (monitor-5): sending it again
     ");
 }
@@ -52,31 +52,46 @@ fn members_wait_for_the_deletion_of_the_check_that_they_must_not_meet(
     shape.ports[0].health_check_port = health_check_port;
     let mut cloud = Cloud::serving(&shape.desired());
     cloud.children().pools[0].monitor.as_mut().unwrap().status = ProvisioningStatus::Error;
-    shape.ports[0].health_check_port = if health_check_port.is_none() { Some(32000) } else { None };
+    shape.monitor_delay = None;
+    shape.ports[0].health_check_port = None;
+    shape.nodes.insert(3);
     let plan = serve(&shape.desired(), &cloud.observed);
     assert!(plan.heals);
     assert_eq!(plan.repairs, [0].into(), "the others only wait");
-    assert!(matches!(
-        &plan.steps[..],
-        [
-            Step::Monitor(MonitorStep::Delete { .. }),
-            Step::Member(MemberStep::ReplaceAll { .. }),
-            Step::Monitor(MonitorStep::Create { .. })
-        ]
-    ));
+    assert!(matches!(&plan.steps[..], [Step::Monitor(MonitorStep::Delete { .. }), Step::Member(_)]));
     let meanwhile = if sends_members { vec![plan.steps[1].clone()] } else { Vec::new() };
     assert_eq!(plan.steps_without_repairs(), meanwhile);
 }
 
+/// It is sent again where it is, and meanwhile a pool is made in which it is on the right subnet.
 #[test]
-fn a_member_that_failed_on_another_subnet_is_taken_out_and_comes_back() {
+fn a_member_that_failed_on_another_subnet_gets_another_pool() {
     let plan = drift(&Shape::web(), |cloud| {
         let member = &mut cloud.children().pools[0].members[0];
         member.status = ProvisioningStatus::Error;
         Arc::make_mut(&mut member.member).subnet_id = Some("unknown".into());
     });
     assert_snapshot!(plan, @"
-    set members of pool pool-2: [n2 10.0.0.12:30080]
+    set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
+    set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    give listener listener-5 (TCP:80) the pool (new) pool_0_web
+    delete pool pool-2 (pool_0_web)
+    done
+    ");
+    assert_eq!(plan.repairs, [0].into());
+}
+
+/// As OCCM makes members where cloud.conf names a network only: they are on the subnet of the VIP.
+#[test]
+fn members_that_failed_without_a_subnet_are_sent_again() {
+    let plan = drift(&Shape::web(), |cloud| {
+        for member in &mut cloud.children().pools[0].members {
+            member.status = ProvisioningStatus::Error;
+            Arc::make_mut(&mut member.member).subnet_id = None;
+        }
+    });
+    assert_snapshot!(plan, @"
     set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     done
     ");

@@ -4,6 +4,7 @@ mod address;
 mod change;
 mod drift;
 mod failure;
+mod refused;
 mod release;
 mod retain;
 

@@ -3,6 +3,7 @@
 mod accidents;
 mod current;
 mod oracle;
+mod refusals;
 pub(crate) mod states;
 
 use proptest::collection::{btree_set, vec};

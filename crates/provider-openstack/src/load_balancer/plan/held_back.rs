@@ -1,0 +1,101 @@
+//! A listener that cannot change its protocol keeps the one that it has, with all that follows from it. Pure.
+//!
+//! Octavia has no other way to change a protocol than to delete the listener and to make another one. So where the new one is
+//! refused, or something would be lost with the old one, the listener is as it was in what the protocol follows from (TLS, headers, the
+//! protocol of the pool), and as the Service asks in everything else.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use openstack_ccm_core::failure::Failure;
+
+use super::refusals::{Predecessor, Refusals, Refused};
+use crate::load_balancer::model::{
+    Children, Desired, DesiredListener, InsertedHeader, ListenerKey, ListenerSpec, ObservedListener,
+    ObservedLoadBalancer, Tags, header, tls,
+};
+use crate::load_balancer::step::{ListenerStep, Step};
+
+/// What is wanted, without the changes of protocols that are held back, and those.
+pub(super) fn hold_back<'a>(
+    desired: &'a Desired,
+    there: &ObservedLoadBalancer,
+    refusals: &Refusals,
+) -> (Cow<'a, Desired>, Vec<Refused>) {
+    let mut held = Vec::new();
+    let mut desired = Cow::Borrowed(desired);
+    let Some(children) = &there.children else { return (desired, held) };
+    let keys: Vec<ListenerKey> = desired.listeners.keys().copied().collect();
+    for key in keys {
+        let Some(wanted) = desired.listeners.get(&key) else { continue };
+        let Some((predecessor, is_there)) = predecessor(children, key, wanted, refusals) else { continue };
+        let step = Step::Listener(ListenerStep::Create {
+            load_balancer_id: there.id.clone(),
+            listener: Box::new(wanted.listener.clone()),
+            default_pool: None,
+        });
+        let refusal = refusals.of(&step).cloned();
+        let failure = refusal.or_else(|| lost_with(&predecessor.listener).filter(|_| is_there));
+        let Some(failure) = failure else { continue };
+        let kept = keeping(wanted, &predecessor);
+        desired.to_mut().listeners.insert(key, kept);
+        held.push(Refused { step, failure });
+    }
+    (desired, held)
+}
+
+/// The listener of another protocol that is there, or was before its successor was refused, and whether it is there.
+fn predecessor(
+    children: &Children,
+    key: ListenerKey,
+    wanted: &DesiredListener,
+    refusals: &Refusals,
+) -> Option<(Predecessor, bool)> {
+    let is_at = |listener: &&ObservedListener| listener.key() == key && !listener.is_of_metrics();
+    match children.listeners.iter().find(is_at) {
+        Some(listener) if listener.ours && listener.protocol != wanted.listener.protocol => {
+            let pool = children.default_pool(listener)?.clone();
+            Some((Predecessor { listener: listener.clone(), pool }, true))
+        }
+        Some(_) => None,
+        None => Some((refusals.predecessors.get(&key)?.clone(), false)),
+    }
+}
+
+/// What would go with the listener, and nobody could make again.
+fn lost_with(listener: &ObservedListener) -> Option<Failure> {
+    listener.has_policies.then(|| {
+        Failure::user_input(format!(
+            "listener {} ({}) keeps its protocol {}: it has L7 policies, which would be lost with it; delete them, or take back the \
+             setting that asks for another protocol",
+            listener.name, listener.id, listener.protocol
+        ))
+    })
+}
+
+fn keeping(wanted: &DesiredListener, predecessor: &Predecessor) -> DesiredListener {
+    let Predecessor { listener: before, pool } = predecessor;
+    let mut kept = wanted.clone();
+    kept.listener = listener(&wanted.listener, before);
+    kept.pool.pool.protocol = pool.protocol.clone();
+    kept
+}
+
+/// What is wanted of a listener, as far as it goes with the protocol that it has.
+pub(super) fn listener(wanted: &ListenerSpec, before: &ObservedListener) -> ListenerSpec {
+    let mut kept = wanted.clone();
+    kept.protocol = before.protocol.clone();
+    kept.tags = tags(&wanted.tags, &before.tags);
+    let attributes = &mut kept.attributes;
+    attributes.insert_headers.clone_from(&before.attributes.insert_headers);
+    attributes.tls_container_ref.clone_from(&before.attributes.tls_container_ref);
+    attributes.tls.clone_from(&before.attributes.tls);
+    kept
+}
+
+/// The wanted tags, but for those that say where TLS and headers come from.
+fn tags(wanted: &Tags, before: &Tags) -> Tags {
+    let tags = header::with_kept(wanted, &BTreeSet::from(InsertedHeader::ALL), before);
+    let none = Tags::new();
+    &(&tags - &tls::stale(wanted, &none)) | &tls::stale(before, &none)
+}

@@ -1,0 +1,291 @@
+//! What the cloud has refused, and what a plan leaves out for it. Pure.
+//!
+//! | step | needs |
+//! | --- | --- |
+//! | a step on an object that a step makes | that step |
+//! | any child of a load balancer that the Service joins | the tag that announces the Service |
+//! | the rename of the load balancer | all renames of its children |
+//! | a new health monitor | the members that it checks |
+//! | a listener with a new pool, a swap | all that makes the pool complete |
+//! | the deletion of a listener that changes its protocol | all that its successor needs, and that one |
+//! | the removal of a pool | what takes the listeners off it |
+//! | what follows a floating IP that is attached | that |
+//! | members of a pool in use, the closing of a port, and everything else | nothing |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_core::failure::Failure;
+
+use super::types::Plan;
+use crate::load_balancer::model::{
+    Children, ListenerKey, Observed, ObservedListener, ObservedPool, Ownership,
+};
+use crate::load_balancer::names;
+use crate::load_balancer::step::{
+    FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
+
+/// A step that is left out, and the refusal that is the cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) step: Step,
+    pub(crate) failure: Failure,
+}
+
+/// The listener that made way for one of another protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Predecessor {
+    pub(crate) listener: ObservedListener,
+    pub(crate) pool: ObservedPool,
+}
+
+/// What the cloud has refused, in the form in which it was sent, and does not get again for now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refusals {
+    pub(crate) steps: Vec<Refused>,
+    /// The listeners that made way for one that is not there yet.
+    pub(crate) predecessors: BTreeMap<ListenerKey, Predecessor>,
+}
+
+impl Refusals {
+    /// Why a step is not sent again for now.
+    pub(crate) fn of(&self, step: &Step) -> Option<&Failure> {
+        self.steps.iter().find(|refused| is_same(&refused.step, step)).map(|refused| &refused.failure)
+    }
+}
+
+/// Whether the cloud would answer alike. A listener is refused for what it is, whichever pool it was to get, and a floating IP
+/// whatever it was to replace.
+pub(crate) fn is_same(one: &Step, other: &Step) -> bool {
+    match (one, other) {
+        (
+            Step::Listener(ListenerStep::Create { listener: one, load_balancer_id: id, .. }),
+            Step::Listener(ListenerStep::Create { listener: other, load_balancer_id: other_id, .. }),
+        ) => id == other_id && one == other,
+        (
+            Step::FloatingIp(FloatingIpStep::Attach { id, port, .. }),
+            Step::FloatingIp(FloatingIpStep::Attach { id: other_id, port: other_port, .. }),
+        ) => id == other_id && port == other_port,
+        _ => one == other,
+    }
+}
+
+/// Leaves out of a plan what is refused, and what needs it.
+pub(super) fn leave_out(mut plan: Plan, refusals: &Refusals, observed: &Observed) -> Plan {
+    let mut causes: BTreeMap<usize, Failure> = BTreeMap::new();
+    for (place, step) in plan.steps.iter().enumerate() {
+        if let Some(failure) = refusals.of(step) {
+            causes.insert(place, failure.clone());
+        }
+    }
+    if causes.is_empty() {
+        return plan;
+    }
+    let needs = Needs::of(&plan.steps, observed);
+    let needed: Vec<Vec<usize>> = (0..plan.steps.len()).map(|place| needs.of_step(place)).collect();
+    loop {
+        let is_news = |place: &usize| !causes.contains_key(place);
+        let next = (0..plan.steps.len()).filter(is_news).find_map(|place| {
+            let cause = needed[place].iter().find_map(|needed| causes.get(needed))?;
+            Some((place, cause.clone()))
+        });
+        let Some((place, cause)) = next else { break };
+        causes.insert(place, cause);
+    }
+    for (place, failure) in &causes {
+        let step = plan.steps[*place].clone();
+        if let Step::Listener(ListenerStep::Create { listener, default_pool: Some(_), .. }) = &step {
+            let closes = if needs.has_listener(listener.key()) { &mut plan.stuck } else { &mut plan.closed };
+            closes.insert(listener.key());
+        }
+        plan.refused.push(Refused { step, failure: failure.clone() });
+    }
+    plan.keeping(|place| !causes.contains_key(&place))
+}
+
+/// What the steps of a plan need of each other.
+struct Needs<'a> {
+    steps: &'a [Step],
+    observed: &'a Observed,
+    children: Option<&'a Children>,
+    /// The place of the step that announces the Service on a load balancer of others.
+    announcement: Option<usize>,
+}
+
+impl<'a> Needs<'a> {
+    fn of(steps: &'a [Step], observed: &'a Observed) -> Self {
+        let there = observed.load_balancer.as_ref();
+        let announces = |step: &Step| match (step, there) {
+            (Step::LoadBalancer(LoadBalancerStep::Update { changes, .. }), Some(there)) => {
+                let known: BTreeSet<&str> = names::user_names(&there.tags).collect();
+                let tags = changes.tags.iter().flat_map(names::user_names);
+                there.ownership != Ownership::Sole
+                    && there.previous_name.is_none()
+                    && tags.into_iter().any(|name| !known.contains(name))
+            }
+            _ => false,
+        };
+        let announcement = steps.iter().position(announces);
+        let children = there.and_then(|there| there.children.as_ref());
+        Self { steps, observed, children, announcement }
+    }
+
+    fn places(&self, is_needed: impl Fn(&Step) -> bool) -> Vec<usize> {
+        let places = self.steps.iter().enumerate();
+        places.filter(|(_, step)| is_needed(step)).map(|(place, _)| place).collect()
+    }
+
+    fn of_step(&self, place: usize) -> Vec<usize> {
+        let step = &self.steps[place];
+        let mut needed = match step {
+            Step::LoadBalancer(LoadBalancerStep::Create { .. }) => {
+                self.places(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. })))
+            }
+            Step::LoadBalancer(LoadBalancerStep::Update { changes, .. }) if changes.name.is_some() => {
+                self.places(renames_child)
+            }
+            Step::LoadBalancer(_) => Vec::new(),
+            Step::Listener(step) => self.of_listener(step),
+            Step::Pool(PoolStep::Delete { id, .. }) => self.leaving(id),
+            // Those that come are there before the last one goes.
+            Step::Member(MemberStep::Delete { pool_id, .. }) if self.are_all_taken_out(pool_id) => {
+                self.places(|step| {
+                    matches!(step, Step::Member(MemberStep::Create { pool, .. }) if pool.id() == Some(pool_id.as_str()))
+                })
+            }
+            // An HTTP check of the health check node port takes members down that were not made for it.
+            Step::Monitor(MonitorStep::Create { pool, .. }) => self.filling(pool),
+            Step::Pool(_) | Step::Member(_) | Step::Monitor(_) => Vec::new(),
+            Step::FloatingIp(step) => self.of_floating_ip(step),
+        };
+        if let Some(Handle::New(name)) = step.handle() {
+            needed.extend(self.making(name));
+        }
+        let is_child = !matches!(step, Step::LoadBalancer(_) | Step::FloatingIp(_));
+        needed.extend(self.announcement.filter(|_| is_child && !self.keeps_up(step)));
+        needed
+    }
+
+    /// Whether a step is about members of a pool that serves already, or closes a port.
+    fn keeps_up(&self, step: &Step) -> bool {
+        let pool_id = match step {
+            Step::Member(step) => step.pool_id(),
+            Step::Listener(ListenerStep::Delete { .. }) => return true,
+            _ => None,
+        };
+        pool_id.is_some_and(|id| self.is_used(id))
+    }
+
+    fn has_listener(&self, key: ListenerKey) -> bool {
+        let mut listeners = self.children.into_iter().flat_map(|children| &children.listeners);
+        listeners.any(|listener| listener.ours && listener.key() == key)
+    }
+
+    fn are_all_taken_out(&self, pool_id: &str) -> bool {
+        let mut pools = self.children.into_iter().flat_map(|children| &children.pools);
+        let members = pools.find(|pool| pool.id == pool_id).map_or(0, |pool| pool.members.len());
+        let taken_out = self.places(
+            |step| matches!(step, Step::Member(MemberStep::Delete { pool_id: id, .. }) if id == pool_id),
+        );
+        taken_out.len() >= members
+    }
+
+    fn is_used(&self, pool_id: &str) -> bool {
+        let mut pools = self.children.into_iter().flat_map(|children| &children.pools);
+        pools.any(|pool| pool.id == pool_id && !pool.used_by.is_empty())
+    }
+
+    fn of_listener(&self, step: &ListenerStep) -> Vec<usize> {
+        match step {
+            ListenerStep::Create { listener, default_pool, .. } => {
+                let mut needed = self.places(|step| is_deletion(step, listener.key()));
+                needed.extend(default_pool.iter().flat_map(|pool| self.completing(pool)));
+                needed
+            }
+            ListenerStep::SwapDefaultPool { pool, .. } => self.completing(pool),
+            ListenerStep::Delete { key, .. } => self.places(|step| is_creation(step, *key)),
+            ListenerStep::Update { .. } => Vec::new(),
+        }
+    }
+
+    /// The steps that make a pool complete which no listener uses yet.
+    fn completing(&self, pool: &Handle) -> Vec<usize> {
+        if pool.id().is_some_and(|id| self.is_used(id)) {
+            return Vec::new();
+        }
+        let mut needed = self.filling(pool);
+        needed.extend(self.places(
+            |step| matches!(step, Step::Monitor(MonitorStep::Create { pool: of, .. }) if of == pool),
+        ));
+        if let Handle::New(name) = pool {
+            needed.extend(self.making(name));
+        }
+        needed
+    }
+
+    fn filling(&self, pool: &Handle) -> Vec<usize> {
+        self.places(|step| match step {
+            Step::Member(step) => {
+                step.pool() == Some(pool) || pool.id().is_some() && step.pool_id() == pool.id()
+            }
+            _ => false,
+        })
+    }
+
+    fn making(&self, name: &str) -> Vec<usize> {
+        self.places(|step| match step {
+            Step::Pool(PoolStep::Create { pool, .. }) => pool.name == name,
+            _ => false,
+        })
+    }
+
+    /// The steps that take the listeners off a pool.
+    fn leaving(&self, pool_id: &str) -> Vec<usize> {
+        let listeners = self.children.into_iter().flat_map(|children| &children.listeners);
+        let users: BTreeSet<&str> = listeners
+            .filter(|listener| listener.default_pool_id.as_deref() == Some(pool_id))
+            .map(|listener| listener.id.as_str())
+            .collect();
+        self.places(|step| match step {
+            Step::Listener(
+                ListenerStep::SwapDefaultPool { listener_id: id, .. } | ListenerStep::Delete { id, .. },
+            ) => users.contains(id.as_str()),
+            _ => false,
+        })
+    }
+
+    fn of_floating_ip(&self, step: &FloatingIpStep) -> Vec<usize> {
+        let attaches = |id: &str| {
+            self.places(|step| match step {
+                Step::FloatingIp(FloatingIpStep::Attach { id: attached, instead_of, .. }) => {
+                    attached == id || instead_of.as_ref().is_some_and(|former| former.id == id)
+                }
+                _ => false,
+            })
+        };
+        let is_there = |id: &str| self.observed.floating_ips.iter().any(|one| one.id == *id);
+        match step {
+            FloatingIpStep::Tag { id, .. } | FloatingIpStep::Delete { id, .. } if is_there(id) => {
+                attaches(id)
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn is_creation(step: &Step, key: ListenerKey) -> bool {
+    matches!(step, Step::Listener(ListenerStep::Create { listener, .. }) if listener.key() == key)
+}
+
+fn is_deletion(step: &Step, of: ListenerKey) -> bool {
+    matches!(step, Step::Listener(ListenerStep::Delete { key, .. }) if *key == of)
+}
+
+fn renames_child(step: &Step) -> bool {
+    match step {
+        Step::Listener(ListenerStep::Update { changes, .. }) => changes.name.is_some(),
+        Step::Pool(PoolStep::Update { changes, .. }) => changes.name.is_some(),
+        Step::Monitor(MonitorStep::Update { changes, .. }) => changes.name.is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,199 @@
+//! With any one call refused for ever, everything that does not need it becomes as it is wanted, and nothing that serves is lost on the
+//! way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_core::failure::Failure;
+use proptest::collection::btree_set;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tokio::time::Instant;
+
+use super::oracle::assert_served;
+use super::states::shape;
+use crate::load_balancer::apply::{Answer, Applied};
+use crate::load_balancer::attempts::Attempts;
+use crate::load_balancer::model::{Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed};
+use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::{Plan, Then, serve_beside};
+use crate::load_balancer::step::{
+    FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
+
+/// More steps than any change of the test states takes.
+const BOUND: usize = 200;
+
+const CALLS: [&str; 17] = [
+    "PUT loadbalancers",
+    "POST listeners",
+    "PUT listeners",
+    "DELETE listeners",
+    "POST pools",
+    "PUT pools",
+    "DELETE pools",
+    "PUT members",
+    "POST members",
+    "DELETE members",
+    "POST healthmonitors",
+    "PUT healthmonitors",
+    "DELETE healthmonitors",
+    "POST floatingips",
+    "PUT floatingips",
+    "PUT tags",
+    "DELETE floatingips",
+];
+
+/// Method and path of a step, without ids.
+fn call(step: &Step) -> &'static str {
+    match step {
+        Step::LoadBalancer(LoadBalancerStep::Update { .. }) => "PUT loadbalancers",
+        Step::LoadBalancer(_) => "another",
+        Step::Listener(ListenerStep::Create { .. }) => "POST listeners",
+        Step::Listener(ListenerStep::Update { .. } | ListenerStep::SwapDefaultPool { .. }) => "PUT listeners",
+        Step::Listener(ListenerStep::Delete { .. }) => "DELETE listeners",
+        Step::Pool(PoolStep::Create { .. }) => "POST pools",
+        Step::Pool(PoolStep::Update { .. }) => "PUT pools",
+        Step::Pool(PoolStep::Delete { .. }) => "DELETE pools",
+        Step::Member(MemberStep::ReplaceAll { .. } | MemberStep::Add { .. } | MemberStep::Update { .. }) => {
+            "PUT members"
+        }
+        Step::Member(MemberStep::Create { .. }) => "POST members",
+        Step::Member(MemberStep::Delete { .. }) => "DELETE members",
+        Step::Monitor(MonitorStep::Create { .. }) => "POST healthmonitors",
+        Step::Monitor(MonitorStep::Update { .. }) => "PUT healthmonitors",
+        Step::Monitor(MonitorStep::Delete { .. }) => "DELETE healthmonitors",
+        Step::FloatingIp(FloatingIpStep::Create { .. }) => "POST floatingips",
+        Step::FloatingIp(FloatingIpStep::Attach { .. } | FloatingIpStep::Detach { .. }) => "PUT floatingips",
+        Step::FloatingIp(FloatingIpStep::Tag { .. }) => "PUT tags",
+        Step::FloatingIp(FloatingIpStep::Delete { .. }) => "DELETE floatingips",
+    }
+}
+
+fn children(observed: &Observed) -> &Children {
+    let there = observed.load_balancer.as_ref().expect("there is a load balancer");
+    there.children.as_ref().expect("the children are known")
+}
+
+/// The members that the listeners of a Service lead to.
+fn in_use(observed: &Observed) -> BTreeMap<ListenerKey, BTreeSet<MemberKey>> {
+    let children = children(observed);
+    let own = children.listeners.iter().filter(|listener| listener.ours);
+    own.filter_map(|listener| {
+        let pool = children.default_pool(listener)?;
+        Some((listener.key(), pool.members.iter().map(|member| member.key()).collect()))
+    })
+    .collect()
+}
+
+/// Of the wanted members no listener that stays loses one.
+fn assert_keeps(before: &Observed, after: &Observed, desired: &Desired, step: &Step) {
+    let (before, after) = (in_use(before), in_use(after));
+    for (key, wanted) in &desired.listeners {
+        let (Some(before), Some(after)) = (before.get(key), after.get(key)) else { continue };
+        let wanted: BTreeSet<MemberKey> = wanted.pool.members.iter().map(|member| member.key()).collect();
+        let lost: Vec<_> = before.difference(after).filter(|member| wanted.contains(member)).collect();
+        assert!(lost.is_empty(), "{step} takes {lost:?} from {key}");
+        assert!(before.is_empty() || !after.is_empty(), "{step} empties {key}");
+    }
+}
+
+/// Reconciles while one call is refused for ever.
+fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str) -> Plan {
+    let (mut attempts, now) = (Attempts::default(), Instant::now());
+    for _ in 0..BOUND {
+        let plan = serve_beside(desired, &cloud.observed, &attempts.refusals.at(now, &cloud.observed));
+        let Some(step) = plan.steps.first() else { return plan };
+        if call(step) == refused {
+            let refused = Refused { step: step.clone(), failure: Failure::user_input(refused) };
+            assert!(attempts.refused(refused, &cloud.observed, true, now), "it is noted");
+            continue;
+        }
+        let before = cloud.observed.clone();
+        cloud.apply(step);
+        let applied = Applied { accepted: vec![(0, Answer::Nothing)], ..Applied::default() };
+        attempts.accepted(&plan.steps, &applied, &before);
+        assert_keeps(&before, &cloud.observed, desired, step);
+        cloud.finish_pending();
+    }
+    panic!("no end without {refused} after {BOUND} steps");
+}
+
+fn assert_degraded(
+    desired: &Desired,
+    observed: &Observed,
+    refused: &str,
+    changes_protocol: &BTreeSet<ListenerKey>,
+) {
+    let children = children(observed);
+    let about_members = refused.ends_with(" members");
+    for (key, wanted) in &desired.listeners {
+        let found = children.listeners.iter().find(|listener| listener.ours && listener.key() == *key);
+        let Some(listener) = found else {
+            let is_left_out = matches!(refused, "POST listeners" | "POST pools" | "POST healthmonitors");
+            assert!(is_left_out || about_members, "{key} is not served without {refused}");
+            continue;
+        };
+        let pool = children.default_pool(listener).expect("it has a pool");
+        let members: BTreeSet<MemberKey> = pool.members.iter().map(|member| member.key()).collect();
+        let expected: BTreeSet<MemberKey> = wanted.pool.members.iter().map(|member| member.key()).collect();
+        assert!(
+            about_members || expected.is_empty() || members == expected,
+            "{key} without {refused}: {members:?}"
+        );
+        if refused != "PUT listeners" {
+            let (seen, wanted) = (&listener.attributes, &wanted.listener.attributes);
+            assert_eq!(
+                (seen.limits, &seen.allowed_cidrs),
+                (wanted.limits, &wanted.allowed_cidrs),
+                "{refused}"
+            );
+        }
+        let builds =
+            refused.starts_with("POST") || refused == "PUT listeners" || refused == "DELETE listeners";
+        if !builds && !about_members {
+            assert_eq!(listener.protocol, wanted.listener.protocol, "{refused}");
+            assert_eq!(pool.protocol, wanted.pool.pool.protocol, "{refused}");
+        }
+    }
+    let own = children.listeners.iter().filter(|listener| listener.ours);
+    let unwanted = own.filter(|listener| !desired.listeners.contains_key(&listener.key())).count();
+    assert!(unwanted == 0 || refused == "DELETE listeners", "{unwanted} ports stay open without {refused}");
+    let lost = changes_protocol.iter().filter(|key| !children.listeners.iter().any(|one| one.key() == **key));
+    assert!(lost.count() == 0 || refused == "POST listeners", "a port is lost without {refused}");
+    let vip_port = observed.load_balancer.as_ref().and_then(|there| there.vip_port_id.clone());
+    let on_vip = observed.floating_ips.iter().filter(|one| one.port_id == vip_port).count();
+    match desired.floating_ip {
+        _ if refused.ends_with("floatingips") => {}
+        FloatingIpGoal::External(_) => assert_eq!(on_vip, 1, "{refused}"),
+        FloatingIpGoal::Internal { .. } => assert_eq!(on_vip, 0, "{refused}"),
+        FloatingIpGoal::NotNeeded | FloatingIpGoal::Unknown { .. } => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_one_call_that_is_refused_costs_what_needs_it(
+        before in shape(btree_set(1..=4_u8, 1..=4)),
+        after in shape(btree_set(1..=4_u8, 1..=4)),
+        refused in select(CALLS.to_vec()),
+        serial in any::<bool>(),
+    ) {
+        let mut cloud = Cloud::serving(&before.desired());
+        let desired = Desired { serial, ..after.desired() };
+        let there = children(&cloud.observed).listeners.iter();
+        let changes_protocol: BTreeSet<ListenerKey> = there
+            .filter(|one| desired.listeners.get(&one.key()).is_some_and(|wanted| wanted.listener.protocol != one.protocol))
+            .map(|one| one.key())
+            .collect();
+        let plan = converge(&mut cloud, &desired, refused);
+        prop_assert_eq!(&plan.then, &Then::Done);
+        assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
+        // As soon as it is not refused any more, nothing is missing.
+        let plan = converge(&mut cloud, &desired, "nothing");
+        prop_assert!(plan.refused.is_empty() && plan.then == Then::Done);
+        assert_served(&desired, &cloud.observed);
+    }
+}
