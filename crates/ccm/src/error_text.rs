@@ -8,14 +8,18 @@ const NOISE: &str = "ServiceError: ";
 /// What the library says of an answer that it cannot read.
 const NO_STATUS: &str = ": Failed to parse error data";
 const API_ERROR: &str = "ApiError: ";
+/// How the library shows the rest of an answer, after its message.
+const STATUS: &str = " (Status {";
 
 /// The error and its causes, each said once: some libraries repeat their cause in their own text.
 pub(crate) fn said_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
-        // An answer that is no Status of Kubernetes: only its text says something.
-        let cause = cause.split_once(NO_STATUS).map_or(cause, |(text, _)| text.trim_start_matches(API_ERROR));
+        // An answer that is no Status of Kubernetes: only its text says something. Of a Status its message does.
+        let cause =
+            cause.split_once(NO_STATUS).or_else(|| cause.split_once(STATUS)).map_or(cause, |(text, _)| text);
+        let cause = cause.trim_start_matches(API_ERROR);
         if !text.contains(cause) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(cause);
@@ -40,6 +44,22 @@ mod tests {
         let error =
             anyhow::Error::new(kube::Error::Api(status.boxed())).context("the policy cannot be created");
         assert_eq!(said_once(&error), "the policy cannot be created: 404 page not found");
+    }
+
+    #[test]
+    fn an_answer_is_shown_by_its_message() {
+        let status = kube::core::Status {
+            message: "services is forbidden: User \"eve\" cannot list resource \"services\"".to_owned(),
+            reason: "Forbidden".to_owned(),
+            code: 403,
+            metadata: Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta::default()),
+            ..kube::core::Status::default()
+        };
+        let error =
+            anyhow::Error::new(kube::Error::Api(status.boxed())).context("the Services cannot be read");
+        let said = said_once(&error);
+        assert!(said.starts_with("the Services cannot be read: services is forbidden: User"), "{said}");
+        assert!(!said.contains("Status"), "{said}");
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which mean the same for all subcommands but
-//! `doctor`.
+//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which mean the same for all subcommands.
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -45,14 +44,15 @@ pub const TABLE: &[Help] = &[
         "doctor",
         &[
             "doctor shop/web --cloud-config=cloud.conf --cluster-name=NAME",
+            "doctor -n shop svc/web --cloud-config=cloud.conf --cluster-name=NAME --from=198.51.100.7",
             "doctor -A --no-cloud --output=short",
             "doctor --leftovers",
         ],
         [
-            "nothing at or above --fail-on was found",
+            "packets reach, or should reach, all applications",
+            "an error: the command line is wrong, or the cluster cannot be read",
             "something at or above --fail-on was found",
-            "an error: the command line is wrong, or something could not be looked at",
-            "",
+            "nothing was found, but something that was asked for is not known, or packets may end",
         ],
     ),
     help(
@@ -60,9 +60,9 @@ pub const TABLE: &[Help] = &[
         &["doctor rules --address 203.0.113.10:443 rules.txt"],
         [
             "the rules do what they should",
+            "an error: the command line is wrong, or the file cannot be read as rules of a service proxy",
             "a rule breaks the path",
-            "an error: the command line is wrong, or these are no rules of a service proxy",
-            "",
+            "nothing was found, but the rules of the service proxy are missing",
         ],
     ),
     help(

@@ -106,12 +106,7 @@ fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     // Standard output may be closed; the exit code remains.
     let _ = error.print();
-    match arguments.get(1) {
-        _ if !error.use_stderr() => ExitCode::SUCCESS,
-        // 1 is what it found.
-        Some(name) if name == "doctor" => subcommands::doctor::error(),
-        _ => ExitCode::FAILURE,
-    }
+    if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Whether a command line that cannot be read asks for records as JSON.

@@ -39,6 +39,8 @@ pub enum Stops {
     Pods,
     /// Those of pods and nodes.
     Inside,
+    /// Those of clients that are not in the cluster.
+    Outside,
     /// Those that come through the load balancer.
     Through,
     All,
@@ -51,6 +53,7 @@ impl Stops {
             Self::Nobody => false,
             Self::Pods => origin == Origin::Pod,
             Self::Inside => origin != Origin::Outside,
+            Self::Outside => origin == Origin::Outside,
             Self::Through => through,
             Self::All => true,
         }
@@ -108,6 +111,30 @@ macro_rules! codes {
 }
 
 codes! {
+    D001 Error Some(Hop::Controller), Nobody false,
+        "no controller is at work, and something is to be done",
+        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it, while the Service waits: for its address, its deletion, or a change.",
+        "Start the controller; its log and `/readyz?verbose` say why it does not lead. `openstack-ccm status` shows the Lease.";
+    D002 Warning Some(Hop::Controller), Nobody false,
+        "no controller is at work",
+        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it. What is there goes on serving; changes of nodes and Services are not followed.",
+        "Start the controller; its log and `/readyz?verbose` say why it does not lead.";
+    D003 Warning Some(Hop::Controller), Nobody false,
+        "the controllers run with other flags than doctor",
+        "The leader publishes its `--cluster-name` on the Lease, and doctor was given another one. What the controllers would do is then judged wrongly.",
+        "Give doctor the flags that the controllers have.";
+    D004 Warning Some(Hop::Controller), Nobody false,
+        "the Service is being deleted",
+        "Somebody deleted the Service, and the controller is removing its load balancer. Packets arrive until that is done.",
+        "Nothing has to be done.";
+    D005 Warning Some(Hop::Controller), Nobody false,
+        "the controller reported a failure",
+        "The last Events of the Service are Warnings, and no success followed them. The cause comes first in the message here.",
+        "Do what the message says. `kubectl describe service` shows all Events.";
+    D006 Error Some(Hop::Controller), Nobody false,
+        "the deletion of the Service does not end",
+        "The Service was deleted more than five minutes ago, and a finalizer still holds it: the load balancer cannot be removed.",
+        "The Warning Events of the Service, which doctor shows, say what stands in the way.";
     D101 Warning Some(Hop::Name), Pods false,
         "a name leads pods elsewhere",
         "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with another destination than the load balancer. Pods take that way, whatever the status says.",
@@ -116,10 +143,18 @@ codes! {
         "the published hostname does not resolve",
         "The status publishes a hostname, and a pod that asked for it got no address of the load balancer.",
         "Create the record, or correct the hostname that is published.";
-    D103 Warning Some(Hop::Name), Nobody false,
-        "the published hostname is a mere label",
+    D103 Warning Some(Hop::Name), Outside false,
+        "the published hostname is no DNS name",
         "The status publishes a hostname that no resolver can know: it has no dot, or a suffix that is for local use. Service proxies leave it alone, but clients cannot use it, and external-dns makes a record that leads nowhere.",
         "Publish a hostname that resolves to the load balancer.";
+    D104 Error Some(Hop::Name), Pods true,
+        "a name leads pods to a Service that does not exist",
+        "CoreDNS answers a name of this Service with the name of a Service that is gone, so pods get no address for it: what is left of a workaround.",
+        "Remove the line: it is shown.";
+    D105 Error Some(Hop::Name), All true,
+        "the published hostname leads elsewhere",
+        "The hostname in the status resolves, as seen from here, and to no address of the load balancer.",
+        "Correct the record, or the hostname that is published.";
     D201 Error Some(Hop::Status), Inside true,
         "nodes may short-circuit a path that needs the load balancer",
         "The load balancer adds the PROXY protocol header, terminates TLS or inserts headers, but its address is published without `ipMode: Proxy`. Service proxies send packets of pods and nodes straight to the application, which gets them without what the load balancer adds: `broken header` in the log of nginx, and certificates that never come.",
@@ -144,6 +179,10 @@ codes! {
         "no address is published",
         "The Service has no entry in `status.loadBalancer.ingress`, so nobody knows where to go.",
         "The Events of the Service say why: `kubectl describe service`.";
+    D207 Error Some(Hop::Status), All true,
+        "a published address is not the load balancer's",
+        "The status publishes an address that the load balancer of the Service does not have: somebody wrote it by hand, another controller did, or the address was given to something else.",
+        "Let the controller publish its own: it does at its next look. If another program writes it again, see D204.";
     D301 Error Some(Hop::Node), Inside false,
         "a node ignores ipMode",
         "The service proxy of a node is held to short-circuit the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
@@ -160,6 +199,10 @@ codes! {
         "rules of two service proxies on one node",
         "The node has rules of two modes of kube-proxy. The older ones are not updated any more, and which of them a packet meets first is luck.",
         "On the node run `kube-proxy --cleanup`, then restart the service proxy.";
+    D305 Error Some(Hop::Node), Inside true,
+        "the source ranges keep the cluster's own clients out at the nodes",
+        "A node that short-circuits an address applies `loadBalancerSourceRanges` itself, and the pods or nodes of the cluster are in none of them: their packets are dropped there.",
+        "Add the networks of pods and nodes to `loadBalancerSourceRanges`.";
     D401 Warning Some(Hop::Way), Pods false,
         "a NetworkPolicy keeps pods from the load balancer",
         "Without a short circuit the destination of a packet is the address of the load balancer, which is not in the cluster: a policy that lets pods out to other pods only drops it.",
@@ -172,6 +215,10 @@ codes! {
         "a connection from a node is not answered",
         "A pod on the node dialled the address and port, and nobody answered in time, or the connection was refused.",
         "Look at the findings of the other hops first. If there are none, look for the route from the node to the address: a router, source ranges, a firewall.";
+    D404 Error Some(Hop::Way), Outside true,
+        "the source ranges keep this client out",
+        "The address of `--from` is in none of the networks from which the listener accepts connections.",
+        "Add its network to `loadBalancerSourceRanges`. Seen from the load balancer a client may have another address: that of a router.";
     D501 Error Some(Hop::LoadBalancer), Through false,
         "part of the load balancer is in ERROR",
         "Octavia failed to apply a change. A load balancer that is ACTIVE says nothing of its children; one that is in ERROR may still serve what it did before.",
@@ -204,6 +251,22 @@ codes! {
         "the controller warns of something",
         "The controller would write this Event of type Warning for the Service; [events.md](events.md) explains the reason.",
         "Do what the message says.";
+    D509 Error Some(Hop::LoadBalancer), Through true,
+        "the published address does not lead to the load balancer",
+        "The status publishes a floating IP that is not attached to the load balancer, or is gone.",
+        "Let the controller attach it, or publish another one: it does at its next look.";
+    D510 Error Some(Hop::LoadBalancer), Through true,
+        "part of the load balancer is disabled",
+        "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false: it forwards nothing. The controller does not undo that.",
+        "Enable it again: the command is shown.";
+    D511 Error Some(Hop::LoadBalancer), Through false,
+        "a listener accepts other clients than the Service asks for",
+        "The networks from which the listener accepts connections (`allowed_cidrs`) are not the source ranges of the Service.",
+        "Let the controller correct it: it does at its next look.";
+    D512 Warning Some(Hop::LoadBalancer), Nobody false,
+        "a setting is invalid, and the old value is kept",
+        "An annotation or a field of the Service has a value that cannot be used. The load balancer exists and keeps what it has; everything else is followed.",
+        "Correct what the message names.";
     D601 Error Some(Hop::Header), Through true,
         "the pools speak another protocol than the Service asks for",
         "The annotation asks for the PROXY protocol and a pool does not send its header, or the reverse.",
@@ -217,13 +280,17 @@ codes! {
         "No security group of the nodes lets the load balancer in at the node port, so every connection times out.",
         "Open the node ports for the subnet of the load balancer, or set `manage-security-groups = true` in `[LoadBalancer]` of cloud.conf.";
     D703 Error Some(Hop::Member), Through true,
-        "all members of a pool are down",
-        "The health monitor of a pool finds no member up, so the load balancer has nowhere to send connections.",
-        "Look at the node port and the backend; see also D702.";
+        "no member of a pool takes connections",
+        "All members of a pool are down by its health monitor, disabled, in ERROR, or have weight 0: the load balancer has nowhere to send connections.",
+        "Look at the node port and the backend; see also D702. Enable what somebody disabled: the command is shown.";
     D704 Warning Some(Hop::Member), Nobody false,
-        "some members of a pool are down",
-        "The health monitor finds some members down. With `externalTrafficPolicy: Local` this is right for nodes without endpoints.",
+        "some members of a pool take no connections",
+        "Some members are down by the health monitor, disabled, or have weight 0. With `externalTrafficPolicy: Local` this is right for nodes without endpoints.",
         "Look at the nodes that are named, unless the policy is Local.";
+    D705 Warning Some(Hop::Member), Through false,
+        "the node of a member is not ready",
+        "Kubernetes does not hear from the node, or its kubelet says that it is not ready, and no health monitor watches its member: connections to it may be lost.",
+        "Look at the node: `kubectl describe node`. A health monitor would take it out.";
     D801 Error Some(Hop::NodePort), All true,
         "no endpoint is ready",
         "No pod behind the Service is ready, so nodes refuse connections.",
@@ -236,6 +303,14 @@ codes! {
         "a port has no node port",
         "The load balancer sends to node ports, and the Service has none for this port.",
         "Set `allocateLoadBalancerNodePorts: true`.";
+    D804 Error Some(Hop::NodePort), All true,
+        "no endpoint has the port",
+        "Endpoints are ready, and none of them has the port of the Service by its name and protocol: no container has a port of the name in `targetPort`, or the EndpointSlices were written for other ports.",
+        "Correct `targetPort` of the Service, or the port in the pod template.";
+    D805 Error Some(Hop::NodePort), All false,
+        "NetworkPolicies keep packets from the pods",
+        "The pods behind the Service are selected by NetworkPolicies for ingress, and none of these lets in what comes from the load balancer: with `externalTrafficPolicy: Cluster` that is the address of a node, with `Local` that of the load balancer. A node may always reach the pods that run on it.",
+        "Allow the port from the networks of the nodes and of the load balancer (`ipBlock`), or from everywhere.";
     D901 Error Some(Hop::Backend), Through true,
         "the backend does not expect the header that the load balancer sends",
         "The load balancer adds the PROXY protocol header, and the configuration of the application does not switch it on: it takes the header for a broken request.",

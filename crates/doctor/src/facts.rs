@@ -9,6 +9,9 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
+/// Why the application of a Service cannot be looked at that selects no pod.
+pub const NO_POD: &str = "the Service selects no pod";
+
 /// What was looked at, or why it could not be.
 pub type Looked<T> = Result<T, String>;
 
@@ -28,16 +31,88 @@ pub struct ClusterFacts {
     pub dns: Looked<Vec<DnsText>>,
     /// Names that Ingresses serve, with the addresses in their status.
     pub names: Looked<Vec<ServedName>>,
-    /// The program that leads, and writes statuses: the name of its field manager, where that is known.
-    pub leader: Looked<Option<String>>,
+    /// Who leads the controllers.
+    pub controller: Looked<ControllerFact>,
+    /// Policies of kinds that network plugins define: what they let in or out is not judged.
+    pub foreign_policies: Looked<Vec<ForeignPolicy>>,
+    /// A client of which somebody wants to know whether it gets in.
+    pub client: Option<IpAddr>,
     /// Pod templates.
     pub workloads: Looked<Vec<Workload>>,
 }
 
-/// A node, with what is held of its service proxy.
+/// What the Lease of the controllers says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerFact {
+    /// `namespace/name` of the Lease.
+    pub lease: String,
+    /// Its holder; absent where the Lease was given back, or does not exist.
+    pub holder: Option<String>,
+    /// Whether the holder has renewed it in time.
+    pub works: bool,
+    /// Since when it leads.
+    pub since: Option<Timestamp>,
+    /// In words: who leads, since when, when it renewed the Lease.
+    pub text: String,
+    /// The name of the program and its version, where the holder says it.
+    pub program: Option<String>,
+    /// The name of the field manager by which it writes statuses, where that is known.
+    pub manager: Option<String>,
+    /// Its `--cluster-name`, where the holder says it.
+    pub cluster: Option<String>,
+    /// The `--cluster-name` that whoever asks has given.
+    pub given_cluster: String,
+}
+
+/// A policy of a kind that is not read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForeignPolicy {
+    /// `CiliumNetworkPolicy`
+    pub kind: String,
+    /// Absent of those for the whole cluster.
+    pub namespace: Option<String>,
+    pub name: String,
+    /// Labels that a pod must have to be selected; empty where all are, or where that cannot be read.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it says something about what pods may be sent.
+    pub ingress: bool,
+    /// Whether it says something about what pods may send.
+    pub egress: bool,
+}
+
+/// An Event of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventFact {
+    pub warning: bool,
+    pub reason: String,
+    pub message: String,
+    /// When it was seen last.
+    pub time: Option<Timestamp>,
+    /// Who wrote it.
+    pub source: String,
+}
+
+/// Whose the Service is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ServedBy {
+    /// The controllers of openstack-ccm, with the flags that were given.
+    #[default]
+    Ours,
+    /// The controller of another `loadBalancerClass`; empty for none, where openstack-ccm has one.
+    Class(String),
+    /// The controller of another cloud: its title, and the annotation by which a Service asks it for the PROXY protocol, if that
+    /// is known.
+    AnotherCloud(String, Option<String>),
+}
+
+/// A node, with what is held of its service proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFact {
     pub name: String,
+    /// Its addresses in the cluster.
+    pub addresses: Vec<IpAddr>,
+    /// Whether Kubernetes hears from it that it is well; absent where no condition says anything.
+    pub ready: Option<bool>,
     /// Whether the service proxy honours `ipMode: Proxy`.
     pub honours: bool,
     /// Who says so: `canary`, `version`.
@@ -93,6 +168,17 @@ pub struct Container {
     pub image: String,
     /// `command` and `args`, one after the other.
     pub words: Vec<String>,
+    /// Ports that it declares.
+    pub ports: Vec<ContainerPort>,
+}
+
+/// A port that a container declares: for information, other ports may be open too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerPort {
+    pub name: String,
+    pub number: u16,
+    /// `TCP`
+    pub protocol: String,
 }
 
 /// What is known of one Service.
@@ -104,12 +190,30 @@ pub struct ServiceFacts {
     /// What openstack-ccm would publish for the addresses that are published.
     pub wanted: Looked<WantedStatus>,
     pub slices: Looked<Vec<EndpointSlice>>,
+    /// Its Events, of the last hour.
+    pub events: Looked<Vec<EventFact>>,
+    pub served_by: ServedBy,
+    /// What the published hostnames resolve to from here.
+    pub hosts: BTreeMap<String, Host>,
+    /// Whether somebody wants to know about the cloud.
+    pub cloud_asked: bool,
     /// Its objects in the cloud.
     pub cloud: Looked<CloudFacts>,
     /// Its application.
     pub backend: Looked<BackendFacts>,
     /// What pods on the nodes got when they dialled; absent where nobody dialled.
     pub dials: Option<Vec<Dial>>,
+}
+
+/// What a hostname resolves to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// These addresses.
+    Is(Vec<IpAddr>),
+    /// A name server says that there is no such name.
+    IsNot(String),
+    /// Nobody could be asked, and why.
+    Unknown(String),
 }
 
 /// What the way to the application needs.
@@ -144,6 +248,8 @@ pub enum Outlook {
     Settled,
     /// The cloud is at work.
     Waits(String),
+    /// Somebody has to change a setting, and until then the load balancer keeps the one that it has.
+    Keeps(String),
     /// Somebody has to change something.
     Refused(String),
     /// Nobody knows.
@@ -165,6 +271,14 @@ pub struct CloudFacts {
     pub changes: Vec<Change>,
     /// What the controller would warn of: reason and message.
     pub warnings: Vec<(String, String)>,
+    /// Its addresses: those of its VIPs, and the floating IPs that lead to them; absent where nobody looked.
+    pub addresses: Option<Looked<Vec<IpAddr>>>,
+    /// Published addresses that are floating IPs of the project and do not lead to it: where they lead.
+    pub astray: BTreeMap<IpAddr, String>,
+    /// What the controller would publish, where that differs from what is published.
+    pub would_publish: Option<Vec<LoadBalancerIngress>>,
+    /// The network of its VIP.
+    pub subnet: Option<String>,
     /// What the security groups of the members let in; why that is not known.
     pub doors: Option<Looked<Vec<Door>>>,
 }
@@ -189,6 +303,12 @@ pub struct CloudObject {
     pub provisioning: String,
     /// `operating_status`
     pub operating: String,
+    /// `admin_state_up` is false.
+    pub disabled: bool,
+    /// Weight of a member.
+    pub weight: Option<u16>,
+    /// Networks from which a listener accepts connections; empty for all.
+    pub allowed: Vec<String>,
     /// `updated_at`
     pub updated: Option<Timestamp>,
     /// Protocol of a listener or pool.
@@ -219,6 +339,8 @@ pub struct Change {
     pub kind: String,
     /// What distinguishes it from others.
     pub name: String,
+    /// The pool of members.
+    pub parent: Option<String>,
     /// What would be other.
     pub fields: Vec<ChangedField>,
 }
@@ -229,6 +351,10 @@ pub struct ChangedField {
     pub name: String,
     /// The change in words.
     pub text: String,
+    /// What a list would lose.
+    pub removed: Vec<String>,
+    /// What a list would gain.
+    pub added: Vec<String>,
 }
 
 impl Change {
@@ -246,14 +372,31 @@ pub struct Door {
     pub address: IpAddr,
     /// The node port.
     pub port: u16,
+    /// `tcp`, `udp` or `sctp`.
+    pub protocol: String,
+    /// The pool of the member.
+    pub pool: String,
+    /// A security group of its own, to which a rule can be added.
+    pub group: Option<String>,
     /// Whether the port of the machine has port security at all.
     pub guarded: bool,
     /// Whether one of its groups cannot be seen by whoever asks: that of another project, for example.
     pub hidden: bool,
     /// The rules that let packets in.
     pub rules: Vec<DoorRule>,
-    /// From where the load balancer sends.
-    pub from: Vec<IpAddr>,
+    /// The network from which the load balancer sends, by an address that nobody knows; absent where the network is not known.
+    pub from: Option<IpNet>,
+}
+
+/// Whether the load balancer is in the group whose members a rule lets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupSource {
+    /// It is.
+    Holds,
+    /// It is not.
+    Lacks,
+    /// That cannot be seen.
+    Unknown,
 }
 
 /// A rule of a security group that lets packets in.
@@ -265,8 +408,10 @@ pub struct DoorRule {
     pub ports: Option<(u16, u16)>,
     /// Sources; absent for any.
     pub from: Option<IpNet>,
-    /// The sources are the members of another group, which are not looked up.
-    pub from_group: bool,
+    /// The rule is for IPv6, not for IPv4.
+    pub ipv6: bool,
+    /// The sources are the members of a group.
+    pub from_group: Option<GroupSource>,
 }
 
 /// The application behind a Service.
@@ -311,8 +456,10 @@ pub struct Dial {
 /// What came of a dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialResult {
-    /// The application, or the load balancer, spoke: the text says what.
+    /// The application spoke: the text says what.
     Answered(String),
+    /// The connection was made, which a load balancer does by itself.
+    Accepted,
     /// The connection was made and closed without a byte, as a backend does that misses its header.
     ClosedSilently,
     /// Nobody answered in time.

@@ -6,7 +6,8 @@ use std::fmt;
 use openstack_ccm_core::command::command;
 use serde::Serialize;
 
-use crate::code::{Code, Severity};
+use crate::code::{Code, Severity, Stops};
+use crate::hop::{Port, Scope};
 
 /// What a finding stands on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,14 +66,28 @@ pub struct Finding {
     pub fix: Option<Fix>,
     /// The node, where it is about one.
     pub node: Option<String>,
-    /// Other ports of the Service are well, so that not everything ends here.
-    pub partial: bool,
+    /// Which packets it is about.
+    pub scope: Scope,
+    /// Whose packets it stops.
+    pub stops: Stops,
+    /// Whether it stops them for sure.
+    pub surely: bool,
 }
 
 impl Finding {
     /// One without evidence yet.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), evidence: Vec::new(), fix: None, node: None, partial: false }
+        let entry = code.entry();
+        Self {
+            code,
+            text: text.into(),
+            evidence: Vec::new(),
+            fix: None,
+            node: None,
+            scope: Scope::default(),
+            stops: entry.stops,
+            surely: entry.surely,
+        }
     }
 
     /// With one more piece of evidence.
@@ -101,10 +116,31 @@ impl Finding {
         self
     }
 
-    /// About some of `all` ports, or about all of them.
+    /// About packets to a port.
     #[must_use]
-    pub fn of_ports(mut self, concerned: usize, all: usize) -> Self {
-        self.partial = concerned < all;
+    pub fn at(mut self, port: Port) -> Self {
+        self.scope.ports.get_or_insert_default().insert(port);
+        self
+    }
+
+    /// About packets to an address or a hostname.
+    #[must_use]
+    pub fn to(mut self, to: impl Into<String>) -> Self {
+        self.scope.to = Some(to.into());
+        self
+    }
+
+    /// Stops these packets, in place of those that the code stops as a rule.
+    #[must_use]
+    pub fn stops(mut self, stops: Stops) -> Self {
+        self.stops = stops;
+        self
+    }
+
+    /// Stops its packets for sure, or only perhaps.
+    #[must_use]
+    pub fn surely(mut self, surely: bool) -> Self {
+        self.surely = surely;
         self
     }
 
@@ -112,6 +148,19 @@ impl Finding {
     pub fn severity(&self) -> Severity {
         self.code.entry().severity
     }
+}
+
+/// What is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// What, and why.
+    pub text: String,
+    /// Which packets it matters to.
+    pub scope: Scope,
+    /// Whose packets it matters to.
+    pub matters: Stops,
+    /// Whether somebody asked: whoever leaves out the cloud on purpose did not.
+    pub asked: bool,
 }
 
 /// The result of one look.
@@ -122,7 +171,7 @@ pub enum Check {
     /// Nothing has to be looked at.
     Skipped(String),
     /// It could not be looked at, and why.
-    Unknown(String),
+    Unknown(Unknown),
     /// Something was found.
     Found(Finding),
 }
@@ -140,7 +189,18 @@ pub fn ok(text: impl Into<String>) -> Check {
 
 /// A look that could not be taken.
 pub fn unknown(text: impl Into<String>) -> Check {
-    Check::Unknown(text.into())
+    Check::Unknown(Unknown { text: text.into(), scope: Scope::default(), matters: Stops::All, asked: true })
+}
+
+impl Check {
+    /// The same about some packets only, where it is not known.
+    #[must_use]
+    pub fn about(self, scope: Scope, matters: Stops) -> Self {
+        match self {
+            Self::Unknown(unknown) => Self::Unknown(Unknown { scope, matters, ..unknown }),
+            other => other,
+        }
+    }
 }
 
 /// Nothing to look at.

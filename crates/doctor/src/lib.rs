@@ -11,6 +11,7 @@
 //! | [`hop`] | the hops of a packet, and where it may come from |
 //! | [`code`] | what may be found: the table of codes |
 //! | [`finding`] | what was found, with evidence and fix |
+//! | [`question`] | the questions of a hop, and what they came to |
 //! | [`report`] | all of it about one Service, and where packets end |
 //! | [`rules`] | what a node does, from a dump of its rules |
 //! | [`facts`] | what there is to judge |
@@ -29,5 +30,6 @@ pub mod hops;
 pub mod leftovers;
 pub mod output;
 pub mod policy;
+pub mod question;
 pub mod report;
 pub mod rules;

@@ -1,4 +1,4 @@
-//! Whether NetworkPolicies let pods out to the address of a load balancer. Pure.
+//! Whether NetworkPolicies let pods out to the address of a load balancer, and its packets into the pods. Pure.
 //!
 //! With a short circuit the service proxy rewrites the destination before a policy sees it, so a rule for the pods behind the
 //! Service is enough. Without it the destination is the address of the load balancer, for which only an `ipBlock` or a rule
@@ -13,14 +13,15 @@ use k8s_openapi::api::networking::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use openstack_ccm_core::service::Protocol;
 
 /// Where packets go.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The address of the load balancer.
     pub address: IpAddr,
-    /// The port, of TCP.
     pub port: u16,
+    pub protocol: Protocol,
     /// The namespace of the Service.
     pub namespace: &'a str,
     /// The labels of the pods behind it.
@@ -80,18 +81,18 @@ fn rules(policy: &NetworkPolicy) -> &[NetworkPolicyEgressRule] {
 fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     rules(policy).iter().any(|rule| {
         let peers = rule.to.as_deref().unwrap_or_default();
-        allows_port(rule.ports.as_deref(), to.port)
+        allows_port(rule.ports.as_deref(), to.port, to.protocol)
             && (peers.is_empty() || peers.iter().any(|peer| is_in_block(peer, to.address)))
     })
 }
 
-fn allows_port(ports: Option<&[NetworkPolicyPort]>, wanted: u16) -> bool {
+fn allows_port(ports: Option<&[NetworkPolicyPort]>, wanted: u16, protocol: Protocol) -> bool {
     let ports = ports.unwrap_or_default();
     ports.is_empty()
         || ports.iter().any(|one| {
-            let tcp = one.protocol.as_deref().is_none_or(|protocol| protocol == "TCP");
+            let fits = one.protocol.as_deref().unwrap_or("TCP") == protocol.as_str();
             let last = one.end_port.unwrap_or_default();
-            tcp && match &one.port {
+            fits && match &one.port {
                 None => true,
                 Some(IntOrString::Int(first)) => (*first..=last.max(*first)).contains(&i32::from(wanted)),
                 // The name of a port of the pod: an address outside has none.
@@ -130,6 +131,112 @@ fn allows_pods(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     })
 }
 
+/// What comes to pods behind a Service.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The namespace of the pods.
+    pub namespace: &'a str,
+    /// Their labels.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The ports of the pods, by number.
+    pub numbers: &'a [i32],
+    /// The same, by name.
+    pub names: &'a [&'a str],
+    pub protocol: Protocol,
+    /// From where packets come through the load balancer.
+    pub sources: &'a [IpNet],
+}
+
+/// What policies for ingress make of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entrance {
+    /// The policies that select the pods: `namespace/name`.
+    pub policies: Vec<String>,
+    /// Whether they let in what comes from all sources, or from none; absent for some.
+    pub open: Option<bool>,
+    /// Whether they let in some pods.
+    pub for_pods: bool,
+}
+
+/// What policies for ingress make of packets to pods. Policies for the same pods add up.
+pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
+    let selecting: Vec<&NetworkPolicy> = policies
+        .iter()
+        .filter(|policy| {
+            namespace(policy) == to.namespace && restricts_ingress(policy) && selects(policy, to.labels)
+        })
+        .collect();
+    if selecting.is_empty() {
+        return Entrance { open: Some(true), ..Entrance::default() };
+    }
+    let rules = selecting
+        .iter()
+        .flat_map(|policy| policy.spec.as_ref().and_then(|spec| spec.ingress.as_deref()).unwrap_or_default());
+    let rules: Vec<_> = rules.filter(|rule| lets_in(rule.ports.as_deref(), to)).collect();
+    let peers = || rules.iter().flat_map(|rule| rule.from.as_deref().unwrap_or_default());
+    let from_everywhere = rules.iter().any(|rule| rule.from.as_ref().is_none_or(Vec::is_empty));
+    let admitted = |source: &&IpNet| {
+        let ends = [source.network(), source.broadcast()];
+        from_everywhere || peers().any(|peer| ends.iter().all(|end| is_in_block(peer, *end)))
+    };
+    let count = to.sources.iter().filter(admitted).count();
+    Entrance {
+        policies: selecting
+            .iter()
+            .map(|policy| {
+                format!("{}/{}", namespace(policy), policy.metadata.name.as_deref().unwrap_or_default())
+            })
+            .collect(),
+        open: if from_everywhere || (count > 0 && count == to.sources.len()) {
+            Some(true)
+        } else if count == 0 && peers().all(|peer| peer.ip_block.is_none() || !to.sources.is_empty()) {
+            Some(false)
+        } else {
+            None
+        },
+        for_pods: peers().any(|peer| peer.ip_block.is_none()),
+    }
+}
+
+fn restricts_ingress(policy: &NetworkPolicy) -> bool {
+    let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
+    // Without types a policy is always one for ingress.
+    types.is_none_or(|types| types.iter().any(|one| one == "Ingress"))
+}
+
+fn selects(policy: &NetworkPolicy, labels: &BTreeMap<String, String>) -> bool {
+    let Some(selector) = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref()) else {
+        return true;
+    };
+    let by_label = selector.match_labels.iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
+    let by_expression = selector.match_expressions.iter().flatten().all(|one| {
+        let value = labels.get(&one.key);
+        let listed = value.is_some_and(|value| one.values.iter().flatten().any(|other| other == value));
+        match one.operator.as_str() {
+            "In" => listed,
+            "NotIn" => !listed,
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => true,
+        }
+    });
+    by_label && by_expression
+}
+
+/// Whether the ports of a rule are those of the pods.
+fn lets_in(ports: Option<&[NetworkPolicyPort]>, to: Entry<'_>) -> bool {
+    let ports = ports.unwrap_or_default();
+    let fits = |one: &NetworkPolicyPort, number: i32| {
+        one.protocol.as_deref().unwrap_or("TCP") == to.protocol.as_str()
+            && match &one.port {
+                None => true,
+                Some(IntOrString::Int(first)) => (*first..=one.end_port.unwrap_or(*first)).contains(&number),
+                Some(IntOrString::String(name)) => to.names.contains(&name.as_str()),
+            }
+    };
+    ports.is_empty() || to.numbers.iter().all(|number| ports.iter().any(|one| fits(one, *number)))
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -148,7 +255,16 @@ mod tests {
     fn found(policies: &[NetworkPolicy]) -> Vec<String> {
         let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
         let address = "203.0.113.10".parse().unwrap();
-        shut_in(policies, Destination { address, port: 443, namespace: "ingress", selector: &selector })
+        shut_in(
+            policies,
+            Destination {
+                address,
+                port: 443,
+                protocol: Protocol::Tcp,
+                namespace: "ingress",
+                selector: &selector,
+            },
+        )
     }
 
     fn to_pods() -> Value {
@@ -178,5 +294,42 @@ mod tests {
         let wide = policy("shop", &json!({}), &json!([{"to": [{"ipBlock": {"cidr": "203.0.113.10/32"}}]}]));
         assert_eq!(found(std::slice::from_ref(&narrow)), ["shop/p"]);
         assert!(found(&[narrow, wide]).is_empty());
+    }
+
+    fn ingress(spec: Value) -> NetworkPolicy {
+        let mut spec = spec;
+        spec["policyTypes"] = json!(["Ingress"]);
+        serde_json::from_value(json!({"metadata": {"namespace": "ingress", "name": "p"}, "spec": spec}))
+            .unwrap()
+    }
+
+    fn entered(policies: &[NetworkPolicy]) -> Option<bool> {
+        let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
+        let sources = ["10.0.0.11/32".parse().unwrap(), "10.0.0.12/32".parse().unwrap()];
+        let (numbers, names) = ([8443], ["https"]);
+        let to = Entry {
+            namespace: "ingress",
+            labels: &labels,
+            numbers: &numbers,
+            names: &names,
+            protocol: Protocol::Tcp,
+            sources: &sources,
+        };
+        entrance(policies, to).open
+    }
+
+    #[rstest]
+    #[case::nobody(json!({"podSelector": {}}), Some(false))]
+    #[case::other_pods(json!({"podSelector": {"matchLabels": {"app": "shop"}}}), Some(true))]
+    #[case::everybody(json!({"podSelector": {}, "ingress": [{}]}), Some(true))]
+    #[case::the_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443}]}]}), Some(true))]
+    #[case::the_port_by_name(json!({"podSelector": {}, "ingress": [{"ports": [{"port": "https"}]}]}), Some(true))]
+    #[case::another_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}), Some(false))]
+    #[case::another_protocol(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443, "protocol": "UDP"}]}]}), Some(false))]
+    #[case::pods_only(json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}), Some(false))]
+    #[case::the_nodes(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}]}), Some(true))]
+    #[case::one_node(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.11/32"}}]}]}), None)]
+    fn a_policy_for_ingress_lets_in_what_it_lists(#[case] spec: Value, #[case] open: Option<bool>) {
+        assert_eq!(entered(&[ingress(spec)]), open);
     }
 }

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_doctor::code::{Code, Severity, TABLE};
 use openstack_ccm_doctor::facts::{
-    BackendFacts, Change, ChangedField, CloudFacts, CloudObject, ClusterFacts, Container, Dial, DialResult,
-    DnsText, Door, DoorRule, NodeFact, Objects, Outlook, PathFact, ServedName, ServiceFacts, WantedStatus,
-    Workload,
+    BackendFacts, Change, ChangedField, CloudFacts, CloudObject, ClusterFacts, Container, ContainerPort,
+    ControllerFact, Dial, DialResult, DnsText, Door, DoorRule, EventFact, ForeignPolicy, GroupSource, Host,
+    NodeFact, Objects, Outlook, PathFact, ServedBy, ServedName, ServiceFacts, WantedStatus, Workload,
 };
 use openstack_ccm_doctor::finding::Check;
 use openstack_ccm_doctor::hop::Origin;
@@ -32,7 +32,7 @@ fn service(name: &str, ip: &str, mode: &str) -> Value {
     json!({
         "metadata": {"namespace": "shop", "name": name},
         "spec": {"type": "LoadBalancer", "clusterIP": "10.96.0.10", "selector": {"app": "nginx"},
-            "ports": [{"name": "https", "port": 443, "nodePort": 30443, "protocol": "TCP"}]},
+            "ports": [{"name": "https", "port": 443, "targetPort": "https", "nodePort": 30443, "protocol": "TCP"}]},
         "status": {"loadBalancer": {"ingress": [{"ip": ip, "ipMode": mode}]}},
     })
 }
@@ -50,8 +50,10 @@ fn child(kind: &'static str, id: &str, name: &str) -> CloudObject {
 
 fn healthy() -> World {
     let web = service("web", "203.0.113.10", "Proxy");
-    let nodes = ["node1", "node2"].map(|name| NodeFact {
+    let nodes = [("node1", "10.0.0.11"), ("node2", "10.0.0.12")].map(|(name, address)| NodeFact {
         name: name.into(),
+        addresses: vec![address.parse().unwrap()],
+        ready: Some(true),
         honours: true,
         source: "canary".into(),
         measured: true,
@@ -74,7 +76,19 @@ fn healthy() -> World {
             owner: "Ingress shop/web".into(),
             at: vec!["203.0.113.10".into()],
         }]),
-        leader: Ok(Some("openstack-ccm".into())),
+        controller: Ok(ControllerFact {
+            lease: "kube-system/cloud-controller-manager".into(),
+            holder: Some("cp-1_a".into()),
+            works: true,
+            since: Some("2026-11-22T10:00:00Z".parse().unwrap()),
+            text: "cp-1_a since 2026-11-22T10:00:00Z, renewed 2 s ago".into(),
+            program: Some("openstack-ccm 0.3.0".into()),
+            manager: Some("openstack-ccm".into()),
+            cluster: Some("c1".into()),
+            given_cluster: "c1".into(),
+        }),
+        foreign_policies: Ok(Vec::new()),
+        client: None,
         workloads: Ok(Vec::new()),
     };
     let listener = CloudObject {
@@ -85,18 +99,22 @@ fn healthy() -> World {
     };
     let pool = CloudObject { protocol: Some("PROXYV2".into()), ..child("pool", "p", "pool_0") };
     let member = |id: &str, name: &str| CloudObject { pool: Some("p".into()), ..child("member", id, name) };
-    let door = Door {
-        address: "10.0.0.11".parse().unwrap(),
+    let door = |address: &str| Door {
+        address: address.parse().unwrap(),
         port: 30443,
+        protocol: "tcp".into(),
+        pool: "p".into(),
+        group: Some("nodes".into()),
         guarded: true,
         hidden: false,
         rules: vec![DoorRule {
             protocol: Some("tcp".into()),
             ports: Some((30_000, 32_767)),
             from: Some("10.0.0.0/24".parse().unwrap()),
-            from_group: false,
+            ipv6: false,
+            from_group: None,
         }],
-        from: vec!["10.0.0.100".parse().unwrap()],
+        from: Some("10.0.0.0/24".parse().unwrap()),
     };
     let cloud = CloudFacts {
         load_balancer: Some(child("load balancer", "lb", "kube_service_c1_shop_web")),
@@ -108,10 +126,14 @@ fn healthy() -> World {
         outlook: Outlook::Settled,
         changes: Vec::new(),
         warnings: Vec::new(),
-        doors: Some(Ok(vec![door])),
+        doors: Some(Ok(["10.0.0.11", "10.0.0.12"].map(door).into())),
+        addresses: Some(Ok(vec!["10.0.0.100".parse().unwrap(), "203.0.113.10".parse().unwrap()])),
+        astray: BTreeMap::new(),
+        would_publish: None,
+        subnet: Some("10.0.0.0/24".into()),
     };
     let slice = json!({
-        "metadata": {}, "addressType": "IPv4",
+        "metadata": {}, "addressType": "IPv4", "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
         "endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": true}}],
     });
     let backend = BackendFacts {
@@ -119,6 +141,7 @@ fn healthy() -> World {
         containers: vec![Container {
             image: "registry.example.org/ingress-nginx/controller:v1.15.1".into(),
             words: vec!["/nginx-ingress-controller".into(), "--configmap=shop/nginx".into()],
+            ports: vec![ContainerPort { name: "https".into(), number: 8443, protocol: "TCP".into() }],
         }],
         config_maps: BTreeMap::from([("shop/nginx".to_owned(), Ok(config("true")))]),
         ..BackendFacts::default()
@@ -140,6 +163,10 @@ fn healthy() -> World {
         cloud: Ok(cloud),
         backend: Ok(backend),
         dials: None,
+        events: Ok(Vec::new()),
+        served_by: ServedBy::Ours,
+        hosts: BTreeMap::new(),
+        cloud_asked: true,
         service: from_value(web).unwrap(),
     };
     let leftovers = LeftoverFacts { namespaces: Ok(vec!["shop".into()]), service_proxies: Ok(Vec::new()) };
@@ -151,6 +178,24 @@ fn config(value: &str) -> BTreeMap<String, String> {
 }
 
 impl World {
+    /// The hostname resolves to the load balancer.
+    fn resolve(&mut self, name: &str) {
+        let addresses = vec!["203.0.113.10".parse().unwrap()];
+        self.facts.hosts.insert(name.to_owned(), Host::Is(addresses));
+    }
+
+    fn member(&mut self, removed: &str, added: &str) {
+        let list = |text: &str| if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
+        let field = ChangedField { removed: list(removed), added: list(added), ..ChangedField::default() };
+        let change =
+            Change { mark: "~".into(), kind: "members".into(), fields: vec![field], ..Change::default() };
+        self.cloud().changes.push(Change { parent: Some("p".into()), ..change });
+    }
+
+    fn policy(&mut self, policy: Value) {
+        self.cluster.policies.as_mut().unwrap().push(from_value(policy).unwrap());
+    }
+
     fn publish(&mut self, entry: &Value) {
         let status = json!({"loadBalancer": {"ingress": [entry]}});
         self.facts.service.status = Some(from_value(status).unwrap());
@@ -167,13 +212,20 @@ impl World {
         self.cloud().children.objects.iter_mut().find(|one| one.id == id).unwrap()
     }
 
+    fn doors(&mut self) -> &mut Vec<Door> {
+        let Some(Ok(doors)) = &mut self.cloud().doors else { panic!("no doors") };
+        doors
+    }
+
     fn warn(&mut self, reason: &str) {
         self.cloud().warnings.push((reason.to_owned(), "the message".to_owned()));
     }
 
     fn change(&mut self, mark: &str, kind: &str, field: &str) {
-        let fields = vec![ChangedField { name: field.into(), text: format!("{field} a -> b") }];
-        self.cloud().changes.push(Change { mark: mark.into(), kind: kind.into(), name: "x".into(), fields });
+        let text = format!("{field} a -> b");
+        let fields = vec![ChangedField { name: field.into(), text, ..ChangedField::default() }];
+        let (mark, kind) = (mark.into(), kind.into());
+        self.cloud().changes.push(Change { mark, kind, name: "443/TCP".into(), parent: None, fields });
     }
 
     fn spec(&mut self, patch: &Value) {
@@ -191,6 +243,22 @@ impl World {
             result,
             milliseconds: 4,
             source: "a pod address".into(),
+        }]);
+    }
+
+    fn delete(&mut self, time: &str) {
+        self.facts.service.metadata.deletion_timestamp = Some(from_value(json!(time)).unwrap());
+    }
+
+    fn fail(&mut self) {
+        self.facts.events = Ok(vec![EventFact {
+            warning: true,
+            reason: "SyncLoadBalancerFailed".into(),
+            message:
+                "Error syncing load balancer: create load balancer kube_service_c1_a_b tags=[x]: 403 no quota"
+                    .into(),
+            time: Some("2026-11-22T11:50:00Z".parse().unwrap()),
+            source: "openstack-ccm".into(),
         }]);
     }
 
@@ -247,13 +315,27 @@ fn with(change: impl FnOnce(&mut World)) -> World {
 }
 
 fn container(image: &str, words: &[&str]) -> Vec<Container> {
-    vec![Container { image: image.into(), words: words.iter().map(|word| (*word).to_owned()).collect() }]
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    vec![Container { image: image.into(), words, ports: Vec::new() }]
 }
 
 /// The smallest world in which a code is found.
 fn world_with(code: Code) -> World {
     with(|world| {
         match code {
+        Code::D001 => {
+            world.cluster.controller.as_mut().unwrap().works = false;
+            world.change("~", "listener", "timeout_client_data");
+        }
+        Code::D002 => world.cluster.controller.as_mut().unwrap().works = false,
+        Code::D003 => world.cluster.controller.as_mut().unwrap().given_cluster = "kubernetes".into(),
+        Code::D004 => world.delete("2026-11-22T11:59:00Z"),
+        Code::D005 => {
+            world.cloud().changes.clear();
+            world.cloud().outlook = Outlook::Waits("a quota".into());
+            world.fail();
+        }
+        Code::D006 => world.delete("2026-11-22T11:00:00Z"),
         Code::D101 => world.workload(Workload {
             kind: "Deployment".into(),
             namespace: "cert-manager".into(),
@@ -263,7 +345,14 @@ fn world_with(code: Code) -> World {
         }),
         Code::D102 => {
             world.publish(&json!({"hostname": "shop.example.org"}));
+            world.resolve("shop.example.org");
             world.dial(DialResult::NoName("no such name".into()));
+        }
+        Code::D104 => world.corefile("rewrite name shop.example.org gone.shop.svc.cluster.local"),
+        Code::D105 => {
+            world.publish(&json!({"hostname": "shop.example.org"}));
+            let elsewhere = Host::Is(vec!["203.0.113.99".parse().unwrap()]);
+            world.facts.hosts.insert("shop.example.org".into(), elsewhere);
         }
         Code::D103 => world.publish(&json!({"hostname": "my-balancer"})),
         Code::D201 => world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"})),
@@ -283,6 +372,7 @@ fn world_with(code: Code) -> World {
             world.cluster.services.as_mut().unwrap().push(other);
         }
         Code::D206 => world.facts.service.status = None,
+        Code::D207 => world.publish(&json!({"ip": "203.0.113.99", "ipMode": "Proxy"})),
         Code::D301 => {
             let node = &mut world.cluster.nodes.as_mut().unwrap()[1];
             (node.honours, node.measured, node.source) = (false, false, "version".into());
@@ -299,6 +389,11 @@ fn world_with(code: Code) -> World {
             let both = [include_str!("dumps/iptables.nft.json"), include_str!("dumps/nftables.nft.json")].map(join);
             world.rules.push((format!("{{\"nftables\": [{}]}}", both.join(",")), "203.0.113.20:443"));
         }
+        Code::D305 => {
+            world.without_header();
+            world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
+            world.spec(&json!({"loadBalancerSourceRanges": ["198.51.100.0/24"]}));
+        }
         Code::D401 => {
             let policy = json!({"metadata": {"namespace": "cert-manager", "name": "p"},
                 "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": []}});
@@ -306,6 +401,10 @@ fn world_with(code: Code) -> World {
         }
         Code::D402 => world.warn("LoadBalancerSourceRangesLackCluster"),
         Code::D403 => world.dial(DialResult::TimedOut),
+        Code::D404 => {
+            world.child("l").allowed = vec!["198.51.100.0/24".into()];
+            world.cluster.client = Some("192.0.2.7".parse().unwrap());
+        }
         Code::D501 => world.child("l").provisioning = "ERROR".into(),
         Code::D502 => {
             world.child("p").provisioning = "PENDING_UPDATE".into();
@@ -321,28 +420,44 @@ fn world_with(code: Code) -> World {
         Code::D506 => world.cloud().load_balancer = None,
         Code::D507 => world.change("~", "listener", "timeout_client_data"),
         Code::D508 => world.warn("UnknownAnnotation"),
+        Code::D509 => {
+            let address = "203.0.113.10".parse().unwrap();
+            world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
+            world.cloud().astray.insert(address, "it leads nowhere".into());
+            world.change("~", "floating IP", "port_id");
+        }
+        Code::D510 => world.child("l").disabled = true,
+        Code::D511 => world.change("~", "listener", "allowed_cidrs"),
+        Code::D512 => world.cloud().outlook = Outlook::Keeps("timeout-client-data: soon is no number".into()),
         Code::D601 => {
             world.child("p").protocol = Some("TCP".into());
             world.change("-/+", "pool", "protocol");
             world.change("~", "listener", "default_pool");
             world.change("+", "members", "");
         }
-        Code::D701 => world.change("~", "members", ""),
+        Code::D701 => world.member("", "10.0.0.13:30443"),
         Code::D702 => {
-            let Some(Ok(doors)) = &mut world.cloud().doors else { panic!("no doors") };
-            doors[0].rules[0].ports = Some((22, 22));
+            for door in world.doors() {
+                door.rules[0].ports = Some((22, 22));
+            }
         }
         Code::D703 => {
             world.child("m1").operating = "ERROR".into();
             world.child("m2").operating = "OFFLINE".into();
         }
         Code::D704 => world.child("m1").operating = "ERROR".into(),
+        Code::D705 => world.cluster.nodes.as_mut().unwrap()[1].ready = Some(false),
         Code::D801 => world.facts.slices = Ok(Vec::new()),
         Code::D802 => {
             world.spec(&json!({"externalTrafficPolicy": "Local"}));
             world.warn("LoadBalancerLocalWithoutMonitor");
         }
-        Code::D803 => world.spec(&json!({"allocateLoadBalancerNodePorts": false, "ports": [{"port": 443}]})),
+        Code::D803 => world.spec(&json!({"allocateLoadBalancerNodePorts": false, "ports": [{"name": "https", "port": 443, "targetPort": "https"}]})),
+        Code::D804 => {
+            world.facts.slices.as_mut().unwrap()[0].ports.as_mut().unwrap()[0].name = Some("web".into());
+        }
+        Code::D805 => world.policy(json!({"metadata": {"namespace": "shop", "name": "p"},
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}})),
         Code::D901 => world.configured("false"),
         Code::D902 => {
             world.without_header();
@@ -403,7 +518,7 @@ fn a_healthy_world_shows_nothing_and_packets_arrive() {
         outcome.checks().filter(|check| matches!(check, Check::Found(_) | Check::Unknown(_))).collect();
     assert!(odd.is_empty(), "{odd:#?}");
     for origin in Origin::ALL {
-        assert_eq!(world.report().end(origin), End::Arrives { around: false });
+        assert_eq!(world.report().end(origin), End::Arrives { around: false, seen: false });
     }
 }
 
@@ -413,7 +528,7 @@ fn a_healthy_world_without_the_header_shows_nothing() {
     world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
     let codes = world.codes();
     assert!(codes.is_empty(), "{codes:?}");
-    assert_eq!(world.report().end(Origin::Pod), End::Arrives { around: true });
+    assert_eq!(world.report().end(Origin::Pod), End::Arrives { around: true, seen: false });
 }
 
 #[test]
@@ -451,23 +566,395 @@ fn what_could_not_be_looked_at_is_never_green() {
         let report = world.report();
         assert!(report.hops.iter().any(|hop| hop.verdict() == Verdict::Unknown), "{what}");
         assert!(matches!(report.end(Origin::Pod), End::Unknown(_)), "{what}: {}", report.sentence());
-        assert!(Counts::of(report.hops.iter().flat_map(|hop| &hop.checks)).unknown > 0, "{what}");
+        assert!(Counts::of(report.hops.iter().flat_map(|hop| hop.checks())).unknown > 0, "{what}");
     }
+}
+
+/// A second port, which is well.
+fn with_another_port(world: &mut World) {
+    world.spec(&json!({"ports": [
+        {"name": "https", "port": 443, "targetPort": "https", "nodePort": 30443, "protocol": "TCP"},
+        {"name": "http", "port": 80, "targetPort": "http", "nodePort": 30080, "protocol": "TCP"},
+    ]}));
+    let listener = CloudObject {
+        protocol: Some("TCP".into()),
+        port: Some(80),
+        pool: Some("q".into()),
+        ..child("listener", "k", "listener_1")
+    };
+    let pool = CloudObject { protocol: Some("PROXYV2".into()), ..child("pool", "q", "pool_1") };
+    let member = CloudObject { pool: Some("q".into()), ..child("member", "m3", "10.0.0.11:30080") };
+    let mut door = world.doors()[0].clone();
+    (door.port, door.pool) = (30080, "q".into());
+    world.doors().push(door);
+    world.cloud().children.objects.extend([listener, pool, member]);
+    world.facts.path.as_mut().unwrap().pools.insert(80, "PROXYV2".to_owned());
+    let slice = &mut world.facts.slices.as_mut().unwrap()[0];
+    let port = json!({"name": "http", "port": 8080, "protocol": "TCP"});
+    slice.ports.as_mut().unwrap().push(from_value(port).unwrap());
+    let containers = &mut world.facts.backend.as_mut().unwrap().containers;
+    containers[0].ports.push(ContainerPort { name: "http".into(), number: 8080, protocol: "TCP".into() });
 }
 
 /// Two ports, of which one is broken: connections to the other arrive.
 #[test]
 fn what_is_broken_for_one_port_ends_not_everything() {
-    let two = json!({"ports": [
-        {"name": "https", "port": 443, "nodePort": 30443, "protocol": "TCP"},
-        {"name": "http", "port": 80, "nodePort": 30080, "protocol": "TCP"},
-    ]});
-    for code in [Code::D503, Code::D601] {
+    for code in [Code::D503, Code::D601, Code::D510, Code::D703, Code::D804] {
         let mut world = world_with(code);
-        assert!(matches!(world.report().end(Origin::Outside), End::Ends(_, found, _) if found == code));
-        world.spec(&two);
-        assert!(matches!(world.report().end(Origin::Outside), End::MayEnd(_, found, _) if found == code));
+        assert!(
+            matches!(world.report().end(Origin::Outside), End::Ends(_, found, _) if found == code),
+            "{code}"
+        );
+        with_another_port(&mut world);
+        let report = world.report();
+        assert!(matches!(report.end(Origin::Outside), End::MayEnd(_, found, _) if found == code), "{code}");
+        let flows = report.conclusion(Origin::Outside).flows;
+        let verdicts: Vec<&str> = flows.iter().map(|flow| flow.end.verdict()).collect();
+        assert_eq!(verdicts, ["ends", "should-reach"], "{code}");
     }
+}
+
+/// Outages that the objects show, each with what becomes of packets from outside, and the hop.
+#[test]
+fn what_the_objects_show_is_never_green() {
+    type Break = fn(&mut World);
+    let breaks: [(&str, Break, &str, usize); 27] = [
+        (
+            "load balancer disabled",
+            |world| world.cloud().load_balancer.as_mut().unwrap().disabled = true,
+            "ends",
+            5,
+        ),
+        ("listener disabled", |world| world.child("l").disabled = true, "ends", 5),
+        ("pool disabled", |world| world.child("p").disabled = true, "ends", 5),
+        (
+            "load balancer offline",
+            |world| world.cloud().load_balancer.as_mut().unwrap().operating = "OFFLINE".into(),
+            "unknown",
+            5,
+        ),
+        ("listener leads nowhere", |world| world.child("l").pool = None, "ends", 5),
+        ("listener of another protocol", |world| world.child("l").protocol = Some("UDP".into()), "ends", 5),
+        (
+            "floating IP detached",
+            |world| {
+                let address = "203.0.113.10".parse().unwrap();
+                world.cloud().addresses = Some(Ok(Vec::new()));
+                world.cloud().astray.insert(address, "it leads nowhere".into());
+            },
+            "ends",
+            5,
+        ),
+        (
+            "all members disabled",
+            |world| {
+                world.child("m1").disabled = true;
+                world.child("m2").disabled = true;
+            },
+            "ends",
+            7,
+        ),
+        (
+            "weight 0 everywhere",
+            |world| {
+                world.child("m1").weight = Some(0);
+                world.child("m2").weight = Some(0);
+            },
+            "ends",
+            7,
+        ),
+        (
+            "members with the port of yesterday",
+            |world| {
+                world.member("10.0.0.11:30443", "10.0.0.11:31443");
+                world.member("10.0.0.12:30443", "10.0.0.12:31443");
+            },
+            "ends",
+            7,
+        ),
+        ("a member is gone", |world| world.member("", "10.0.0.13:30443"), "may-end", 7),
+        ("no members", |world| world.cloud().children.objects.retain(|one| one.kind != "member"), "ends", 7),
+        (
+            "node not ready",
+            |world| world.cluster.nodes.as_mut().unwrap()[0].ready = Some(false),
+            "may-end",
+            7,
+        ),
+        (
+            "security group of another protocol",
+            |world| {
+                for door in world.doors() {
+                    door.rules[0].protocol = Some("udp".into());
+                }
+            },
+            "ends",
+            7,
+        ),
+        (
+            "security group of another family",
+            |world| {
+                for door in world.doors() {
+                    door.rules[0].ipv6 = true;
+                }
+            },
+            "ends",
+            7,
+        ),
+        (
+            "security group for its own members",
+            |world| {
+                for door in world.doors() {
+                    door.rules[0] = DoorRule {
+                        protocol: None,
+                        ports: None,
+                        from: None,
+                        ipv6: false,
+                        from_group: Some(GroupSource::Lacks),
+                    };
+                }
+            },
+            "ends",
+            7,
+        ),
+        ("one node closed", |world| world.doors()[0].rules.clear(), "may-end", 7),
+        (
+            "named port that no slice has",
+            |world| {
+                world.facts.slices.as_mut().unwrap()[0].ports = Some(Vec::new());
+            },
+            "ends",
+            8,
+        ),
+        (
+            "target port of another protocol",
+            |world| {
+                world.facts.slices.as_mut().unwrap()[0].ports.as_mut().unwrap()[0].protocol =
+                    Some("UDP".into());
+            },
+            "ends",
+            8,
+        ),
+        (
+            "endpoints of the other family",
+            |world| {
+                world.facts.slices.as_mut().unwrap()[0].address_type = "IPv6".into();
+            },
+            "ends",
+            8,
+        ),
+        (
+            "a number that no container declares",
+            |world| {
+                world.spec(&json!({"ports": [{"name": "https", "port": 443, "targetPort": 9999, "nodePort": 30443}]}));
+            },
+            "unknown",
+            8,
+        ),
+        (
+            "a policy that lets nobody in",
+            |world| {
+                world.policy(
+                    json!({"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelector": {}}}),
+                );
+            },
+            "may-end",
+            8,
+        ),
+        (
+            "a policy that nobody reads",
+            |world| {
+                let policy = ForeignPolicy {
+                    kind: "CiliumNetworkPolicy".into(),
+                    namespace: Some("shop".into()),
+                    ingress: true,
+                    ..ForeignPolicy::default()
+                };
+                world.cluster.foreign_policies = Ok(vec![policy]);
+            },
+            "unknown",
+            8,
+        ),
+        (
+            "the address of somebody else",
+            |world| world.publish(&json!({"ip": "203.0.113.99", "ipMode": "Proxy"})),
+            "ends",
+            2,
+        ),
+        (
+            "a hostname that leads elsewhere",
+            |world| world.publish(&json!({"hostname": "203.0.113.99.nip.io"})),
+            "unknown",
+            1,
+        ),
+        (
+            "a hostname that nobody asked for",
+            |world| world.publish(&json!({"hostname": "lb.example.org"})),
+            "unknown",
+            1,
+        ),
+        (
+            "a name that does not resolve",
+            |world| {
+                world.publish(&json!({"hostname": "lb.example.org"}));
+                world.facts.hosts.insert("lb.example.org".into(), Host::IsNot("NXDOMAIN".into()));
+            },
+            "ends",
+            1,
+        ),
+    ];
+    for (name, change, verdict, hop) in breaks {
+        let report = with(change).report();
+        let end = report.end(Origin::Outside);
+        assert_eq!(end.verdict(), verdict, "{name}: {end}");
+        let found = match &end {
+            End::Ends(hop, ..) | End::MayEnd(hop, ..) => hop.number(),
+            End::Unknown(hops) => hops[0].number(),
+            End::Arrives { .. } => 99,
+        };
+        assert_eq!(found, hop, "{name}: {end}");
+        assert_ne!(
+            Outcome { reports: vec![report], leftovers: None }.exit_code(Severity::Error),
+            0,
+            "{name}"
+        );
+    }
+}
+
+/// What does not concern the packets is no alarm.
+#[test]
+fn what_is_well_is_green() {
+    type Change = fn(&mut World);
+    let worlds: [(&str, Change); 9] = [
+        ("UDP, and a group that lets it in", |world| {
+            world.spec(&json!({"ports": [{"name": "dns", "port": 443, "targetPort": "dns", "nodePort": 30443, "protocol": "UDP"}]}));
+            world.child("l").protocol = Some("UDP".into());
+            world.child("p").protocol = Some("UDP".into());
+            world.facts.path.as_mut().unwrap().pools.clear();
+            for door in world.doors() {
+                (door.protocol, door.rules[0].protocol) = ("udp".into(), Some("17".into()));
+            }
+            let port = json!([{"name": "dns", "port": 53, "protocol": "UDP"}]);
+            world.facts.slices.as_mut().unwrap()[0].ports = from_value(port).unwrap();
+            world.facts.backend.as_mut().unwrap().containers[0].ports.clear();
+        }),
+        ("after a migration", |world| {
+            let fields = json!([{"manager": "openstack-cloud-controller-manager", "operation": "Update", "subresource": "status",
+                "time": "2026-11-22T09:00:00Z", "fieldsV1": {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}}]);
+            world.facts.service.metadata.managed_fields = from_value(fields).unwrap();
+        }),
+        ("after a patch by hand", |world| {
+            let fields = json!([{"manager": "kubectl-patch", "operation": "Update", "subresource": "status",
+                "time": "2026-11-22T11:00:00Z", "fieldsV1": {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}}]);
+            world.facts.service.metadata.managed_fields = from_value(fields).unwrap();
+        }),
+        ("an invalid value of a load balancer that exists", |world| {
+            world.facts.path = Err("timeout-client-data: soon is no number".into());
+            world.cloud().outlook = Outlook::Keeps("timeout-client-data: soon is no number".into());
+        }),
+        ("a policy of another kind for other pods", |world| {
+            let policy = ForeignPolicy {
+                kind: "CiliumNetworkPolicy".into(),
+                namespace: Some("shop".into()),
+                labels: BTreeMap::from([("app".into(), "else".into())]),
+                ingress: true,
+                ..ForeignPolicy::default()
+            };
+            world.cluster.foreign_policies = Ok(vec![policy]);
+        }),
+        ("a node that is not ready and watched", |world| {
+            world.cluster.nodes.as_mut().unwrap()[0].ready = Some(false);
+            let monitor = CloudObject { pool: Some("p".into()), ..child("health monitor", "h", "") };
+            world.cloud().children.objects.push(monitor);
+        }),
+        ("one member disabled by an administrator", |world| world.child("m1").disabled = true),
+        ("a hostname that resolves", |world| {
+            world.publish(&json!({"hostname": "lb.example.org"}));
+            world.resolve("lb.example.org");
+        }),
+        ("a hostname with its address in it", |world| {
+            world.publish(&json!({"hostname": "203.0.113.10.nip.io"}));
+            world.facts.hosts.insert("203.0.113.10.nip.io".into(), Host::Unknown("no name server".into()));
+        }),
+    ];
+    for (name, change) in worlds {
+        let report = with(change).report();
+        assert!(report.is_green(), "{name}: {}", report.sentence());
+        let errors: Vec<Code> = report.findings().map(|(_, finding)| finding.code).collect();
+        assert!(errors.iter().all(|code| code.entry().severity != Severity::Error), "{name}: {errors:?}");
+    }
+}
+
+/// The annotation of another cloud is none of ours.
+#[test]
+fn the_fix_fits_who_serves_the_service() {
+    let another = |annotation: Option<&str>| {
+        ServedBy::AnotherCloud("DigitalOcean".into(), annotation.map(str::to_owned))
+    };
+    let fix = |code: Code, served_by: ServedBy| {
+        let mut world = world_with(code);
+        world.facts.served_by = served_by;
+        let report = world.report();
+        let found = report.findings().find(|(_, finding)| finding.code == code);
+        found.and_then(|(_, finding)| finding.fix.as_ref().map(ToString::to_string))
+    };
+    let annotation = "service.beta.kubernetes.io/do-loadbalancer-enable-proxy-protocol=true";
+    let expected = format!("kubectl --namespace shop annotate service web {annotation}");
+    assert_eq!(fix(Code::D902, another(Some(annotation))), Some(expected));
+    assert_eq!(fix(Code::D902, another(None)), None);
+    assert!(fix(Code::D201, another(None)).unwrap().contains("ip-mode-overlay"));
+    let class = fix(Code::D201, ServedBy::Class("example.org/lb".into())).unwrap();
+    assert_eq!(class, "openstack-ccm doctor shop/web --load-balancer-class=example.org/lb");
+}
+
+#[test]
+fn the_exit_code_says_what_a_gate_wants_to_know() {
+    let code =
+        |world: &World| Outcome { reports: vec![world.report()], leftovers: None }.exit_code(Severity::Error);
+    assert_eq!(code(&healthy()), 0);
+    assert_eq!(code(&world_with(Code::D201)), 2);
+    assert_eq!(code(&world_with(Code::D507)), 0, "a warning that stops no packet");
+    assert_eq!(code(&world_with(Code::D401)), 3, "a warning that stops packets");
+    assert_eq!(code(&world_with(Code::D512)), 3, "a setting that somebody has to correct");
+    let mut dark = with(|world| world.facts.cloud = Err("no --cloud-config".into()));
+    assert_eq!(code(&dark), 3);
+    dark.facts.cloud_asked = false;
+    assert_eq!(code(&dark), 0, "it was left out on purpose");
+    assert!(matches!(dark.report().end(Origin::Outside), End::Unknown(_)));
+}
+
+/// Source ranges narrow what outside means.
+#[test]
+fn the_sentence_says_which_clients_get_in() {
+    let mut world = with(|world| world.child("l").allowed = vec!["198.51.100.0/24".into()]);
+    let sentence = world.report().sentence();
+    assert!(sentence.ends_with("from outside: should reach the application through the load balancer (no packet sent), from 198.51.100.0/24 only."), "{sentence}");
+    world.cluster.client = Some("198.51.100.7".parse().unwrap());
+    assert!(world.report().is_green());
+    world.cluster.client = Some("192.0.2.7".parse().unwrap());
+    assert!(matches!(world.report().end(Origin::Outside), End::Ends(_, Code::D404, _)));
+}
+
+/// Equal causes are said once, and each healthy Service has one line.
+#[test]
+fn many_services_are_summed_up() {
+    let named = |code: Option<Code>, name: &str| {
+        let mut world = code.map_or_else(healthy, world_with);
+        world.facts.service.metadata.name = Some(name.to_owned());
+        world.report()
+    };
+    let mut reports: Vec<Report> =
+        (0..50).map(|number| named(Some(Code::D702), &format!("a{number}"))).collect();
+    reports.extend((0..10).map(|number| named(None, &format!("b{number}"))));
+    let style = table::Style { short: false, colours: false, width: None };
+    let text = table::text(&Outcome { reports, leftovers: None }, style);
+    assert_eq!(text.matches("[D702]\n").count(), 1, "{text}");
+    assert!(
+        text.contains("    in 50 Services: shop/a0, shop/a1, shop/a2, shop/a3, shop/a4 and 45 more\n"),
+        "{text}"
+    );
+    assert_eq!(text.lines().filter(|line| line.starts_with("√ shop/b")).count(), 10, "{text}");
+    assert!(text.contains("\n60 Services: 10 reach or should reach their application\n"), "{text}");
+    assert!(text.lines().count() < 75, "{text}");
 }
 
 /// Without a node port the plan takes the members away, which is no fault of its own.
@@ -488,8 +975,18 @@ fn an_answer_proves_the_way() {
         world.dial(DialResult::Answered("TLS handshake".into()));
     });
     let report = world.report();
-    assert_eq!(report.end(Origin::Pod), End::Arrives { around: false });
+    assert_eq!(report.end(Origin::Pod), End::Arrives { around: false, seen: true });
     assert!(matches!(report.end(Origin::Outside), End::Unknown(_)));
+}
+
+/// A load balancer accepts connections without any member.
+#[test]
+fn a_connection_alone_proves_nothing() {
+    let world = with(|world| {
+        world.facts.cloud = Err("no cloud.conf".into());
+        world.dial(DialResult::Accepted);
+    });
+    assert!(matches!(world.report().end(Origin::Pod), End::Unknown(_)));
 }
 
 #[test]
@@ -506,11 +1003,11 @@ status
     Service shop/web status.loadBalancer.ingress: 203.0.113.10 with ipMode VIP
     Service shop/web the path: loadbalancer.openstack.org/proxy-protocol: v2
     openstack-ccm would publish: 203.0.113.10 with ipMode Proxy: the load balancer adds the PROXY protocol header
-    fix: let openstack-ccm publish it: openstack-ccm adopt shows what would change. Beside another controller: ip-mode-overlay
+    fix: run openstack-ccm as the controller of this Service: it publishes ipMode: Proxy
     see https://github.com/openstack-ccm/openstack-ccm/blob/main/docs/reference/findings.md#d201
 
-A packet to 203.0.113.10 from a pod or from a node ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; one from outside reaches the application through the load balancer.
-1 error, 0 warnings, 7 ok, 0 not looked at
+shop/web (203.0.113.10): from pods and nodes: ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; from outside: should reach the application through the load balancer (no packet sent).
+1 error, 0 warnings, 30 ok, 0 unknown
 ";
     assert_eq!(text, expected);
 }
@@ -521,7 +1018,13 @@ fn text_is_wrapped_and_coloured_for_a_terminal_only() {
     let style = table::Style { short: false, colours: true, width: Some(80) };
     let text = table::text(&world.outcome(), style);
     assert!(text.contains("\u{1b}[31m×\u{1b}[0m "));
-    let visible = |line: &str| line.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "").chars().count();
+    let visible = |line: &str| {
+        ["31", "32", "33", "90", "0"]
+            .iter()
+            .fold(line.to_owned(), |line, colour| line.replace(&format!("\u{1b}[{colour}m"), ""))
+            .chars()
+            .count()
+    };
     let long = text.lines().filter(|line| visible(line) > 80 && line.trim().contains(' '));
     // A command is pasted, so it stays in one line.
     let long: Vec<&str> = long.filter(|line| !line.trim_start().starts_with("fix: ")).collect();
@@ -549,10 +1052,16 @@ fn the_json_says_the_same_with_the_ends() {
     let object = json_output::object(&world.outcome(), Severity::Error);
     assert_eq!(object["success"], json!(false));
     let service = &object["services"][0];
-    assert_eq!(service["ends"][0]["result"], json!("ends"));
-    assert_eq!(service["ends"][0]["code"], json!("D201"));
-    assert_eq!(service["ends"][2]["result"], json!("arrives"));
-    let found = &service["categories"][1]["checks"][0];
+    let conclusion = &service["conclusion"];
+    let of =
+        |from: usize| (&conclusion[from]["from"], &conclusion[from]["verdict"], &conclusion[from]["grade"]);
+    assert_eq!(of(0), (&json!("pods"), &json!("ends"), &json!("derived")));
+    assert_eq!((&conclusion[0]["hop"], &conclusion[0]["code"]), (&json!(2), &json!("D201")));
+    assert_eq!(of(2), (&json!("outside"), &json!("should-reach"), &json!("derived")));
+    assert_eq!(conclusion[2]["flows"][0]["port"], json!(443));
+    assert_eq!((&object["version"], &object["exitCode"]), (&json!(1), &json!(2)));
+    let checks = service["categories"][2]["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["code"] == "D201").unwrap();
     assert_eq!((&found["result"], &found["code"]), (&json!("error"), &json!("D201")));
     assert_eq!(
         found["hint"],
@@ -675,8 +1184,9 @@ fn no_fix_holds_what_a_shell_would_obey() {
 #[test]
 fn what_a_hidden_security_group_lets_in_is_not_known() {
     let mut world = world_with(Code::D702);
-    let Some(Ok(doors)) = &mut world.cloud().doors else { panic!("no doors") };
-    doors[0].hidden = true;
+    for door in world.doors() {
+        door.hidden = true;
+    }
     assert!(!world.codes().contains(&Code::D702));
     assert!(matches!(world.report().end(Origin::Outside), End::Unknown(_)));
 }
@@ -730,15 +1240,37 @@ fn the_json_is_what_its_schema_says() {
         assert_eq!(mismatch(&object, &schema, &schema, ""), None, "{}", entry.code);
     }
     let mut wrong = json_output::object(&healthy().outcome(), Severity::Error);
-    wrong["services"][0]["ends"][0]["result"] = json!("perhaps");
+    wrong["services"][0]["conclusion"][0]["verdict"] = json!("perhaps");
     assert!(mismatch(&wrong, &schema, &schema, "").is_some());
 }
 
 #[test]
-fn the_diagram_ends_where_the_packet_ends() {
-    let diagram = mermaid::text(&world_with(Code::D201).outcome());
-    assert!(diagram.starts_with("flowchart LR\n"), "{diagram}");
-    assert!(diagram.contains("hop1 --x|D201| hop2"), "{diagram}");
-    assert!(diagram.contains("outside --> hop2") && diagram.contains("hop8 --> hop9"), "{diagram}");
-    assert!(!diagram.contains("hop2 --> hop3"), "{diagram}");
+fn the_diagram_shows_the_short_circuit_and_the_break() {
+    let broken = mermaid::text(&world_with(Code::D201).outcome());
+    assert!(broken.starts_with("flowchart LR\n"), "{broken}");
+    assert!(broken.contains("  proxy --x|\"short circuit D201\"| application\n"), "{broken}");
+    assert!(
+        broken.contains("  outside --> balancer\n") && broken.contains("  member --> application\n"),
+        "{broken}"
+    );
+    assert!(broken.contains("  linkStyle 6 stroke:#c62828,stroke-width:3px\n"), "{broken}");
+    let healthy = mermaid::text(&healthy().outcome());
+    assert!(!healthy.contains("short circuit") && !healthy.contains("linkStyle"), "{healthy}");
+    // Everything that is drawn is on a way, and each way is drawn once.
+    for diagram in [broken, healthy] {
+        let ids = diagram.lines().filter_map(|line| line.trim().split(['[', '(']).next());
+        for id in ids.filter(|id| {
+            ["pod", "node", "proxy", "balancer", "member", "application", "controller"].contains(id)
+        }) {
+            let drawn = diagram.lines().any(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                words.len() > 2 && (words.first() == Some(&id) || words.last() == Some(&id))
+            });
+            assert!(drawn, "{id}: {diagram}");
+        }
+        let mut lines: Vec<&str> = diagram.lines().filter(|line| line.contains("--")).collect();
+        let all = lines.len();
+        lines.dedup();
+        assert_eq!(lines.len(), all);
+    }
 }

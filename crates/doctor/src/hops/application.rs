@@ -1,49 +1,99 @@
 //! Hop 9: whether the application expects the header.
 
+use std::collections::BTreeSet;
+
 use super::look::Look;
 use crate::backend::{Expectation, Judgement};
-use crate::code::Code;
-use crate::finding::{Check, Finding, ok, skipped, unknown};
+use crate::code::{Code, Stops};
+use crate::facts::ServedBy;
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::{Port, Scope};
+use crate::question::questions;
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
-    let judgement = match &look.backend {
-        Ok(judgement) => judgement,
-        Err(cause) => return vec![unknown(format!("the application cannot be looked at: {cause}"))],
+questions! {
+    Questions at Backend {
+        /// Whether it expects the header that it gets, or gets the one that it expects.
+        header,
+    }
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
+    let ports: BTreeSet<Port> = look.tcp().collect();
+    let header = match ports.is_empty() {
+        // The header is for connections only.
+        true => skipped("no port is one of TCP"),
+        false => judged(look, &ports),
     };
+    Questions { header: header.into() }
+}
+
+/// The header is a matter of the ports of TCP.
+fn judged(look: &Look<'_>, ports: &BTreeSet<Port>) -> Check {
+    let scope = || Scope { ports: Some(ports.clone()), to: None };
     let path = match look.path() {
         Ok(path) => path,
-        Err(cause) => return vec![unknown(format!("whether a header is sent is not known: {cause}"))],
+        Err(cause) => {
+            return unknown(format!("whether a header is sent is not known: {cause}"))
+                .about(scope(), Stops::All);
+        }
+    };
+    let judgement = match &look.backend {
+        Ok(judgement) => judgement,
+        // Without a pod nobody serves at all, which is said where endpoints are.
+        Err(cause) if path.header => {
+            return unknown(format!("the application cannot be looked at: {cause}"))
+                .about(scope(), Stops::All);
+        }
+        Err(cause) => {
+            return skipped(format!("no header is sent; the application cannot be looked at: {cause}"));
+        }
     };
     let Judgement { program, expects, evidence, switch } = judgement;
-    let with_evidence = |mut finding: Finding| -> Check {
+    let found = |code: Code, text: String| {
+        let mut finding = Finding::new(code, text);
         finding.evidence.extend(evidence.iter().cloned());
-        finding.into()
+        finding.scope = scope();
+        finding
     };
-    vec![match (expects, path.header) {
+    match (expects, path.header) {
         (Expectation::Required, true) => ok(format!("{program} expects the header")),
         (Expectation::Either, true) => {
-            let text = format!("{program} accepts connections with and without the header");
-            with_evidence(Finding::new(Code::D903, text))
+            found(Code::D903, format!("{program} accepts connections with and without the header")).into()
         }
         (Expectation::Off, true) => {
             let text = format!("{program} does not expect the header that the load balancer sends");
-            let finding = Finding::new(Code::D901, text);
-            with_evidence(match switch {
-                Some(switch) => finding.fix(switch.clone()),
-                None => finding,
-            })
+            let finding = found(Code::D901, text);
+            match switch {
+                Some(switch) => finding.fix(switch.clone()).into(),
+                None => finding.into(),
+            }
         }
         (Expectation::Required, false) => {
             let text = format!("{program} expects the header, and the load balancer does not send it");
-            let annotate = look.annotate("loadbalancer.openstack.org/proxy-protocol=v2");
-            with_evidence(Finding::new(Code::D902, text).fix(annotate))
+            let finding = found(Code::D902, text);
+            match send_header(look) {
+                Some(fix) => finding.fix(fix).into(),
+                None => finding.into(),
+            }
         }
         (Expectation::Either | Expectation::Off, false) => {
             ok(format!("{program} takes connections without a header"))
         }
         (Expectation::Unknown(why), true) => {
             unknown(format!("whether {program} expects the header is not known: {why}"))
+                .about(scope(), Stops::All)
         }
         (Expectation::Unknown(why), false) => skipped(format!("no header is sent; {why}")),
-    }]
+    }
+}
+
+/// The command that makes the load balancer send the header: whose annotation that is depends on who serves the Service.
+fn send_header(look: &Look<'_>) -> Option<Fix> {
+    match &look.facts.served_by {
+        ServedBy::Ours => Some(look.annotate("loadbalancer.openstack.org/proxy-protocol=v2")),
+        ServedBy::AnotherCloud(_, annotation) => {
+            annotation.as_ref().map(|annotation| look.annotate(annotation))
+        }
+        ServedBy::Class(_) => None,
+    }
 }

@@ -1,60 +1,67 @@
 //! Hop 6: the PROXY protocol header that the load balancer adds.
 
-use super::look::Look;
-use crate::code::Code;
-use crate::facts::{Change, CloudFacts, CloudObject};
+use super::look::{Look, listener_of, pool_of};
+use crate::code::{Code, Stops};
+use crate::facts::{Change, CloudFacts, PathFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
+use crate::hop::{Port, Scope};
+use crate::question::{Answer, questions};
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
-    let path = match look.path() {
-        Ok(path) => path,
-        Err(cause) => return vec![unknown(format!("whether a header is asked for is not known: {cause}"))],
-    };
-    let cloud = match look.cloud() {
-        Ok(cloud) => cloud,
-        Err(cause) => return vec![unknown(cause)],
-    };
-    if cloud.load_balancer.is_none() {
-        return vec![skipped("there is no load balancer")];
+questions! {
+    Questions at Header {
+        /// Whether the pool of each port of TCP speaks what is asked for.
+        pools,
     }
-    let mut checks = Vec::new();
-    let mut wrong = Vec::new();
-    for (port, wanted) in &path.pools {
-        let Some(pool) = pool_of(cloud, *port) else { continue };
-        let actual = pool.protocol.as_deref().unwrap_or_default();
-        if sends_header(actual) == sends_header(wanted) && (!sends_header(wanted) || actual == wanted) {
-            checks.push(ok(format!("port {port}: the pool speaks {actual}, as {} asks", path.source)));
-            continue;
-        }
-        if !sends_header(actual) && !sends_header(wanted) {
-            continue;
-        }
-        let text = format!("port {port}: the pool speaks {actual}, and {} asks for {wanted}", path.source);
-        wrong.push(
-            Finding::new(Code::D601, text)
-                .seen(pool.title(), "protocol", actual)
-                .seen(look.object(), "the path", path.source.clone())
-                .fix(look.plan()),
-        );
-    }
-    let concerned = wrong.len();
-    checks.extend(wrong.into_iter().map(|finding| finding.of_ports(concerned, look.ports().len()).into()));
-    if checks.is_empty() {
-        checks.push(match &cloud.children.trouble {
-            Some(trouble) => unknown(format!("the pools cannot be read: {trouble}")),
-            None => skipped("no TCP port has a pool"),
-        });
-    }
-    checks
 }
 
-/// The pool that a listener leads to.
-fn pool_of(cloud: &CloudFacts, port: u16) -> Option<&CloudObject> {
-    let objects = &cloud.children.objects;
-    let is_tcp = |one: &&CloudObject| !matches!(one.protocol.as_deref(), Some("UDP" | "SCTP"));
-    let mut listeners = objects.iter().filter(|one| one.kind == "listener" && one.port == Some(port));
-    let listener = listeners.find(is_tcp)?;
-    objects.iter().find(|one| one.kind == "pool" && Some(&one.id) == listener.pool.as_ref())
+pub(super) fn judge(look: &Look<'_>) -> Questions {
+    let cloud = match look.cloud() {
+        Ok(cloud) => cloud,
+        Err(check) => return Questions::all(&check),
+    };
+    if cloud.load_balancer.is_none() {
+        return Questions::all(&skipped("there is no load balancer"));
+    }
+    let path = match look.path() {
+        Ok(path) => path,
+        Err(cause) => {
+            return Questions::all(&unknown(format!("whether a header is asked for is not known: {cause}")));
+        }
+    };
+    let none = || skipped("no port is one of TCP");
+    Questions { pools: Answer::each(look.tcp(), none, |port| pool(look, cloud, path, port)) }
+}
+
+fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Check {
+    let pool = listener_of(cloud, port).and_then(|listener| pool_of(cloud, listener));
+    let Some(pool) = pool else {
+        return match &cloud.children.trouble {
+            Some(trouble) => unknown(format!("the pools cannot be read: {trouble}"))
+                .about(Scope::port(port), Stops::Through),
+            None => skipped(format!("port {port} has no pool: see the load balancer")),
+        };
+    };
+    let Some(wanted) = path.pools.get(&port.number) else {
+        return unknown(format!("what the pool of port {port} has to speak is not known"))
+            .about(Scope::port(port), Stops::Through);
+    };
+    let actual = pool.protocol.as_deref().unwrap_or_default();
+    let is_right = if sends_header(wanted) { actual == wanted } else { !sends_header(actual) };
+    if is_right {
+        return ok(format!("port {}: the pool speaks {actual}, as {} asks", port.number, path.source));
+    }
+    let text =
+        format!("port {}: the pool speaks {actual}, and {} asks for {wanted}", port.number, path.source);
+    Finding::new(Code::D601, text)
+        .seen(pool.title(), "protocol", actual)
+        .seen(look.object(), "the path", path.source.clone())
+        .at(port)
+        .into()
+}
+
+/// Whether the pool of a port speaks another protocol than it has to.
+pub(super) fn is_wrong(look: &Look<'_>, cloud: &CloudFacts, port: Port) -> bool {
+    look.path().is_ok_and(|path| matches!(pool(look, cloud, path, port), Check::Found(_)))
 }
 
 fn sends_header(protocol: &str) -> bool {
@@ -71,10 +78,13 @@ pub(super) fn is_about_protocol(change: &Change, all: &[Change]) -> bool {
     let kind = change.kind.as_str();
     let mut fields = change.fields.iter();
     is_other_pool(change)
-        || (kind == "listener" && change.mark == "~" && fields.all(|field| field.name == "default_pool"))
+        || (kind == "listener"
+            && change.mark == "~"
+            && fields.all(|field| field.name == "default_pool")
+            && swaps_a_pool(all))
         || (kind == "health monitor" && change.mark != "~" && swaps_a_pool(all))
 }
 
 fn is_other_pool(change: &Change) -> bool {
-    change.kind == "pool" && change.fields.iter().any(|field| field.name == "protocol")
+    change.kind == "pool" && change.mark != "~" && change.fields.iter().any(|field| field.name == "protocol")
 }

@@ -1,11 +1,15 @@
-//! Hop 5: the load balancer: statuses of all that is below it, and what the controller would change or refuse.
+//! Hop 5: the load balancer: what is there, what is enabled, and what the controller would change or refuse.
+
+use std::net::IpAddr;
 
 use jiff::SignedDuration;
 
-use super::look::Look;
-use crate::code::Code;
+use super::look::{Look, listener_of, pool_of};
+use crate::code::{Code, Stops};
 use crate::facts::{Change, CloudFacts, CloudObject, Outlook};
-use crate::finding::{Check, Finding, ok, unknown};
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::{Port, Scope};
+use crate::question::{Answer, questions};
 
 /// For how long Octavia may be at work: its own limits are far below.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
@@ -21,82 +25,183 @@ const ELSEWHERE: [&str; 6] = [
 ];
 const UNSUPPORTED: &str = "LoadBalancerSettingNotSupported";
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
+questions! {
+    Questions at LoadBalancer {
+        /// How far the controller gets.
+        outlook,
+        /// Whether there is one.
+        exists,
+        /// Whether the published addresses lead to it.
+        attached,
+        /// `admin_state_up` of load balancer, listeners and pools.
+        enabled,
+        /// `provisioning_status` of all of it.
+        provisioning,
+        /// `operating_status` of load balancer, listeners and pools.
+        operating,
+        /// Whether each port has a listener that leads to a pool.
+        listeners,
+        /// Whether the listeners are as the Service asks for, in what packets meet.
+        planned,
+        /// What else the controller would change.
+        repairs,
+        /// What the controller would warn of.
+        warnings,
+    }
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
     let cloud = match look.cloud() {
         Ok(cloud) => cloud,
-        Err(cause) => return vec![unknown(cause)],
+        Err(check) => return Questions::all(&check),
     };
-    let mut checks = Vec::new();
-    checks.extend(outlook(look, cloud));
-    match &cloud.load_balancer {
-        Some(load_balancer) => checks.extend(statuses(look, cloud, load_balancer)),
-        None if matches!(cloud.outlook, Outlook::Unknown(_)) => {}
-        None => checks.push(
-            Finding::new(Code::D506, "the cloud has no load balancer for the Service")
+    let Some(load_balancer) = &cloud.load_balancer else {
+        let none = skipped("there is no load balancer");
+        let exists = match &cloud.outlook {
+            Outlook::Unknown(cause) => {
+                unknown(format!("whether there is a load balancer is not known: {cause}"))
+            }
+            _ => Finding::new(Code::D506, "the cloud has no load balancer for the Service")
                 .seen(look.object(), "load balancer", "none was found")
-                .fix(look.plan())
                 .into(),
-        ),
+        };
+        return Questions {
+            outlook: outlook(look, cloud),
+            exists: exists.into(),
+            warnings: warnings(look, cloud),
+            ..Questions::all(&none)
+        };
+    };
+    Questions {
+        outlook: outlook(look, cloud),
+        exists: summary(cloud, load_balancer).into(),
+        attached: attached(look, cloud),
+        enabled: enabled(look, cloud, load_balancer),
+        provisioning: provisioning(look, cloud, load_balancer),
+        operating: operating(look, cloud, load_balancer),
+        listeners: listeners(look, cloud),
+        planned: planned(look, cloud),
+        repairs: repairs(look, cloud),
+        warnings: warnings(look, cloud),
     }
-    if cloud.load_balancer.is_some() {
-        let changes = cloud.changes.iter().filter_map(|change| changed(look, change, &cloud.changes));
-        let changes: Vec<Finding> = changes.collect();
-        let listeners = changes.iter().filter(|finding| finding.code == Code::D503).count();
-        checks.extend(changes.into_iter().map(|finding| match finding.code {
-            Code::D503 => finding.of_ports(listeners, look.ports().len()).into(),
-            _ => finding.into(),
-        }));
-    }
-    checks.extend(warnings(look, cloud));
-    checks
 }
 
 /// What stands in the way of the controller.
-fn outlook(look: &Look<'_>, cloud: &CloudFacts) -> Option<Check> {
-    match &cloud.outlook {
-        Outlook::Settled | Outlook::Waits(_) => None,
-        Outlook::Refused(cause) => Some(
-            Finding::new(Code::D505, "the controller would not serve the Service as it is")
+fn outlook(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let check = match &cloud.outlook {
+        Outlook::Settled => ok("the controller has nothing in its way"),
+        Outlook::Waits(cause) => skipped(format!("the controller waits: {cause}")),
+        Outlook::Keeps(cause) => Finding::new(
+            Code::D512,
+            format!("a setting is invalid: {cause}; the load balancer keeps its old value"),
+        )
+        .seen(look.object(), "openstack-ccm", cause)
+        .into(),
+        Outlook::Refused(cause) => {
+            Finding::new(Code::D505, format!("the controller cannot serve the Service: {cause}"))
                 .seen(look.object(), "openstack-ccm", cause)
-                .into(),
-        ),
-        Outlook::Unknown(cause) => {
-            Some(unknown(format!("what the controller would do is not known: {cause}")))
+                // What is there goes on serving.
+                .stops(if cloud.load_balancer.is_some() { Stops::Nobody } else { Stops::Through })
+                .into()
         }
-    }
+        Outlook::Unknown(cause) => unknown(format!("what the controller would do is not known: {cause}")),
+    };
+    check.into()
 }
 
-fn statuses(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Vec<Check> {
-    let mut checks = Vec::new();
-    let mut active = 0_usize;
-    for object in std::iter::once(load_balancer).chain(&cloud.children.objects) {
+/// `load balancer kube_service_… and 4 objects in it (amphora)`
+fn summary(cloud: &CloudFacts, load_balancer: &CloudObject) -> Check {
+    let count = cloud.children.objects.len();
+    let objects = if count == 1 { "1 object".to_owned() } else { format!("{count} objects") };
+    let provider = if cloud.provider.is_empty() { "provider unknown" } else { &cloud.provider };
+    let name = if load_balancer.name.is_empty() { &load_balancer.id } else { &load_balancer.name };
+    ok(format!("load balancer {name} with {objects} in it ({provider})"))
+}
+
+/// Whether the floating IPs that are published lead here.
+fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let addresses = look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
+    let astray = addresses.filter_map(|address| Some((address, cloud.astray.get(&address)?)));
+    let found = astray.map(|(address, where_to)| {
+        Finding::new(Code::D509, format!("{address} is not attached to the load balancer: {where_to}"))
+            .seen(look.object(), "status.loadBalancer.ingress", address.to_string())
+            .seen("floating IP", address.to_string(), where_to)
+            // Whatever way packets take, the address leads nowhere.
+            .stops(Stops::Through)
+            .to(address.to_string())
+            .into()
+    });
+    Answer::found(found.collect(), || ok("no published floating IP leads elsewhere"))
+}
+
+/// The ports that meet an object: all, but for a listener or a pool.
+fn ports_of(look: &Look<'_>, cloud: &CloudFacts, object: &CloudObject) -> Vec<Port> {
+    let meets = |port: &Port| {
+        let listener = listener_of(cloud, *port);
+        match object.kind {
+            "listener" => listener.is_some_and(|listener| listener.id == object.id),
+            "pool" => listener
+                .and_then(|listener| pool_of(cloud, listener))
+                .is_some_and(|pool| pool.id == object.id),
+            _ => true,
+        }
+    };
+    look.ports().map(|(port, _)| port).filter(meets).collect()
+}
+
+/// The objects that every packet meets, but for members, which have a hop of their own.
+fn met<'a>(
+    look: &Look<'_>,
+    cloud: &'a CloudFacts,
+    load_balancer: &'a CloudObject,
+) -> Vec<(&'a CloudObject, Vec<Port>)> {
+    let children = cloud.children.objects.iter().filter(|object| matches!(object.kind, "listener" | "pool"));
+    std::iter::once(load_balancer)
+        .chain(children)
+        .map(|object| (object, ports_of(look, cloud, object)))
+        // Others may have listeners here, too.
+        .filter(|(_, ports)| !ports.is_empty())
+        .collect()
+}
+
+fn at_ports(finding: Finding, ports: &[Port]) -> Finding {
+    ports.iter().fold(finding, |finding, port| finding.at(*port))
+}
+
+fn enabled(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
+    let disabled = met(look, cloud, load_balancer).into_iter().filter(|(object, _)| object.disabled);
+    let found = disabled.map(|(object, ports)| {
+        let kind = if object.kind == "load balancer" { "" } else { object.kind };
+        let words = ["openstack", "loadbalancer", kind, "set", "--enable", &object.id];
+        let fix = Fix::command(words.into_iter().filter(|word| !word.is_empty()));
+        let finding = Finding::new(Code::D510, format!("{} is disabled", object.title()));
+        at_ports(finding.seen(object.title(), "admin_state_up", "false"), &ports).fix(fix).into()
+    });
+    Answer::found(found.collect(), || match &cloud.children.trouble {
+        Some(trouble) => unknown(format!("listeners and pools cannot be read: {trouble}")),
+        None => ok("load balancer, listeners and pools are enabled"),
+    })
+}
+
+fn provisioning(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
+    let objects = std::iter::once(load_balancer).chain(&cloud.children.objects);
+    let mut found: Vec<Check> = Vec::new();
+    for object in objects {
         let status = object.provisioning.as_str();
         if status == "ERROR" {
             let text = format!("{} is in ERROR", object.title());
             let below = format!("{} (load balancer: {})", status, load_balancer.provisioning);
-            checks.push(
-                Finding::new(Code::D501, text).seen(object.title(), "provisioning_status", below).into(),
+            let finding = Finding::new(Code::D501, text).seen(object.title(), "provisioning_status", below);
+            let ports = ports_of(look, cloud, object);
+            found.push(
+                at_ports(finding, if matches!(object.kind, "listener" | "pool") { &ports } else { &[] })
+                    .into(),
             );
         } else if status.starts_with("PENDING") {
-            checks.push(pending(look, object, load_balancer));
-        } else {
-            active += 1;
+            found.push(pending(look, object, load_balancer));
         }
     }
-    if let Some(trouble) = &cloud.children.trouble {
-        checks.push(unknown(format!("the children of the load balancer cannot be read: {trouble}")));
-    }
-    if checks.is_empty() {
-        let provider = if cloud.provider.is_empty() { "unknown" } else { &cloud.provider };
-        checks.push(ok(format!(
-            "{} is {}/{}, provider {provider}, and so are the {} objects below it",
-            load_balancer.title(),
-            load_balancer.provisioning,
-            load_balancer.operating,
-            active - 1
-        )));
-    }
-    checks
+    Answer::found(found, || ok("all of it is ACTIVE"))
 }
 
 fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -> Check {
@@ -115,46 +220,177 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
     }
 }
 
+/// What is enabled and not online: Octavia has no word from where it runs.
+fn operating(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
+    let is_off = |object: &CloudObject| object.operating == "OFFLINE" && !object.disabled;
+    let all_disabled = load_balancer.disabled;
+    let off =
+        met(look, cloud, load_balancer).into_iter().filter(|(object, _)| is_off(object) && !all_disabled);
+    // What only follows from something else that is named is said once.
+    let found = off
+        .filter(|(object, ports)| {
+            object.kind == "load balancer" || !ports.iter().all(|port| is_disabled(cloud, *port))
+        })
+        .map(|(object, ports)| {
+            unknown(format!("{} is OFFLINE: Octavia has no word of it from where it runs", object.title()))
+                .about(Scope { ports: Some(ports.into_iter().collect()), to: None }, Stops::Through)
+        });
+    let any_disabled = cloud.children.objects.iter().any(|object| object.disabled);
+    let found: Vec<Check> = if any_disabled { Vec::new() } else { found.collect() };
+    Answer::found(found, || ok("nothing of it is OFFLINE that is enabled"))
+}
+
+fn is_disabled(cloud: &CloudFacts, port: Port) -> bool {
+    let Some(listener) = listener_of(cloud, port) else { return false };
+    listener.disabled || pool_of(cloud, listener).is_some_and(|pool| pool.disabled)
+}
+
+fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    if let Some(trouble) = &cloud.children.trouble {
+        return unknown(format!("the listeners cannot be read: {trouble}")).into();
+    }
+    Answer::each(
+        look.ports(),
+        || unknown("the Service has no ports"),
+        |(port, _)| {
+            let missing = |text: String| -> Check {
+                Finding::new(Code::D503, text)
+                    .seen(look.object(), "spec.ports", port.to_string())
+                    .at(port)
+                    .into()
+            };
+            let Some(listener) = listener_of(cloud, port) else {
+                return missing(format!("the load balancer has no listener for {port}"));
+            };
+            match pool_of(cloud, listener) {
+                Some(_) => ok(format!("listener {port} leads to a pool")),
+                None => missing(format!("the listener of {port} leads to no pool")),
+            }
+        },
+    )
+}
+
+/// Attributes of a listener that packets meet.
+const MET: [&str; 6] = [
+    "protocol",
+    "default_pool",
+    "allowed_cidrs",
+    "default_tls_container_ref",
+    "sni_container_refs",
+    "insert_headers",
+];
+
+/// What the controller would change of what packets meet.
+fn planned(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let changes = relevant(look, cloud);
+    let found = changes.iter().filter_map(|change| on_the_way(look, cloud, change));
+    Answer::found(found.map(Check::from).collect(), || ok("listeners and pools are as the Service asks for"))
+}
+
+/// Nothing is asked for of a Service that is being deleted.
+fn relevant<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<&'a Change> {
+    if look.is_being_deleted() {
+        return Vec::new();
+    }
+    cloud.changes.iter().filter(|change| !super::header::is_about_protocol(change, &cloud.changes)).collect()
+}
+
+fn port_named(look: &Look<'_>, name: &str) -> Option<Port> {
+    look.ports().map(|(port, _)| port).find(|port| port.to_string() == name)
+}
+
+fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Finding> {
+    let seen = |finding: Finding| finding.seen(look.object(), "plan", change.line());
+    match change.kind.as_str() {
+        "listener" if change.mark == "-" => None,
+        "listener" => {
+            let port = port_named(look, &change.name);
+            let is_missing = port.is_some_and(|port| listener_of(cloud, port).is_none());
+            let field = |name: &str| change.fields.iter().find(|field| field.name == name);
+            if is_missing || (change.mark == "~" && !MET.iter().any(|name| field(name).is_some())) {
+                return None;
+            }
+            let at = |finding: Finding| port.iter().fold(finding, |finding, port| finding.at(*port));
+            if change.mark == "~"
+                && let Some(ranges) = field("allowed_cidrs")
+            {
+                let text = format!(
+                    "the listener of {} accepts other clients than the Service asks for: {}",
+                    change.name, ranges.text
+                );
+                return Some(at(seen(Finding::new(Code::D511, text))));
+            }
+            let only_leads_elsewhere =
+                change.mark == "~" && change.fields.len() == 1 && field("default_pool").is_some();
+            // A pool of another protocol is named where the header is judged.
+            if only_leads_elsewhere && port.is_some_and(|port| super::header::is_wrong(look, cloud, port)) {
+                return None;
+            }
+            let text = match field("default_pool") {
+                Some(_) if change.mark == "~" => {
+                    format!("the listener of {} leads to another pool", change.name)
+                }
+                _ => format!("the listener of {} is another one than the Service asks for", change.name),
+            };
+            Some(at(seen(Finding::new(Code::D503, text))))
+        }
+        "floating IP" => {
+            let published = look.entries.iter().any(|entry| {
+                let address = entry.ip.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok());
+                address.is_some_and(|address| cloud.astray.contains_key(&address))
+            });
+            // It is said there, with the address.
+            (!published && !change.mark.contains('~')).then(|| {
+                let text = "the floating IP of the Service is not the load balancer's".to_owned();
+                seen(Finding::new(Code::D509, text).surely(false))
+            })
+        }
+        _ => None,
+    }
+}
+
 /// Attributes that say whose an object is; clients do not meet them.
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
-/// What the controller would change, of what belongs to this hop.
-fn changed(look: &Look<'_>, change: &Change, all: &[Change]) -> Option<Finding> {
-    let kind = change.kind.as_str();
-    if matches!(kind, "members" | "member") || super::header::is_about_protocol(change, all) {
-        return None;
-    }
-    let in_cloud = ["load balancer", "listener", "pool", "health monitor", "floating IP", "security group"];
-    if !in_cloud.iter().any(|known| kind.starts_with(known)) {
-        return None;
-    }
-    if change.mark == "~" && change.fields.iter().all(|field| NAMES.contains(&field.name.as_str())) {
-        return None;
-    }
-    let is_listener = kind == "listener"
-        && (change.mark != "~" && change.mark != "-"
-            || change.fields.iter().any(|field| field.name == "protocol"));
-    let (code, text) = if is_listener {
-        (Code::D503, format!("the listener {} is missing, or is another one", change.name))
-    } else {
-        (Code::D507, format!("the controller would change {kind} {}", change.name).trim_end().to_owned())
-    };
-    let finding = Finding::new(code, text).seen(look.object(), "plan", change.line());
-    Some(finding.fix(look.plan()))
+/// What the controller would change of what no packet meets.
+fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let found = relevant(look, cloud).into_iter().filter_map(|change| {
+        let kind = change.kind.as_str();
+        let in_cloud =
+            ["load balancer", "listener", "pool", "health monitor", "floating IP", "security group"];
+        let is_here =
+            in_cloud.iter().any(|known| kind.starts_with(known)) && !matches!(kind, "members" | "member");
+        let only_names =
+            change.mark == "~" && change.fields.iter().all(|field| NAMES.contains(&field.name.as_str()));
+        let is_missing = kind == "listener"
+            && port_named(look, &change.name).is_some_and(|port| listener_of(cloud, port).is_none());
+        if !is_here
+            || only_names
+            || is_missing
+            || on_the_way(look, cloud, change).is_some()
+            || !cloud.astray.is_empty() && kind == "floating IP"
+        {
+            return None;
+        }
+        let verb = match change.mark.as_str() {
+            "+" => "is missing",
+            "-" => "is not asked for",
+            _ => "differs from what the Service asks for",
+        };
+        let text = format!("{} {verb}", format!("{kind} {}", change.name).trim_end());
+        Some(Finding::new(Code::D507, text).seen(look.object(), "plan", change.line()).into())
+    });
+    Answer::found(found.collect(), || ok("the controller would change nothing else of it"))
 }
 
-fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Vec<Check> {
+fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let one = |(reason, message): &(String, String)| -> Option<Check> {
         if reason == UNSUPPORTED {
             let text = format!("the provider {} cannot do all that is asked for", cloud.provider);
             return Some(Finding::new(Code::D504, text).seen(look.object(), reason, message).into());
         }
         let known = ELSEWHERE.contains(&reason.as_str());
-        (!known).then(|| {
-            Finding::new(Code::D508, format!("{reason}: {message}"))
-                .seen(look.object(), reason, message)
-                .into()
-        })
+        (!known).then(|| Finding::new(Code::D508, format!("{reason}: {message}")).into())
     };
-    cloud.warnings.iter().filter_map(one).collect()
+    Answer::found(cloud.warnings.iter().filter_map(one).collect(), || ok("the controller warns of nothing"))
 }

@@ -1,10 +1,18 @@
 //! What several hops need of the facts.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServicePort};
+use openstack_ccm_core::service::Protocol;
 
 use crate::backend::{Judgement, judge};
-use crate::facts::{CloudFacts, ClusterFacts, Looked, PathFact, ServiceFacts};
-use crate::finding::Fix;
+use crate::facts::{
+    CloudFacts, CloudObject, ClusterFacts, DialResult, Looked, NodeFact, Outlook, PathFact, ServedBy,
+    ServiceFacts,
+};
+use crate::finding::{Check, Fix, Unknown};
+use crate::hop::{Flow, Port, Scope};
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
 const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
@@ -17,12 +25,42 @@ pub(super) struct Look<'a> {
     pub(super) entries: Vec<LoadBalancerIngress>,
     /// The application, as far as it is known.
     pub(super) backend: Looked<Judgement>,
+    path: Looked<PathFact>,
 }
 
 impl<'a> Look<'a> {
     pub(super) fn new(cluster: &'a ClusterFacts, facts: &'a ServiceFacts) -> Self {
         let backend = facts.backend.as_ref().map(judge).map_err(Clone::clone);
-        Self { cluster, facts, entries: entries(&facts.service), backend }
+        let mut look =
+            Self { cluster, facts, entries: entries(&facts.service), backend, path: facts.path.clone() };
+        if let Some(kept) = look.kept_path() {
+            look.path = Ok(kept);
+        }
+        look
+    }
+
+    /// What the way needs where a setting is invalid: the load balancer keeps what it has.
+    fn kept_path(&self) -> Option<PathFact> {
+        let cloud = self.facts.cloud.as_ref().ok()?;
+        if self.facts.path.is_ok() || !matches!(cloud.outlook, Outlook::Keeps(_)) {
+            return None;
+        }
+        let mut path =
+            PathFact { source: "the load balancer, which keeps what it has".into(), ..PathFact::default() };
+        for port in self.tcp() {
+            let listener = listener_of(cloud, port)?;
+            let pool = pool_of(cloud, listener);
+            let protocol = pool.and_then(|pool| pool.protocol.clone()).unwrap_or_default();
+            if matches!(protocol.as_str(), "PROXY" | "PROXYV2") {
+                path.header = true;
+                path.needs = Some("the load balancer adds the PROXY protocol header".into());
+            } else if listener.protocol.as_deref() != Some("TCP") && path.needs.is_none() {
+                let what = listener.protocol.clone().unwrap_or_default();
+                path.needs = Some(format!("the load balancer reads {what}"));
+            }
+            path.pools.insert(port.number, protocol);
+        }
+        Some(path)
     }
 
     pub(super) fn key(&self) -> String {
@@ -39,11 +77,6 @@ impl<'a> Look<'a> {
         Fix::kubectl(self.namespace(), ["annotate", "service", self.name(), change])
     }
 
-    /// The command that shows what the controller would change.
-    pub(super) fn plan(&self) -> Fix {
-        Fix::command(["openstack-ccm", "plan", &self.key()])
-    }
-
     pub(super) fn namespace(&self) -> &str {
         self.facts.service.metadata.namespace.as_deref().unwrap_or_default()
     }
@@ -52,19 +85,45 @@ impl<'a> Look<'a> {
         self.facts.service.metadata.name.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn ports(&self) -> &[ServicePort] {
+    pub(super) fn is_ours(&self) -> bool {
+        self.facts.served_by == ServedBy::Ours
+    }
+
+    pub(super) fn service_ports(&self) -> &'a [ServicePort] {
         let spec = self.facts.service.spec.as_ref();
         spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default()
     }
 
+    /// The ports of the Service, each with what its spec says.
+    pub(super) fn ports(&self) -> impl Iterator<Item = (Port, &'a ServicePort)> {
+        self.service_ports().iter().filter_map(|port| Some((port_of(port)?, port)))
+    }
+
+    pub(super) fn tcp(&self) -> impl Iterator<Item = Port> {
+        self.ports().map(|(port, _)| port).filter(|port| port.protocol == Protocol::Tcp)
+    }
+
+    /// Each destination, at each port. Where nothing is published, that is one destination without a name.
+    pub(super) fn flows(&self) -> Vec<Flow> {
+        let mut destinations = self.destinations();
+        if destinations.is_empty() {
+            destinations.push(String::new());
+        }
+        let flow = |to: &String| {
+            let to = to.clone();
+            self.ports().map(move |(port, _)| Flow { to: to.clone(), port }).collect::<Vec<_>>()
+        };
+        destinations.iter().flat_map(flow).collect()
+    }
+
     /// Ports to which no load balancer can send, because they have no node port and are to have none.
-    pub(super) fn without_node_port(&self) -> Vec<String> {
-        let without = self.ports().iter().filter(|port| port.node_port.is_none_or(|port| port == 0));
+    pub(super) fn without_node_port(&self) -> Vec<Port> {
+        let without = self.ports().filter(|(_, port)| port.node_port.is_none_or(|port| port == 0));
         // Clouds that send to pods do without.
         let by_cloud = !self.warnings("LoadBalancerWithoutNodePorts").is_empty();
         let asked = self.facts.service.spec.as_ref().and_then(|spec| spec.allocate_load_balancer_node_ports);
         let missed = by_cloud || asked == Some(false);
-        without.filter(|_| missed).map(|port| port.port.to_string()).collect()
+        without.filter(|_| missed).map(|(port, _)| port).collect()
     }
 
     pub(super) fn is_local(&self) -> bool {
@@ -72,9 +131,19 @@ impl<'a> Look<'a> {
         spec.and_then(|spec| spec.external_traffic_policy.as_deref()) == Some("Local")
     }
 
+    pub(super) fn is_being_deleted(&self) -> bool {
+        self.facts.service.metadata.deletion_timestamp.is_some()
+    }
+
     /// The addresses and hostnames that are published.
     pub(super) fn destinations(&self) -> Vec<String> {
-        self.entries.iter().filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone())).collect()
+        self.entries.iter().filter_map(destination).collect()
+    }
+
+    /// The hostnames that clients have to ask a name server for.
+    pub(super) fn hostnames(&self) -> Vec<String> {
+        let by_name = self.entries.iter().filter(|entry| entry.ip.is_none());
+        by_name.filter_map(|entry| entry.hostname.clone()).collect()
     }
 
     /// Entries whose address nodes may send to a pod at once.
@@ -94,19 +163,106 @@ impl<'a> Look<'a> {
     }
 
     pub(super) fn path(&self) -> Looked<&PathFact> {
-        self.facts.path.as_ref().map_err(Clone::clone)
+        self.path.as_ref().map_err(Clone::clone)
     }
 
-    pub(super) fn cloud(&self) -> Looked<&CloudFacts> {
-        self.facts.cloud.as_ref().map_err(|cause| format!("the cloud was not looked at: {cause}"))
+    /// The cloud, or the check that nobody looked.
+    pub(super) fn cloud(&self) -> Result<&'a CloudFacts, Check> {
+        self.facts.cloud.as_ref().map_err(|cause| {
+            Check::Unknown(Unknown {
+                text: format!("not checked: {cause}"),
+                scope: Scope::default(),
+                matters: crate::code::Stops::All,
+                asked: self.facts.cloud_asked,
+            })
+        })
     }
 
     /// The messages of a warning that the controller would write.
-    pub(super) fn warnings(&self, reason: &str) -> Vec<&str> {
+    pub(super) fn warnings(&self, reason: &str) -> Vec<&'a str> {
         let cloud = self.facts.cloud.iter();
         let warnings = cloud.flat_map(|cloud| &cloud.warnings).filter(|(one, _)| one == reason);
         warnings.map(|(_, message)| message.as_str()).collect()
     }
+
+    /// The node with this address.
+    pub(super) fn node_at(&self, address: IpAddr) -> Option<&'a NodeFact> {
+        self.cluster.nodes.iter().flatten().find(|node| node.addresses.contains(&address))
+    }
+
+    /// `node-2 (198.18.0.51:30080)`, as far as the node is known.
+    pub(super) fn member_name(&self, member: &str) -> String {
+        let address = member.rsplit_once(':').and_then(|(address, _)| address.parse().ok());
+        match address.and_then(|address| self.node_at(address)) {
+            Some(node) => format!("{} ({member})", node.name),
+            None => member.to_owned(),
+        }
+    }
+
+    /// Flows in which pods on all nodes that dialled were answered by the application.
+    pub(super) fn answered(&self) -> Vec<Flow> {
+        let dials = self.facts.dials.as_deref().unwrap_or_default();
+        let mut flows = self.flows();
+        flows.retain(|flow| {
+            let to = dialled(flow);
+            let mut of_flow = dials.iter().filter(|dial| dial.to == to || dial.to.is_empty()).peekable();
+            flow.port.protocol == Protocol::Tcp
+                && of_flow.peek().is_some()
+                && of_flow.all(|dial| matches!(dial.result, DialResult::Answered(_)))
+        });
+        flows
+    }
+}
+
+/// `203.0.113.10:443`
+fn dialled(flow: &Flow) -> String {
+    let Flow { to, port } = flow;
+    if to.contains(':') { format!("[{to}]:{}", port.number) } else { format!("{to}:{}", port.number) }
+}
+
+pub(super) fn port_of(port: &ServicePort) -> Option<Port> {
+    let protocol = match port.protocol.as_deref() {
+        None | Some("TCP" | "") => Protocol::Tcp,
+        Some("UDP") => Protocol::Udp,
+        Some("SCTP") => Protocol::Sctp,
+        Some(_) => return None,
+    };
+    Some(Port { number: u16::try_from(port.port).ok()?, protocol })
+}
+
+/// The transport of what a listener or a pool speaks.
+pub(super) fn transport(protocol: Option<&str>) -> Protocol {
+    match protocol {
+        Some("UDP") => Protocol::Udp,
+        Some("SCTP") => Protocol::Sctp,
+        _ => Protocol::Tcp,
+    }
+}
+
+/// The listener of a port.
+pub(super) fn listener_of(cloud: &CloudFacts, port: Port) -> Option<&CloudObject> {
+    let listeners = cloud.children.objects.iter().filter(|object| object.kind == "listener");
+    let mut of_port = listeners.filter(|listener| {
+        listener.port == Some(port.number) && transport(listener.protocol.as_deref()) == port.protocol
+    });
+    of_port.next()
+}
+
+/// The pool to which a listener leads.
+pub(super) fn pool_of<'a>(cloud: &'a CloudFacts, listener: &CloudObject) -> Option<&'a CloudObject> {
+    let pools = cloud.children.objects.iter().filter(|object| object.kind == "pool");
+    pools.into_iter().find(|pool| Some(&pool.id) == listener.pool.as_ref())
+}
+
+/// The pools of the ports of a Service, each with the ports that lead there.
+pub(super) fn pools<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<(&'a CloudObject, Vec<Port>)> {
+    let mut pools: BTreeMap<&str, (&CloudObject, Vec<Port>)> = BTreeMap::new();
+    for (port, _) in look.ports() {
+        if let Some(pool) = listener_of(cloud, port).and_then(|listener| pool_of(cloud, listener)) {
+            pools.entry(&pool.id).or_insert((pool, Vec::new())).1.push(port);
+        }
+    }
+    pools.into_values().collect()
 }
 
 /// `shop/web`
@@ -118,6 +274,11 @@ pub(super) fn key(service: &Service) -> String {
 pub(super) fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     status.and_then(|status| status.ingress.clone()).unwrap_or_default()
+}
+
+/// Where an entry leads clients.
+pub(super) fn destination(entry: &LoadBalancerIngress) -> Option<String> {
+    entry.ip.clone().or_else(|| entry.hostname.clone())
 }
 
 /// Whether nodes may send packets to the address of an entry to a pod at once: an absent mode means that too.

@@ -3,17 +3,19 @@
 //! | module | hop |
 //! | --- | --- |
 //! | `look` | none: what several of them need |
-//! | `name` | 1: what a name of the Service resolves to in the cluster |
+//! | `controller` | 0: the controller that serves the Service |
+//! | `name` | 1: what a name of the Service resolves to |
 //! | `status` | 2: what is published |
 //! | `node` | 3: what the service proxies make of it |
-//! | `way` | 4: policies, source ranges, and dials |
-//! | `load_balancer` | 5: statuses, and what the controller would change or refuse |
+//! | `way` | 4: policies of clients, source ranges, and dials |
+//! | `load_balancer` | 5: what is there and enabled, and what the controller would change or refuse |
 //! | `header` | 6: the PROXY protocol of the pools |
 //! | `member` | 7: the nodes as members |
-//! | `node_port` | 8: endpoints |
+//! | `node_port` | 8: endpoints, and policies of the application |
 //! | `application` | 9: whether the application expects the header |
 
 mod application;
+mod controller;
 mod header;
 mod load_balancer;
 mod look;
@@ -24,35 +26,38 @@ mod node_port;
 mod status;
 mod way;
 
-use crate::facts::{ClusterFacts, DialResult, ServiceFacts};
-use crate::finding::Check;
+use crate::facts::{ClusterFacts, ServiceFacts};
 use crate::hop::Hop;
-use crate::report::{HopReport, Report};
-use look::Look;
+use crate::question::HopReport;
+use crate::report::Report;
+use look::{Look, destination};
 
 /// Follows a packet to a Service.
 pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
     let look = Look::new(cluster, facts);
-    let judge = |hop: Hop| -> Vec<Check> {
+    let judge = |hop: Hop| -> HopReport {
         match hop {
-            Hop::Name => name::judge(&look),
-            Hop::Status => status::judge(&look),
-            Hop::Node => node::judge(&look),
-            Hop::Way => way::judge(&look),
-            Hop::LoadBalancer => load_balancer::judge(&look),
-            Hop::Header => header::judge(&look),
-            Hop::Member => member::judge(&look),
-            Hop::NodePort => node_port::judge(&look),
-            Hop::Backend => application::judge(&look),
+            Hop::Controller => controller::judge(&look).report(),
+            Hop::Name => name::judge(&look).report(),
+            Hop::Status => status::judge(&look).report(),
+            Hop::Node => node::judge(&look).report(),
+            Hop::Way => way::judge(&look).report(),
+            Hop::LoadBalancer => load_balancer::judge(&look).report(),
+            Hop::Header => header::judge(&look).report(),
+            Hop::Member => member::judge(&look).report(),
+            Hop::NodePort => node_port::judge(&look).report(),
+            Hop::Backend => application::judge(&look).report(),
         }
     };
-    let dials = facts.dials.as_deref().unwrap_or_default();
+    let flows = look.flows();
     Report {
         subject: look.key(),
         destinations: look.destinations(),
-        short_circuit: look.short_circuit(),
-        answered: !dials.is_empty()
-            && dials.iter().all(|dial| matches!(dial.result, DialResult::Answered(_))),
-        hops: Hop::ALL.map(|hop| HopReport { hop, checks: judge(hop) }).into(),
+        around: look.short_circuited().filter_map(destination).collect(),
+        hostnames: look.hostnames(),
+        answered: look.answered(),
+        only_from: flows.iter().map(|flow| (flow.clone(), way::admitted(&look, flow.port))).collect(),
+        flows,
+        hops: Hop::ALL.map(judge).into(),
     }
 }

@@ -1,56 +1,58 @@
-//! Hop 1: what a name of the Service resolves to in the cluster.
+//! Hop 1: what a name of the Service resolves to.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use super::look::Look;
-use crate::code::Code;
-use crate::facts::{Dial, DialResult};
-use crate::finding::{Check, Finding, Fix, ok, unknown};
+use crate::code::{Code, Stops};
+use crate::facts::{CloudFacts, Dial, DialResult, Host};
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::Scope;
 use crate::leftovers::dns;
+use crate::question::{Answer, questions};
 use openstack_ccm_core::text::some_of;
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
-    let mut checks = labels(look);
-    checks.extend(unresolved(look));
-    let names = match names(look) {
-        Ok(names) => names,
-        Err(cause) => {
-            checks.push(unknown(format!("the names that lead to the Service are not known: {cause}")));
-            BTreeSet::new()
-        }
-    };
-    match &look.cluster.dns {
-        Err(cause) => checks.push(unknown(format!("the configuration of CoreDNS cannot be read: {cause}"))),
-        Ok(texts) => {
-            let target = format!("{}.{}.svc", look.name(), look.namespace());
-            let lines = dns::lines(texts);
-            let led = lines.iter().filter(|line| {
-                line.names.iter().any(|name| names.contains(name.as_str()))
-                    || line
-                        .target
-                        .as_ref()
-                        .is_some_and(|to| to.starts_with(&target) && !line.names.is_empty())
-            });
-            for line in led {
-                let text = format!("CoreDNS answers {} with {}", some_of(&line.names, 3), line.answer());
-                checks.push(
-                    Finding::new(Code::D101, text)
-                        .seen(format!("ConfigMap {}", line.config_map), line.key.clone(), line.text.clone())
-                        .fix(Fix::command(["openstack-ccm", "doctor", "--leftovers"]))
-                        .into(),
-                );
-            }
-        }
+questions! {
+    Questions at Name {
+        /// Whether a resolver can know the published hostnames.
+        labels,
+        /// What they resolve to from here.
+        hosts,
+        /// Whether pods that dialled could resolve them.
+        dialled,
+        /// What CoreDNS answers by hand.
+        dns,
+        /// What pod templates write into `/etc/hosts`.
+        aliases,
     }
-    checks.extend(aliases(look, &names));
-    if checks.is_empty() {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        checks.push(ok(match names.as_slice() {
-            [] => "no name is known that leads to the Service, and no line of CoreDNS leads there".to_owned(),
-            names => format!("nothing in the cluster answers {} by hand", some_of(names, 3)),
-        }));
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
+    let names = names(look);
+    let known = names.as_ref().ok().cloned().unwrap_or_default();
+    let doubt = names
+        .err()
+        .map(|cause| pods_only(format!("the names that lead to the Service are not known: {cause}")));
+    Questions {
+        labels: labels(look),
+        hosts: hosts(look),
+        dialled: dialled(look),
+        dns: with(doubt.clone(), by_coredns(look, &known)),
+        aliases: with(doubt, aliases(look, &known)),
     }
-    checks
+}
+
+/// The same, or first what is not known beside it.
+fn with(doubt: Option<Check>, answer: Answer) -> Answer {
+    match doubt {
+        Some(doubt) => Answer::from(doubt).and(answer),
+        None => answer,
+    }
+}
+
+/// What is not known, and matters to pods only.
+fn pods_only(text: String) -> Check {
+    unknown(text).about(Scope::default(), Stops::Pods)
 }
 
 /// Names that lead to the Service: its hostnames, and those of Ingresses that are served at its addresses.
@@ -62,35 +64,151 @@ fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
     Ok(hostnames.chain(served.map(|name| name.host.clone())).collect())
 }
 
-fn labels(look: &Look<'_>) -> Vec<Check> {
-    let local = [".local", ".localdomain", ".localhost", ".invalid"];
-    let is_label = |name: &&String| !name.contains('.') || local.iter().any(|suffix| name.ends_with(suffix));
-    let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.as_ref());
-    let finding = |name: &String| {
-        Finding::new(Code::D103, format!("no resolver outside can know {name}")).seen(
-            look.object(),
-            "status.loadBalancer.ingress[].hostname",
-            name,
-        )
+/// Suffixes that are for local use.
+const LOCAL: [&str; 4] = [".local", ".localdomain", ".localhost", ".invalid"];
+
+fn is_label(name: &str) -> bool {
+    !name.contains('.') || LOCAL.iter().any(|suffix| name.ends_with(suffix))
+}
+
+fn labels(look: &Look<'_>) -> Answer {
+    let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
+    let found = hostnames.filter(|name| is_label(name)).map(|name| {
+        Finding::new(Code::D103, format!("{name} is no DNS name that clients outside can resolve"))
+            .seen(look.object(), "status.loadBalancer.ingress[].hostname", &name)
+            .to(name)
+            .into()
+    });
+    Answer::found(found.collect(), || skipped("no hostname that only this cluster could know"))
+}
+
+/// Hostnames that clients have to resolve: whether they lead to the load balancer.
+fn hosts(look: &Look<'_>) -> Answer {
+    let hostnames = look.hostnames().into_iter().filter(|name| !is_label(name));
+    Answer::each(hostnames, || skipped("no hostname has to be resolved"), |name| host(look, &name))
+}
+
+fn host(look: &Look<'_>, name: &str) -> Check {
+    let doubt = |cause: &str| {
+        unknown(format!("whether {name} resolves is not known: {cause}")).about(Scope::to(name), Stops::All)
     };
-    hostnames.filter(is_label).map(|name| finding(name).into()).collect()
+    let (addresses, how) = match look.facts.hosts.get(name) {
+        Some(Host::Is(addresses)) => (addresses.clone(), "resolves, from here, to"),
+        Some(Host::IsNot(cause)) => {
+            return Finding::new(Code::D102, format!("{name} does not resolve, as seen from here"))
+                .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
+                .seen("name server", "said", cause)
+                .to(name)
+                .stops(Stops::Outside)
+                .surely(true)
+                .into();
+        }
+        // Such names are answered with the address in them.
+        Some(Host::Unknown(cause)) => match dns::address_in(name).or_else(|| made_of(look, name)) {
+            Some(address) => (vec![address], "is made of"),
+            None => return doubt(cause),
+        },
+        None => return doubt("nobody asked"),
+    };
+    let of_balancer = match look.facts.cloud.as_ref().map(|cloud| &cloud.addresses) {
+        Ok(Some(Ok(addresses))) => addresses,
+        _ => return doubt("the addresses of the load balancer are not known"),
+    };
+    let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =
+        addresses.iter().copied().partition(|address| of_balancer.contains(address));
+    if wrong.is_empty() && !right.is_empty() {
+        return ok(format!("{name} {how} {}", some_of(&shown, 3)));
+    }
+    Finding::new(Code::D105, format!("{name} {how} {}, not to the load balancer", some_of(&shown, 3)))
+        .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
+        .seen("load balancer", "addresses", balancer_addresses(look.facts.cloud.as_ref().ok()))
+        .to(name)
+        .surely(right.is_empty())
+        .into()
+}
+
+/// The address of the load balancer of which the controller made the name: `203.0.113.10.lb.example.org`.
+fn made_of(look: &Look<'_>, name: &str) -> Option<IpAddr> {
+    let cloud = look.facts.cloud.as_ref().ok()?;
+    let addresses = cloud.addresses.as_ref()?.as_ref().ok()?;
+    addresses
+        .iter()
+        .copied()
+        .find(|address| name.strip_prefix(&address.to_string()).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The addresses of the load balancer, for people.
+pub(super) fn balancer_addresses(cloud: Option<&CloudFacts>) -> String {
+    let known =
+        cloud.and_then(|cloud| cloud.addresses.as_ref()).and_then(|addresses| addresses.as_ref().ok());
+    let shown: Vec<String> = known.into_iter().flatten().map(ToString::to_string).collect();
+    if shown.is_empty() { "not known".to_owned() } else { some_of(&shown, 5) }
 }
 
 /// What pods that dialled could not resolve.
-fn unresolved(look: &Look<'_>) -> Option<Check> {
+fn dialled(look: &Look<'_>) -> Answer {
     let failed = |dial: &&Dial| matches!(dial.result, DialResult::NoName(_));
     let dials: Vec<&Dial> = look.facts.dials.iter().flatten().filter(failed).collect();
-    let first = dials.first()?;
-    let DialResult::NoName(cause) = &first.result else { return None };
-    let nodes: Vec<&str> = dials.iter().map(|dial| dial.node.as_str()).collect();
-    let text = format!("pods on {} cannot resolve {}", some_of(&nodes, 3), first.to);
-    Some(Finding::new(Code::D102, text).seen(format!("pod on {}", first.node), "resolver", cause).into())
+    let found = dials.first().and_then(|first| {
+        let DialResult::NoName(cause) = &first.result else { return None };
+        let nodes: Vec<&str> = dials.iter().map(|dial| dial.node.as_str()).collect();
+        let text = format!("pods on {} cannot resolve {}", some_of(&nodes, 3), first.to);
+        Some(Finding::new(Code::D102, text).seen(format!("pod on {}", first.node), "resolver", cause).into())
+    });
+    Answer::found(found.into_iter().collect(), || skipped("no pod failed to resolve a name"))
 }
 
-fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Vec<Check> {
+fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
+    let texts = match &look.cluster.dns {
+        Ok(texts) => texts,
+        Err(cause) => {
+            return pods_only(format!("the configuration of CoreDNS cannot be read: {cause}")).into();
+        }
+    };
+    let target = format!("{}.{}.svc", look.name(), look.namespace());
+    let lines = dns::lines(texts);
+    let led = lines.iter().filter(|line| {
+        line.names.iter().any(|name| names.contains(name.as_str()))
+            || line.target.as_ref().is_some_and(|to| to.starts_with(&target) && !line.names.is_empty())
+    });
+    let found = led.map(|line| {
+        let what = some_of(&line.names, 3);
+        let finding = match gone(look, line) {
+            Some(service) => Finding::new(
+                Code::D104,
+                format!("CoreDNS answers {what} with Service {service}, which does not exist"),
+            ),
+            None => Finding::new(Code::D101, format!("CoreDNS answers {what} with {}", line.answer())),
+        };
+        finding
+            .seen(format!("ConfigMap {}", line.config_map), line.key.clone(), line.text.clone())
+            .fix(Fix::command(["openstack-ccm", "doctor", "--leftovers"]))
+            .into()
+    });
+    Answer::found(found.collect(), || ok(no_override("CoreDNS rewrite", names)))
+}
+
+fn no_override(what: &str, names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.is_empty() { format!("no {what}") } else { format!("no {what} of {}", some_of(&names, 3)) }
+}
+
+/// The Service, `namespace/name`, to which a line leads, if it does not exist.
+fn gone(look: &Look<'_>, line: &dns::Line) -> Option<String> {
+    let (name, namespace) = dns::service_of(line.target.as_deref()?)?;
+    let services = look.cluster.services.as_ref().ok()?;
+    let is_it = |service: &k8s_openapi::api::core::v1::Service| {
+        service.metadata.name.as_deref() == Some(name)
+            && service.metadata.namespace.as_deref() == Some(namespace)
+    };
+    (!services.iter().any(is_it)).then(|| format!("{namespace}/{name}"))
+}
+
+fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
     let workloads = match &look.cluster.workloads {
         Ok(workloads) => workloads,
-        Err(cause) => return vec![unknown(format!("hostAliases of pods cannot be read: {cause}"))],
+        Err(cause) => return pods_only(format!("hostAliases of pods cannot be read: {cause}")).into(),
     };
     let mut found = Vec::new();
     for workload in workloads {
@@ -107,5 +225,5 @@ fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Vec<Check> {
             );
         }
     }
-    found
+    Answer::found(found, || ok(no_override("hostAliases", names)))
 }

@@ -1,59 +1,111 @@
 //! Hop 3: what the service proxies on the nodes make of the status.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 
 use super::look::Look;
-use crate::code::Code;
+use crate::code::{Code, Stops};
 use crate::facts::{DialResult, NodeFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
+use crate::question::{Answer, questions};
 use openstack_ccm_core::text::some_of;
 
 /// Nodes that are named; the others are counted.
 const MOST: usize = 5;
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
-    if look.entries.is_empty() {
-        return vec![skipped("nothing is published")];
+questions! {
+    Questions at Node {
+        /// What each node makes of the status.
+        proxies,
+        /// What pods that dialled saw of it.
+        dialled,
+        /// Whether source ranges, which nodes that short-circuit apply themselves, let clients of the cluster in.
+        ranges,
     }
-    if look.short_circuit() {
-        return vec![skipped("the status lets every node short-circuit")];
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
+    let nothing = |text: &str| Questions::all(&skipped(text));
+    if look.entries.is_empty() {
+        return nothing("nothing is published");
+    }
+    if look.short_circuit() && !look.by_proxy() {
+        return Questions { ranges: ranges(look), ..nothing("the status lets every node short-circuit") };
     }
     if !look.by_proxy() {
-        return vec![ok("service proxies leave hostnames alone")];
+        return Questions {
+            proxies: ok("service proxies leave hostnames alone").into(),
+            ..nothing("no address is published")
+        };
     }
-    let mut checks = closed(look);
+    let dialled = Answer::found(closed(look), || skipped("no pod missed the header"));
+    Questions { proxies: proxies(look), dialled, ranges: ranges(look) }
+}
+
+fn proxies(look: &Look<'_>) -> Answer {
     let nodes = match &look.cluster.nodes {
         Ok(nodes) => nodes,
-        Err(cause) => {
-            checks.push(unknown(format!("the nodes cannot be read: {cause}")));
-            return checks;
-        }
+        Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
     };
     let needs = match look.path() {
         Ok(path) => path.needs.is_some(),
         Err(_) => true,
     };
-    for ((honours, source, measured, cause), names) in groups(nodes) {
+    let judge = |((honours, source, measured, cause), names): (Group<'_>, Vec<&str>)| -> Check {
         let named = some_of(&names, MOST);
         let how = if measured { format!("measured by {source}") } else { format!("by {source}, a guess") };
         if honours {
-            checks.push(ok(format!("{named}: through the load balancer ({how}: {cause})")));
-        } else if needs {
-            checks.push(
-                Finding::new(Code::D301, format!("{named}: short circuit ({how}: {cause})"))
-                    .seen(format!("node {}", names[0]), source, cause)
-                    .fix("upgrade the service proxy of these nodes, then measure it: openstack-ccm canary --once")
-                    .on(names[0])
-                    .into(),
-            );
-        } else {
-            checks.push(ok(format!("{named}: short circuit, which does no harm here ({how}: {cause})")));
+            return ok(format!("{named}: through the load balancer ({how}: {cause})"));
         }
+        if !needs {
+            return ok(format!("{named}: short circuit, which does no harm here ({how}: {cause})"));
+        }
+        let verb = if measured { "short-circuits" } else { "probably short-circuits" };
+        Finding::new(Code::D301, format!("{named}: {verb} ({how}: {cause})"))
+            .seen(format!("node {}", names[0]), source, cause)
+            .fix("upgrade the service proxy of these nodes, then measure it: openstack-ccm canary --once")
+            .on(names[0])
+            .into()
+    };
+    Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge)
+}
+
+/// A node that short-circuits an address applies the source ranges itself: to pods and to processes of nodes.
+fn ranges(look: &Look<'_>) -> Answer {
+    let spec = look.facts.service.spec.as_ref();
+    let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref());
+    let ranges: Vec<IpNet> =
+        ranges.into_iter().flatten().filter_map(|range| range.trim().parse().ok()).collect();
+    if ranges.is_empty() || !look.short_circuit() {
+        return skipped("nodes apply no source ranges").into();
     }
-    if nodes.is_empty() {
-        checks.push(unknown("the cluster has no nodes"));
+    // Pods behind the Service stand for others: they have addresses of the same networks.
+    let pods = look.facts.slices.iter().flatten().flat_map(|slice| &slice.endpoints);
+    let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
+    let nodes: Vec<IpAddr> =
+        look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
+    let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(address));
+    let (pods_in, nodes_in) = (pods.iter().any(is_in), nodes.iter().any(is_in));
+    if pods_in && nodes_in {
+        return ok("the source ranges hold the cluster's own clients").into();
     }
-    checks
+    let shown: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+    let who = match (pods_in, nodes_in) {
+        (false, true) => "pods",
+        (true, false) => "nodes",
+        _ => "pods and nodes",
+    };
+    let finding =
+        Finding::new(Code::D305, format!("nodes let in {} only, which holds no {who}", some_of(&shown, 3)))
+            .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
+    Check::from(match (pods_in, nodes_in) {
+        (false, true) => finding.stops(Stops::Pods),
+        (true, false) => finding.surely(false),
+        _ => finding,
+    })
+    .into()
 }
 
 type Group<'a> = (bool, &'a str, bool, &'a str);

@@ -1,30 +1,84 @@
 //! Hop 8: the node port, and the endpoints behind it.
 
-use super::look::Look;
-use crate::code::Code;
-use crate::finding::{Check, Finding, Fix, ok, unknown};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
-    let mut checks = vec![endpoints(look)];
-    checks.extend(local(look));
-    checks.extend(ports(look));
-    checks
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::ServicePort;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::look::{Look, pools};
+use crate::code::{Code, Stops};
+use crate::facts::ForeignPolicy;
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::{Port, Scope};
+use crate::policy::{Entrance, Entry, entrance};
+use crate::question::{Answer, questions};
+use openstack_ccm_core::text::some_of;
+
+questions! {
+    Questions at NodePort {
+        /// Whether each port has a node port.
+        ports,
+        /// Whether endpoints are ready.
+        ready,
+        /// Whether they have each port, in the family in which packets come.
+        targets,
+        /// Whether a container says that it listens there.
+        declared,
+        /// Whether NetworkPolicies let packets into the pods.
+        policies,
+        /// Whether policies of other kinds may keep them out.
+        foreign,
+        /// Whether nodes without endpoints get none.
+        local,
+    }
 }
 
-fn endpoints(look: &Look<'_>) -> Check {
+pub(super) fn judge(look: &Look<'_>) -> Questions {
     let slices = match &look.facts.slices {
         Ok(slices) => slices,
-        Err(cause) => return unknown(format!("EndpointSlices cannot be read: {cause}")),
+        Err(cause) => {
+            let unread = unknown(format!("EndpointSlices cannot be read: {cause}"));
+            return Questions { ports: ports(look), local: local(look), ..Questions::all(&unread) };
+        }
     };
-    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
-    // An absent condition counts as ready, as for kube-proxy.
-    let ready = endpoints
-        .filter(|one| one.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true))
-        .map(|one| one.addresses.len())
-        .sum::<usize>();
-    if ready > 0 {
-        return ok(format!("{ready} endpoints are ready"));
+    let count = ready(slices).map(|(_, addresses)| addresses).sum::<usize>();
+    if count == 0 {
+        let none = skipped("no endpoint is ready");
+        return Questions {
+            ports: ports(look),
+            ready: unready(look, slices).into(),
+            ..Questions::all(&none)
+        };
     }
+    let endpoints =
+        if count == 1 { "1 endpoint is ready".to_owned() } else { format!("{count} endpoints are ready") };
+    Questions {
+        ports: ports(look),
+        ready: ok(endpoints).into(),
+        targets: targets(look, slices),
+        declared: declared(look, slices),
+        policies: policies(look, slices),
+        foreign: foreign(look),
+        local: local(look),
+    }
+}
+
+/// Slices with a ready endpoint, and how many addresses these have.
+fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usize)> {
+    slices.iter().filter_map(|slice| {
+        // An absent condition counts as ready, as for kube-proxy.
+        let is_ready = |one: &&k8s_openapi::api::discovery::v1::Endpoint| {
+            one.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
+        };
+        let addresses = slice.endpoints.iter().filter(is_ready).map(|one| one.addresses.len()).sum::<usize>();
+        (addresses > 0).then_some((slice, addresses))
+    })
+}
+
+fn unready(look: &Look<'_>, slices: &[EndpointSlice]) -> Check {
     let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     let pairs = selector.iter().flat_map(|labels| labels.iter());
     let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
@@ -34,43 +88,304 @@ fn endpoints(look: &Look<'_>) -> Check {
     } else {
         Fix::kubectl(look.namespace(), ["get", "pods", "-l", &labels.join(",")])
     };
-    Finding::new(Code::D801, "no endpoint of the Service is ready")
-        .seen(
-            look.object(),
-            "EndpointSlices",
-            format!("{} of them, none with a ready endpoint", slices.len()),
-        )
-        .fix(fix)
-        .into()
-}
-
-fn local(look: &Look<'_>) -> Option<Check> {
-    if !look.is_local() {
-        return None;
-    }
-    Some(match (look.cloud(), look.warnings("LoadBalancerLocalWithoutMonitor").first()) {
-        (_, Some(message)) => {
-            let fix = look.annotate("loadbalancer.openstack.org/enable-health-monitor=true");
-            Finding::new(Code::D802, "nodes without an endpoint get connections and drop them")
-                .seen(look.object(), "LoadBalancerLocalWithoutMonitor", *message)
-                .fix(fix)
-                .into()
+    let text = match &look.facts.backend {
+        Err(cause) if cause == crate::facts::NO_POD => {
+            format!("no pod has the labels that the Service selects: {}", some_of(&labels, 3))
         }
-        (Ok(_), None) => ok("externalTrafficPolicy is Local, and there is a health monitor"),
-        (Err(cause), None) => unknown(format!(
-            "externalTrafficPolicy is Local; whether there is a health monitor is not known: {cause}"
-        )),
-    })
+        _ => "no endpoint of the Service is ready".to_owned(),
+    };
+    let count = format!("{} of them, none with a ready endpoint", slices.len());
+    Finding::new(Code::D801, text).seen(look.object(), "EndpointSlices", count).fix(fix).into()
 }
 
-fn ports(look: &Look<'_>) -> Option<Check> {
+/// The ports of a slice that belong to a port of the Service: by name and protocol, as kube-proxy has it.
+fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
+    let name = spec.name.as_deref().unwrap_or_default();
+    let of_slice = slice.ports.iter().flatten().filter(|one| {
+        one.name.as_deref().unwrap_or_default() == name
+            && one.protocol.as_deref().unwrap_or("TCP") == port.protocol.as_str()
+    });
+    of_slice.filter_map(|one| one.port).collect()
+}
+
+/// Whether the slice is of a family.
+fn is_of(slice: &EndpointSlice, ipv6: bool) -> bool {
+    (slice.address_type == "IPv6") == ipv6
+}
+
+/// The families in which packets come to a port at the nodes: those of the members, and of addresses that nodes short-circuit.
+fn families(look: &Look<'_>, port: Port) -> BTreeSet<bool> {
+    let mut families: BTreeSet<bool> = BTreeSet::new();
+    if let Ok(cloud) = &look.facts.cloud {
+        let pools: BTreeSet<&str> = pools(look, cloud)
+            .into_iter()
+            .filter(|(_, ports)| ports.contains(&port))
+            .map(|(pool, _)| pool.id.as_str())
+            .collect();
+        let members = cloud.children.objects.iter().filter(|object| {
+            object.kind == "member" && object.pool.as_deref().is_some_and(|pool| pools.contains(pool))
+        });
+        let addresses = members.filter_map(|member| member.name.rsplit_once(':')?.0.parse::<IpAddr>().ok());
+        families.extend(addresses.map(|address| address.is_ipv6()));
+    }
+    let around = look.short_circuited().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
+    families.extend(around.map(|address| address.is_ipv6()));
+    families
+}
+
+fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    Answer::each(
+        look.ports(),
+        || unknown("the Service has no ports"),
+        |(port, spec)| {
+            let with_port: Vec<&EndpointSlice> = ready(slices)
+                .map(|(slice, _)| slice)
+                .filter(|slice| !numbers(slice, port, spec).is_empty())
+                .collect();
+            let families = families(look, port);
+            let lacking: Vec<&str> = families
+                .iter()
+                .filter(|ipv6| !with_port.iter().any(|slice| is_of(slice, **ipv6)))
+                .map(|ipv6| if *ipv6 { "IPv6" } else { "IPv4" })
+                .collect();
+            if !with_port.is_empty() && lacking.is_empty() {
+                return ok(format!("port {port}: endpoints have it"));
+            }
+            let target = match &spec.target_port {
+                Some(IntOrString::Int(number)) => number.to_string(),
+                Some(IntOrString::String(name)) => name.clone(),
+                None => spec.port.to_string(),
+            };
+            let text = match lacking.as_slice() {
+                [family] if !with_port.is_empty() => format!("port {port}: no endpoint of {family} has it"),
+                _ => format!("port {port}: no endpoint has it (targetPort {target})"),
+            };
+            let shown: BTreeSet<String> = ready(slices)
+                .flat_map(|(slice, _)| slice.ports.iter().flatten())
+                .map(|one| {
+                    let name = one.name.clone().unwrap_or_default();
+                    format!(
+                        "{name} {}/{}",
+                        one.port.unwrap_or_default(),
+                        one.protocol.as_deref().unwrap_or("TCP")
+                    )
+                    .trim()
+                    .to_owned()
+                })
+                .collect();
+            let shown: Vec<String> = shown.into_iter().collect();
+            let shown = if shown.is_empty() { "none".to_owned() } else { some_of(&shown, 5) };
+            Finding::new(Code::D804, text)
+                .seen(look.object(), "targetPort", target)
+                .seen("EndpointSlices", "ports", shown)
+                .at(port)
+                .surely(with_port.is_empty() || families.len() == 1)
+                .into()
+        },
+    )
+}
+
+/// The numbers to which packets of a port go.
+fn target_numbers(slices: &[EndpointSlice], port: Port, spec: &ServicePort) -> BTreeSet<i32> {
+    ready(slices).flat_map(|(slice, _)| numbers(slice, port, spec)).collect()
+}
+
+/// Containers need not declare their ports; where they declare some, another one is a doubt.
+fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    let Ok(backend) = &look.facts.backend else {
+        return skipped("no pod could be looked at").into();
+    };
+    let declared: BTreeMap<i32, &str> = backend
+        .containers
+        .iter()
+        .flat_map(|container| &container.ports)
+        .map(|port| (i32::from(port.number), port.protocol.as_str()))
+        .collect();
+    if declared.is_empty() {
+        return skipped("the containers declare no ports").into();
+    }
+    Answer::each(
+        look.ports(),
+        || skipped("the Service has no ports"),
+        |(port, spec)| {
+            let mut numbers = target_numbers(slices, port, spec);
+            if let Some(IntOrString::Int(number)) = &spec.target_port {
+                numbers.insert(*number);
+            }
+            let foreign: Vec<String> = numbers
+                .iter()
+                .filter(|number| !declared.contains_key(number))
+                .map(ToString::to_string)
+                .collect();
+            if foreign.is_empty() {
+                return ok(format!("port {port}: a container declares where it leads"));
+            }
+            let known: Vec<String> = declared.keys().map(ToString::to_string).collect();
+            let text = format!(
+                "port {port} leads to {}, and the containers declare {} only: whether anything listens there is not known",
+                foreign.join(", "),
+                some_of(&known, 5)
+            );
+            unknown(text).about(Scope::port(port), Stops::All)
+        },
+    )
+}
+
+/// From where packets come that reach a pod through the load balancer.
+fn sources(look: &Look<'_>) -> Vec<IpNet> {
+    if look.is_local() {
+        let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
+        return doors.filter_map(|door| door.from).collect();
+    }
+    let nodes = look.cluster.nodes.iter().flatten();
+    nodes.flat_map(|node| &node.addresses).map(|address| IpNet::from(*address)).collect()
+}
+
+/// Policies for ingress that select the pods.
+fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    let policies = match &look.cluster.policies {
+        Ok(policies) => policies,
+        Err(cause) => return unknown(format!("NetworkPolicies cannot be read: {cause}")).into(),
+    };
+    let empty = BTreeMap::new();
+    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
+    let labels = look
+        .facts
+        .backend
+        .as_ref()
+        .map_or(selector, |backend| if backend.labels.is_empty() { selector } else { &backend.labels });
+    let sources = sources(look);
+    Answer::each(
+        look.ports(),
+        || skipped("the Service has no ports"),
+        |(port, spec)| {
+            let numbers: Vec<i32> = target_numbers(slices, port, spec).into_iter().collect();
+            let names: Vec<&str> = match &spec.target_port {
+                Some(IntOrString::String(name)) => vec![name.as_str()],
+                _ => Vec::new(),
+            };
+            let entry = Entry {
+                namespace: look.namespace(),
+                labels,
+                numbers: &numbers,
+                names: &names,
+                protocol: port.protocol,
+                sources: &sources,
+            };
+            let Entrance { policies: closing, open, for_pods } = entrance(policies, entry);
+            if closing.is_empty() || open == Some(true) {
+                return ok(format!("port {port}: no NetworkPolicy keeps packets from the pods"));
+            }
+            let text = format!(
+                "port {port}: NetworkPolicy {} does not let in what comes from the load balancer",
+                some_of(&closing, 3)
+            );
+            // A node reaches its own pods, whatever policies say; a policy that knows pods may let these in around the load balancer.
+            let surely = look.is_local() && open == Some(false);
+            let finding = Finding::new(Code::D805, text)
+                .seen(
+                    format!("NetworkPolicy {}", closing[0]),
+                    "spec.ingress",
+                    "no rule for the port from nodes or the load balancer",
+                )
+                .at(port)
+                .surely(surely);
+            match for_pods && look.short_circuit() {
+                true => finding.stops(Stops::Through).into(),
+                false => finding.into(),
+            }
+        },
+    )
+}
+
+/// Whether a policy of another kind may select the pods.
+fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
+    let is_here = policy.namespace.as_deref().is_none_or(|namespace| namespace == look.namespace());
+    let empty = BTreeMap::new();
+    let labels = match &look.facts.backend {
+        Ok(backend) => &backend.labels,
+        Err(_) => look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty),
+    };
+    is_here && policy.ingress && policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+fn foreign(look: &Look<'_>) -> Answer {
+    let policies = match &look.cluster.foreign_policies {
+        Ok(policies) => policies,
+        Err(cause) => {
+            return unknown(format!("policies of the network plugin cannot be read: {cause}")).into();
+        }
+    };
+    let selecting: Vec<String> = policies
+        .iter()
+        .filter(|policy| may_select(look, policy))
+        .map(|policy| match &policy.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", policy.kind, policy.name),
+            None => format!("{} {}", policy.kind, policy.name),
+        })
+        .collect();
+    if selecting.is_empty() {
+        return ok("no policy of another kind selects the pods").into();
+    }
+    unknown(format!("whether {} lets packets into the pods is not judged", some_of(&selecting, 3))).into()
+}
+
+fn local(look: &Look<'_>) -> Answer {
+    if !look.is_local() {
+        return skipped("every node sends to every endpoint").into();
+    }
+    let cloud = match look.cloud() {
+        Ok(cloud) => cloud,
+        Err(check) => return check.into(),
+    };
+    let monitored = !pools(look, cloud).is_empty()
+        && pools(look, cloud).iter().all(|(pool, _)| {
+            let mut children = cloud.children.objects.iter();
+            children.any(|object| object.kind == "health monitor" && object.pool.as_ref() == Some(&pool.id))
+        });
+    let message = look.warnings("LoadBalancerLocalWithoutMonitor").first().copied();
+    if message.is_none() && (monitored || !is_uneven(look, cloud)) {
+        return ok("externalTrafficPolicy is Local, and no node without an endpoint gets connections").into();
+    }
+    if monitored && message.is_none() {
+        return ok("externalTrafficPolicy is Local, and there is a health monitor").into();
+    }
+    let mut finding = Finding::new(Code::D802, "nodes without an endpoint get connections and drop them");
+    finding = match message {
+        Some(message) => finding.seen(look.object(), "LoadBalancerLocalWithoutMonitor", message),
+        None => finding.seen("load balancer", "health monitors", "not every pool has one"),
+    };
+    if look.is_ours() {
+        finding = finding.fix(look.annotate("loadbalancer.openstack.org/enable-health-monitor=true"));
+    }
+    Check::from(finding).into()
+}
+
+/// Whether a member is on a node without a ready endpoint.
+fn is_uneven(look: &Look<'_>, cloud: &crate::facts::CloudFacts) -> bool {
+    let with_endpoints: BTreeSet<&str> = look
+        .facts
+        .slices
+        .iter()
+        .flatten()
+        .flat_map(|slice| &slice.endpoints)
+        .filter(|one| one.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true))
+        .filter_map(|one| one.node_name.as_deref())
+        .collect();
+    let members = cloud.children.objects.iter().filter(|object| object.kind == "member");
+    let mut nodes = members.filter_map(|member| look.node_at(member.name.rsplit_once(':')?.0.parse().ok()?));
+    !with_endpoints.is_empty() && nodes.any(|node| !with_endpoints.contains(node.name.as_str()))
+}
+
+fn ports(look: &Look<'_>) -> Answer {
     let without = look.without_node_port();
-    (!without.is_empty()).then(|| {
-        let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
-        Finding::new(Code::D803, format!("port {} has no node port", without.join(", ")))
+    let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
+    let found = without.into_iter().map(|port| {
+        Finding::new(Code::D803, format!("port {} has no node port", port.number))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
             .fix(Fix::kubectl(look.namespace(), ["patch", "service", look.name(), "--patch", patch]))
-            .of_ports(without.len(), look.ports().len())
+            .at(port)
             .into()
-    })
+    });
+    Answer::found(found.collect(), || ok("all ports have a node port, or need none"))
 }

@@ -1,46 +1,59 @@
 //! Hop 2: what is published.
 
+use std::net::IpAddr;
+
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
-use super::look::{Look, all_shown, entries, is_short_circuited, key, shown};
+use super::controller::{last_writer, leader};
+use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
+use super::name::balancer_addresses;
 use crate::backend::Expectation;
-use crate::code::Code;
-use crate::facts::{Outlook, PathFact};
-use crate::finding::{Check, Finding, Fix, ok, unknown};
+use crate::code::{Code, Stops};
+use crate::facts::{Looked, Outlook, PathFact, ServedBy};
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::Scope;
+use crate::question::{Answer, questions};
 
 const FIELD: &str = "status.loadBalancer.ingress";
+/// The clocks of two machines may differ so much.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
 
-pub(super) fn judge(look: &Look<'_>) -> Vec<Check> {
+questions! {
+    Questions at Status {
+        /// Whether something is published.
+        published,
+        /// Whether it is the load balancer's.
+        addresses,
+        /// Whether nodes leave it alone where they have to.
+        modes,
+        /// What the controller would publish.
+        wanted,
+        /// Who writes it.
+        writers,
+        /// Whether other Services publish it alike.
+        shared,
+    }
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
     if look.entries.is_empty() {
-        return vec![unpublished(look)];
+        let nothing = skipped("nothing is published");
+        return Questions { published: unpublished(look).into(), ..Questions::all(&nothing) };
     }
-    let mut checks = Vec::new();
-    match look.path() {
-        Err(cause) => checks.push(unknown(format!(
-            "{}: whether clients have to come through the load balancer is not known: {cause}",
-            all_shown(&look.entries)
-        ))),
-        Ok(path) => match &path.needs {
-            None => {
-                checks.push(ok(format!(
-                    "{}: nodes may short-circuit, the path needs nothing",
-                    all_shown(&look.entries)
-                )));
-            }
-            Some(needs) => checks.extend(needed(look, path, needs)),
-        },
+    Questions {
+        published: ok(format!("published: {}", all_shown(&look.entries))).into(),
+        addresses: addresses(look),
+        modes: modes(look),
+        wanted: would_publish(look),
+        writers: writers(look),
+        shared: shared(look),
     }
-    checks.extend(would_publish(look));
-    checks.extend(writers(look));
-    checks.extend(shared(look));
-    checks
 }
 
 fn unpublished(look: &Look<'_>) -> Check {
-    let describe = Fix::kubectl(look.namespace(), ["describe", "service", look.name()]);
-    let finding = Finding::new(Code::D206, "the Service has no address yet")
-        .seen(look.object(), FIELD, "empty")
-        .fix(describe);
+    let finding =
+        Finding::new(Code::D206, "the Service has no address yet").seen(look.object(), FIELD, "empty");
     match look.facts.cloud.as_ref().map(|cloud| &cloud.outlook) {
         Ok(Outlook::Waits(cause)) => finding.seen("openstack-ccm", "waits for", cause).into(),
         Ok(Outlook::Refused(cause)) => finding.seen("openstack-ccm", "refuses", cause).into(),
@@ -48,48 +61,113 @@ fn unpublished(look: &Look<'_>) -> Check {
     }
 }
 
+/// Addresses: those of hostnames are judged where they are resolved.
+fn addresses(look: &Look<'_>) -> Answer {
+    let published = look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
+    Answer::each(published, || skipped("no address is published"), |address| address_of(look, address))
+}
+
+fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
+    let doubt = |check: Check| check.about(Scope::to(address.to_string()), Stops::All);
+    let cloud = match look.cloud() {
+        Ok(cloud) => cloud,
+        Err(check) => return doubt(check),
+    };
+    let known = match &cloud.addresses {
+        Some(Ok(known)) => known,
+        Some(Err(cause)) => {
+            return doubt(unknown(format!("the addresses of the load balancer are not known: {cause}")));
+        }
+        None if cloud.load_balancer.is_none() => return skipped("there is no load balancer"),
+        None => return doubt(unknown("nobody looked for the addresses of the load balancer")),
+    };
+    if known.contains(&address) {
+        return ok(format!("{address} is the load balancer's"));
+    }
+    // A floating IP that leads elsewhere, or is gone, is judged with the load balancer.
+    if cloud.astray.contains_key(&address) {
+        return skipped(format!("{address} is a floating IP: see the load balancer"));
+    }
+    let mut finding = Finding::new(Code::D207, format!("{address} is not an address of the load balancer"))
+        .seen(look.object(), FIELD, address.to_string())
+        .seen("load balancer", "addresses", balancer_addresses(Some(cloud)));
+    if let Some(entries) = &cloud.would_publish {
+        finding = finding.seen("openstack-ccm", "would publish", all_shown(entries));
+    }
+    if let Some((writer, _)) = last_writer(look) {
+        finding = finding.seen(look.object(), "last writer of the status", writer);
+    }
+    finding.to(address.to_string()).into()
+}
+
+fn modes(look: &Look<'_>) -> Answer {
+    match look.path() {
+        Err(cause) => {
+            unknown(format!("whether clients have to come through the load balancer is not known: {cause}"))
+                .about(Scope::default(), Stops::Inside)
+                .into()
+        }
+        Ok(PathFact { needs: None, .. }) if look.short_circuit() => {
+            ok("nodes may short-circuit: the path needs nothing of the load balancer").into()
+        }
+        Ok(PathFact { needs: None, .. }) => ok("nodes leave it alone").into(),
+        Ok(path) => needed(look, path, path.needs.as_deref().unwrap_or_default()),
+    }
+}
+
 /// The path needs the load balancer.
-fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Vec<Check> {
+fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     let around: Vec<&LoadBalancerIngress> = look.short_circuited().collect();
     if around.is_empty() {
-        return vec![ok(format!("{}, and {needs}", all_shown(&look.entries)))];
+        return ok(format!("nodes leave it alone, and {needs}")).into();
     }
     let either = matches!(&look.backend, Ok(judgement) if judgement.expects == Expectation::Either);
     if path.header && either {
-        return vec![ok(format!(
-            "{}: nodes may short-circuit, and the application takes connections without the header",
-            all_shown(&look.entries)
-        ))];
+        return ok("nodes may short-circuit, and the application takes connections without the header")
+            .into();
     }
     if look.cluster.keeps_mode == Ok(false) {
-        return vec![dropped(look, needs)];
+        return Check::from(dropped(look, needs)).into();
     }
-    let one = |entry: &&LoadBalancerIngress| -> Check {
-        if entry.hostname.is_some() {
-            return Finding::new(
-                Code::D203,
-                format!("{}: nodes short-circuit the address, and {needs}", shown(entry)),
-            )
+    Answer::each(around, || ok("nodes leave it alone"), |entry| short_circuited(look, path, needs, entry))
+}
+
+fn short_circuited(look: &Look<'_>, path: &PathFact, needs: &str, entry: &LoadBalancerIngress) -> Check {
+    let to = destination(entry).unwrap_or_default();
+    if entry.hostname.is_some() {
+        let text = format!("{}: nodes short-circuit the address, and {needs}", shown(entry));
+        return Finding::new(Code::D203, text)
             .seen(look.object(), FIELD, shown(entry))
+            .to(to)
+            .fix(remedy(look))
             .into();
+    }
+    let mut finding =
+        Finding::new(Code::D201, format!("{}: nodes short-circuit it, but {needs}", shown(entry)))
+            .seen(look.object(), FIELD, shown(entry))
+            .seen(look.object(), "the path", path.source.clone());
+    if let Some((writer, time)) = last_writer(look) {
+        let time = time.map(|time| format!(" at {time}")).unwrap_or_default();
+        finding = finding.seen(look.object(), "last writer of the status", format!("{writer}{time}"));
+    }
+    if let Some((entries, reason, warnings)) = wanted(look) {
+        finding =
+            finding.seen("openstack-ccm", "would publish", format!("{}: {reason}", all_shown(&entries)));
+        for warning in warnings {
+            finding = finding.seen("openstack-ccm", "would warn", warning);
         }
-        let mut finding =
-            Finding::new(Code::D201, format!("{}: nodes short-circuit it, but {needs}", shown(entry)))
-                .seen(look.object(), FIELD, shown(entry))
-                .seen(look.object(), "the path", path.source.clone());
-        if let Some(manager) = manager(look) {
-            finding = finding.seen(look.object(), "last writer of the status", manager);
-        }
-        if let Ok(wanted) = &look.facts.wanted {
-            let would = format!("{}: {}", all_shown(&wanted.entries), wanted.reason);
-            finding = finding.seen("openstack-ccm", "would publish", would);
-            for warning in &wanted.warnings {
-                finding = finding.seen("openstack-ccm", "would warn", warning);
-            }
-        }
-        finding.fix(remedy(look)).into()
-    };
-    around.iter().map(one).collect()
+    }
+    finding.to(to).fix(remedy(look)).into()
+}
+
+/// What the controller would publish: its plan knows the addresses, its rules know the mode.
+fn wanted<'a>(look: &'a Look<'_>) -> Option<(Vec<LoadBalancerIngress>, &'a str, &'a [String])> {
+    if !look.is_ours() {
+        return None;
+    }
+    let wanted = look.facts.wanted.as_ref().ok()?;
+    let planned = look.facts.cloud.as_ref().ok().and_then(|cloud| cloud.would_publish.clone());
+    Some((planned.unwrap_or_else(|| wanted.entries.clone()), &wanted.reason, &wanted.warnings))
 }
 
 fn remedy(look: &Look<'_>) -> Fix {
@@ -98,63 +176,94 @@ fn remedy(look: &Look<'_>) -> Fix {
     if annotations.into_iter().any(|(key, value)| key == ip_mode && value.eq_ignore_ascii_case("vip")) {
         return look.annotate(&format!("{ip_mode}-"));
     }
-    "let openstack-ccm publish it: openstack-ccm adopt shows what would change. Beside another controller: ip-mode-overlay".into()
+    match &look.facts.served_by {
+        ServedBy::Ours => {
+            "run openstack-ccm as the controller of this Service: it publishes ipMode: Proxy".into()
+        }
+        ServedBy::AnotherCloud(..) => {
+            "run ip-mode-overlay beside the controller of this cloud: it publishes ipMode: Proxy".into()
+        }
+        ServedBy::Class(class) => {
+            let class = format!("--load-balancer-class={class}");
+            Fix::command(["openstack-ccm", "doctor", &look.key(), &class])
+        }
+    }
 }
 
-fn dropped(look: &Look<'_>, needs: &str) -> Check {
-    let annotate = look.annotate("loadbalancer.openstack.org/hostname=NAME");
-    Finding::new(Code::D202, format!("the API server drops ipMode, so nodes short-circuit, but {needs}"))
+fn dropped(look: &Look<'_>, needs: &str) -> Finding {
+    let text = format!("the API server drops ipMode, so nodes short-circuit, but {needs}");
+    Finding::new(Code::D202, text)
         .seen(look.object(), FIELD, all_shown(&look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")
-        .fix(annotate)
-        .into()
+        .fix("publish a hostname until the API server is newer: annotation loadbalancer.openstack.org/hostname")
 }
 
-/// What openstack-ccm would publish, where that is another thing and no defect.
-fn would_publish(look: &Look<'_>) -> Option<Check> {
+/// What the controller would publish, where that is another thing and no defect.
+fn would_publish(look: &Look<'_>) -> Answer {
+    if !look.is_ours() {
+        return skipped("another controller publishes it").into();
+    }
     let wanted = match &look.facts.wanted {
         Ok(wanted) => wanted,
+        // The mode is judged above, and the addresses are.
         Err(cause) => {
-            return Some(unknown(format!("what openstack-ccm would publish is not known: {cause}")));
+            return skipped(format!("what the controller would publish is not known: {cause}")).into();
         }
     };
     let is_broken = matches!(look.path(), Ok(path) if path.needs.is_some()) && look.short_circuit();
-    (!wanted.published && !wanted.entries.is_empty() && !is_broken)
-        .then(|| ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason)))
+    if wanted.published || wanted.entries.is_empty() || is_broken {
+        return ok("the controller would publish it so").into();
+    }
+    ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason)).into()
 }
 
-/// Who wrote the entries last, where that is recorded.
-fn manager(look: &Look<'_>) -> Option<String> {
-    let managed = look.facts.service.metadata.managed_fields.iter().flatten();
-    let writes = |fields: &serde_json::Value| fields["f:status"]["f:loadBalancer"].get("f:ingress").is_some();
-    let last = managed
-        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| writes(&fields.0)))
-        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?;
-    let time = last.time.as_ref().map(|time| format!(" at {}", time.0)).unwrap_or_default();
-    Some(format!("{}{time}", last.manager.clone().unwrap_or_default()))
-}
-
-/// Another program than the one that leads wrote the status.
-fn writers(look: &Look<'_>) -> Option<Check> {
-    let leader = match &look.cluster.leader {
-        Ok(Some(leader)) => leader,
-        Ok(None) => return None,
-        Err(cause) => return Some(unknown(format!("who leads is not known: {cause}"))),
+/// Another program than the one that leads writes the status. One that wrote it before the leader led has ended.
+fn writers(look: &Look<'_>) -> Answer {
+    if !look.is_ours() {
+        return skipped("another controller writes it").into();
+    }
+    let contested =
+        look.facts.events.iter().flatten().find(|event| event.reason == "LoadBalancerStatusContested");
+    if let Some(event) = contested {
+        let finding = Finding::new(Code::D204, "another program writes the status, too");
+        return Check::from(finding.seen(
+            look.object(),
+            "LoadBalancerStatusContested",
+            event.message.clone(),
+        ))
+        .into();
+    }
+    let doubt = |cause: String| unknown(cause).about(Scope::default(), Stops::Nobody);
+    let (leader, since) = match leader(look) {
+        Looked::Ok(Some(leader)) => leader,
+        Looked::Ok(None) => return skipped("no controller leads that says by which name it writes").into(),
+        Looked::Err(cause) => return doubt(format!("who leads is not known: {cause}")).into(),
     };
-    let last = manager(look)?;
-    let ours = last.starts_with(leader.as_str()) || last.starts_with("ip-mode-overlay");
-    (!ours).then(|| {
-        Finding::new(Code::D204, format!("{leader} leads, and the status was last written by {last}"))
-            .seen(look.object(), "metadata.managedFields", last)
-            .into()
-    })
+    let Some((writer, time)) = last_writer(look) else {
+        return skipped("who wrote the status is not recorded").into();
+    };
+    let is_own = writer.starts_with(leader) || writer.starts_with("ip-mode-overlay");
+    let is_old = matches!((time, since), (Some(time), Some(since)) if time <= since + CLOCKS);
+    // Somebody who mended it by hand.
+    let is_person =
+        writer.starts_with("kubectl") && look.facts.wanted.as_ref().is_ok_and(|wanted| wanted.published);
+    if is_own || is_old || is_person {
+        return ok(format!("the status was last written by {writer}")).into();
+    }
+    let time = time.map(|time| format!(" at {time}")).unwrap_or_default();
+    let text = format!("{leader} leads, and the status was last written by {writer}{time}");
+    Check::from(Finding::new(Code::D204, text).seen(look.object(), "metadata.managedFields", writer)).into()
 }
 
 /// Services on one address that disagree.
-fn shared(look: &Look<'_>) -> Vec<Check> {
+fn shared(look: &Look<'_>) -> Answer {
     let services = match &look.cluster.services {
         Ok(services) => services,
-        Err(cause) => return vec![unknown(format!("other Services on the address are not known: {cause}"))],
+        Err(cause) => {
+            return unknown(format!("other Services on the address are not known: {cause}"))
+                .about(Scope::default(), Stops::Inside)
+                .into();
+        }
     };
     let mut found = Vec::new();
     for other in services.iter().filter(|other| key(other) != look.key()) {
@@ -174,5 +283,5 @@ fn shared(look: &Look<'_>) -> Vec<Check> {
             }
         }
     }
-    found
+    Answer::found(found, || ok("no other Service publishes it otherwise"))
 }

@@ -46,6 +46,26 @@ impl Line {
     }
 }
 
+/// DNS services that answer a name with the address in it.
+pub const WITH_ADDRESS: [&str; 3] = ["nip.io", "sslip.io", "xip.io"];
+
+/// The address with which such a service answers a name.
+pub fn address_in(name: &str) -> Option<IpAddr> {
+    let name = name.trim_end_matches('.');
+    let rest = WITH_ADDRESS.iter().find_map(|suffix| name.strip_suffix(suffix)?.strip_suffix('.'))?;
+    let labels: Vec<&str> = rest.split('.').collect();
+    let dotted = labels.len().checked_sub(4).and_then(|start| labels[start..].join(".").parse().ok());
+    let last = labels.last().copied().unwrap_or_default();
+    dotted.or_else(|| last.replace('-', ".").parse().ok()).or_else(|| last.replace('-', ":").parse().ok())
+}
+
+/// Name and namespace of the Service that a name of the cluster is about: `web.shop.svc.cluster.local`.
+pub fn service_of(name: &str) -> Option<(&str, &str)> {
+    let mut labels = name.split('.');
+    let (service, namespace, kind) = (labels.next()?, labels.next()?, labels.next()?);
+    (kind == "svc").then_some((service, namespace))
+}
+
 /// The lines of all texts that answer names.
 pub fn lines(texts: &[DnsText]) -> Vec<Line> {
     texts.iter().flat_map(of_text).collect()
@@ -167,6 +187,17 @@ mod tests {
     forward . /etc/resolv.conf
 }
 ";
+
+    #[test]
+    fn names_with_an_address_in_them_are_read() {
+        let address = |name: &str| address_in(name).map(|address| address.to_string());
+        assert_eq!(address("198.19.0.7.nip.io").as_deref(), Some("198.19.0.7"));
+        assert_eq!(address("web.198-19-0-7.sslip.io").as_deref(), Some("198.19.0.7"));
+        assert_eq!(address("web.nip.io"), None);
+        assert_eq!(address("198.19.0.7.example.org"), None);
+        assert_eq!(service_of("web.shop.svc.cluster.local"), Some(("web", "shop")));
+        assert_eq!(service_of("web.example.org"), None);
+    }
 
     #[test]
     fn each_line_that_answers_names_is_found_with_its_writer() {

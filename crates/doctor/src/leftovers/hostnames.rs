@@ -2,12 +2,10 @@
 
 use k8s_openapi::api::core::v1::Service;
 
+use super::dns::WITH_ADDRESS;
 use crate::code::Code;
 use crate::facts::ClusterFacts;
 use crate::finding::{Check, Finding, Fix};
-
-/// DNS services that answer a name with the address in it.
-const FOREIGN: [&str; 3] = ["nip.io", "sslip.io", "xip.io"];
 
 /// Annotations by which controllers of clouds publish a hostname.
 const ANNOTATIONS: [&str; 8] = [
@@ -36,7 +34,7 @@ fn of_service(service: &Service) -> Vec<Check> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
     let is_foreign =
-        |hostname: &&String| FOREIGN.iter().any(|suffix| hostname.ends_with(&format!(".{suffix}")));
+        |hostname: &&String| WITH_ADDRESS.iter().any(|suffix| hostname.ends_with(&format!(".{suffix}")));
     let hostnames = entries.iter().filter_map(|entry| entry.hostname.as_ref());
     let mut checks: Vec<Check> = hostnames
         .filter(is_foreign)

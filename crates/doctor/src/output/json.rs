@@ -1,4 +1,4 @@
-//! For programs: the shape of `linkerd check`, with code, hop, node, evidence and fix.
+//! For programs: the shape of `linkerd check`, with code, hop, node, evidence and fix, and the conclusion for each way.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,19 @@ use super::Outcome;
 use crate::code::Severity;
 use crate::finding::{Check, Finding};
 use crate::hop::Origin;
-use crate::report::{End, Report};
+use crate::report::{Conclusion, End, FlowEnd, Report};
+
+/// The version of the shape: it becomes another one where a program would read it wrongly.
+const VERSION: u32 = 1;
 
 /// Everything.
 pub fn object(outcome: &Outcome, fail_on: Severity) -> Value {
     let counts = outcome.counts();
     let services: Vec<Value> = outcome.reports.iter().map(of_report).collect();
     let mut object = json!({
+        "version": VERSION,
         "success": !counts.reaches(fail_on),
+        "exitCode": outcome.exit_code(fail_on),
         "counts": {"errors": counts.errors, "warnings": counts.warnings, "ok": counts.ok, "unknown": counts.unknown},
         "services": services,
     });
@@ -28,43 +33,61 @@ fn of_report(report: &Report) -> Value {
         .hops
         .iter()
         .map(|hop| {
-            let checks: Vec<Value> = hop.checks.iter().map(check).collect();
-            json!({"categoryName": hop.hop.title(), "hop": hop.hop, "verdict": hop.verdict().as_str(), "checks": checks})
+            let checks: Vec<Value> = hop.checks().iter().map(check).collect();
+            json!({
+                "categoryName": hop.hop().title(),
+                "hop": hop.hop(),
+                "number": hop.hop().number(),
+                "verdict": hop.verdict().as_str(),
+                "checks": checks,
+            })
         })
         .collect();
-    let ends: Vec<Value> = Origin::ALL.into_iter().map(|origin| end(origin, report)).collect();
+    let conclusion: Vec<Value> =
+        Origin::ALL.into_iter().map(|origin| of_conclusion(&report.conclusion(origin))).collect();
     json!({
         "service": report.subject,
         "destinations": report.destinations,
-        "shortCircuit": report.short_circuit,
+        "shortCircuit": report.short_circuit(),
         "categories": categories,
-        "ends": ends,
+        "conclusion": conclusion,
         "sentence": report.sentence(),
     })
 }
 
-fn end(origin: Origin, report: &Report) -> Value {
-    let end = report.end(origin);
-    let mut object = json!({"from": origin, "text": end.to_string()});
+fn of_conclusion(conclusion: &Conclusion) -> Value {
+    let Conclusion { origin, end, only_from, flows } = conclusion;
+    let mut object = of_end(end, only_from);
+    object["from"] = json!(origin.to_string());
+    object["text"] = json!(conclusion.to_string());
+    object["flows"] = flows.iter().map(of_flow).collect();
+    object
+}
+
+fn of_flow(flow: &FlowEnd) -> Value {
+    let FlowEnd { flow, end, only_from } = flow;
+    let mut object = of_end(end, only_from);
+    object["to"] = json!(flow.to);
+    object["port"] = json!(flow.port.number);
+    object["protocol"] = json!(flow.port.protocol.as_str());
+    object
+}
+
+fn of_end(end: &End, only_from: &[String]) -> Value {
+    let mut object = json!({"verdict": end.verdict(), "grade": end.grade().as_str()});
     match end {
-        End::Arrives { around } => {
-            object["result"] = json!("arrives");
-            object["aroundLoadBalancer"] = json!(around);
-        }
-        End::Ends(hop, code, _) => {
-            object["result"] = json!("ends");
-            object["hop"] = json!(hop);
+        End::Arrives { around, seen: _ } => object["aroundLoadBalancer"] = json!(around),
+        End::Ends(hop, code, text) | End::MayEnd(hop, code, text) => {
+            object["hop"] = json!(hop.number());
             object["code"] = json!(code);
-        }
-        End::MayEnd(hop, code, _) => {
-            object["result"] = json!("may-end");
-            object["hop"] = json!(hop);
-            object["code"] = json!(code);
+            object["reason"] = json!(text);
         }
         End::Unknown(hops) => {
-            object["result"] = json!("unknown");
-            object["notLookedAt"] = json!(hops);
+            object["notKnown"] = hops.iter().map(|hop| hop.number()).collect();
         }
+    }
+    if !only_from.is_empty() {
+        object["onlyFrom"] = json!(only_from);
     }
     object
 }
@@ -74,13 +97,13 @@ pub fn check(check: &Check) -> Value {
     match check {
         Check::Ok(text) => json!({"result": "success", "description": text}),
         Check::Skipped(text) => json!({"result": "skipped", "description": text}),
-        Check::Unknown(text) => json!({"result": "unknown", "description": text}),
+        Check::Unknown(unknown) => json!({"result": "unknown", "description": unknown.text}),
         Check::Found(finding) => of_finding(finding),
     }
 }
 
 fn of_finding(finding: &Finding) -> Value {
-    let Finding { code, text, evidence, fix, node, partial: _ } = finding;
+    let Finding { code, text, evidence, fix, node, .. } = finding;
     let mut object = json!({
         "result": finding.severity(),
         "description": text,

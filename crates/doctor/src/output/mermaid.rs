@@ -1,10 +1,10 @@
-//! The ways of packets from a pod, a node and outside, with the break on them, as a diagram that people paste into an issue.
+//! The ways of packets from pods, nodes and outside, with the break on them, as a diagram that people paste into an issue.
 
 use std::fmt::Write as _;
 
 use super::Outcome;
 use crate::hop::{Hop, Origin};
-use crate::report::{End, Report};
+use crate::report::{End, Report, Verdict};
 use openstack_ccm_core::text::printable;
 
 /// A diagram for each Service, in one text.
@@ -13,24 +13,88 @@ pub fn text(outcome: &Outcome) -> String {
     diagrams.join("\n")
 }
 
+/// What packets pass, with the hops that are judged there.
+#[derive(Clone, Copy)]
+struct Place {
+    id: &'static str,
+    label: &'static str,
+    hops: &'static [Hop],
+}
+
+const PLACES: [Place; 5] = [
+    Place { id: "proxy", label: "service proxy of the node", hops: &[Hop::Node] },
+    Place { id: "balancer", label: "load balancer", hops: &[Hop::LoadBalancer, Hop::Header] },
+    Place { id: "member", label: "node port of a member", hops: &[Hop::Member, Hop::NodePort] },
+    Place { id: "application", label: "application", hops: &[Hop::Backend] },
+    Place { id: "controller", label: "controller", hops: &[Hop::Controller] },
+];
+
+/// An arrow: from where to where, and the hops that a packet meets on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Arrow {
+    from: &'static str,
+    to: &'static str,
+    hops: &'static [Hop],
+}
+
+const FROM_POD: Arrow = Arrow { from: "pod", to: "proxy", hops: &[Hop::Name, Hop::Status, Hop::Node] };
+const FROM_NODE: Arrow = Arrow { from: "node", to: "proxy", hops: &[Hop::Name, Hop::Status, Hop::Node] };
+const FROM_OUTSIDE: Arrow =
+    Arrow { from: "outside", to: "balancer", hops: &[Hop::Name, Hop::Status, Hop::Way] };
+const THROUGH: Arrow = Arrow { from: "proxy", to: "balancer", hops: &[Hop::Way] };
+const TO_MEMBER: Arrow =
+    Arrow { from: "balancer", to: "member", hops: &[Hop::LoadBalancer, Hop::Header, Hop::Member] };
+const TO_APPLICATION: Arrow =
+    Arrow { from: "member", to: "application", hops: &[Hop::NodePort, Hop::Backend] };
+/// The short circuit: the status allows it.
+const AROUND: Arrow =
+    Arrow { from: "proxy", to: "application", hops: &[Hop::Status, Hop::NodePort, Hop::Backend] };
+
+/// What becomes of packets on an arrow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// None get there.
+    Unused,
+    Pass,
+    /// Some may not pass, or nobody knows.
+    Doubt,
+    End,
+}
+
 pub fn diagram(report: &Report) -> String {
     let mut text = String::from("flowchart LR\n");
-    let destinations = report.destinations.join(", ");
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  %% {}", one_line(&report.subject));
-    for (id, label) in [("pod", "a pod"), ("node", "a process on a node"), ("outside", "a client outside")] {
+    for (id, label) in [("pod", "pods"), ("node", "processes on nodes"), ("outside", "clients outside")] {
         let _ = writeln!(text, "  {id}([\"{label}\"])");
     }
-    for hop in &report.hops {
-        let label = match hop.hop {
-            Hop::Status if !destinations.is_empty() => format!("{} {destinations}", hop.hop.title()),
-            other => other.title().to_owned(),
-        };
-        let verdict = hop.verdict().as_str();
-        let _ = writeln!(text, "  {}[\"{}<br/>{verdict}\"]:::{}", id(hop.hop), quoted(&label), verdict);
+    let destinations = report.destinations.join(", ");
+    for Place { id, label, hops } in PLACES {
+        let shown = if id == "balancer" { format!("{label} {destinations}") } else { label.to_owned() };
+        let of_place = report.hops.iter().filter(|hop| hops.contains(&hop.hop()));
+        let verdict = of_place.map(crate::question::HopReport::verdict).max().unwrap_or(Verdict::Unknown);
+        let verdict = verdict.as_str();
+        let _ = writeln!(text, "  {id}[\"{}<br/>{verdict}\"]:::{verdict}", quoted(shown.trim_end()));
     }
-    for (origin, start) in Origin::ALL.into_iter().zip(["pod", "node", "outside"]) {
-        way(&mut text, report, origin, start);
+    let mut red = Vec::new();
+    for (number, (arrow, fate, label)) in arrows(report).into_iter().enumerate() {
+        let shape = match fate {
+            Fate::Unused => "-.-",
+            Fate::Pass => "-->",
+            Fate::Doubt => "-.->",
+            Fate::End => "--x",
+        };
+        let around = (arrow == AROUND).then_some("short circuit");
+        let words: Vec<&str> = around.into_iter().chain(label.as_deref()).collect();
+        let label = if words.is_empty() { String::new() } else { format!("|\"{}\"|", words.join(" ")) };
+        let _ = writeln!(text, "  {} {shape}{label} {}", arrow.from, arrow.to);
+        if fate == Fate::End {
+            red.push(number.to_string());
+        }
+    }
+    let _ = writeln!(text, "  controller -.- balancer");
+    if !red.is_empty() {
+        let _ = writeln!(text, "  linkStyle {} stroke:#c62828,stroke-width:3px", red.join(","));
     }
     for (class, style) in [
         ("ok", "stroke:#2e7d32"),
@@ -44,41 +108,60 @@ pub fn diagram(report: &Report) -> String {
     text
 }
 
-/// The arrows of one way, up to where it ends.
-fn way(text: &mut String, report: &Report, origin: Origin, start: &str) {
-    let end = report.end(origin);
-    let stop = match &end {
-        End::Ends(hop, ..) => Some(*hop),
-        End::MayEnd(..) | End::Arrives { .. } | End::Unknown(_) => None,
-    };
-    let arrow = if matches!(end, End::Unknown(_) | End::MayEnd(..)) { "-.->" } else { "-->" };
-    let mut from = start.to_owned();
-    for hop in report.route(origin) {
-        if Some(hop) == stop {
-            let label = match &end {
-                End::Ends(_, code, _) => code.as_str(),
-                _ => "",
-            };
-            let _ = writeln!(text, "  {from} --x|{label}| {}", id(hop));
-            return;
-        }
-        let _ = writeln!(text, "  {from} {arrow} {}", id(hop));
-        from = id(hop).to_owned();
+/// Each arrow once, with the worst that becomes of packets on it, and the code of the break.
+fn arrows(report: &Report) -> Vec<(Arrow, Fate, Option<String>)> {
+    let mut arrows = vec![FROM_POD, FROM_NODE, FROM_OUTSIDE, THROUGH, TO_MEMBER, TO_APPLICATION];
+    if report.short_circuit() {
+        arrows.push(AROUND);
     }
+    let mut drawn: Vec<(Arrow, Fate, Option<String>)> =
+        arrows.into_iter().map(|arrow| (arrow, Fate::Unused, None)).collect();
+    for origin in Origin::ALL {
+        let end = report.end(origin);
+        for (arrow, fate, code) in on_the_way(report, origin, &end) {
+            if let Some(known) = drawn.iter_mut().find(|(known, ..)| *known == arrow)
+                && fate > known.1
+            {
+                (known.1, known.2) = (fate, code);
+            }
+        }
+    }
+    drawn
 }
 
-fn id(hop: Hop) -> &'static str {
-    match hop {
-        Hop::Name => "hop1",
-        Hop::Status => "hop2",
-        Hop::Node => "hop3",
-        Hop::Way => "hop4",
-        Hop::LoadBalancer => "hop5",
-        Hop::Header => "hop6",
-        Hop::Member => "hop7",
-        Hop::NodePort => "hop8",
-        Hop::Backend => "hop9",
+/// The arrows that packets from there take, up to where they end.
+fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, Option<String>)> {
+    let first = match origin {
+        Origin::Pod => FROM_POD,
+        Origin::Node => FROM_NODE,
+        Origin::Outside => FROM_OUTSIDE,
+    };
+    let around = origin != Origin::Outside && report.short_circuit();
+    let way: &[Arrow] = match (origin, around) {
+        (Origin::Outside, _) => &[TO_MEMBER, TO_APPLICATION],
+        (_, true) => &[AROUND],
+        (_, false) => &[THROUGH, TO_MEMBER, TO_APPLICATION],
+    };
+    let mut taken = Vec::new();
+    for arrow in std::iter::once(&first).chain(way) {
+        // The status lets packets take the short circuit: that is where it is to be seen.
+        let meets =
+            |hop: &Hop| arrow.hops.contains(hop) && !(around && *arrow == first && *hop == Hop::Status);
+        match end {
+            End::Ends(hop, code, _) if meets(hop) => {
+                taken.push((*arrow, Fate::End, Some(code.to_string())));
+                return taken;
+            }
+            End::MayEnd(hop, code, _) if meets(hop) => {
+                taken.push((*arrow, Fate::Doubt, Some(code.to_string())))
+            }
+            End::Unknown(hops) if hops.iter().any(meets) => {
+                taken.push((*arrow, Fate::Doubt, Some("not known".to_owned())));
+            }
+            _ => taken.push((*arrow, Fate::Pass, None)),
+        }
     }
+    taken
 }
 
 /// A text between quotation marks: mermaid reads entities and tags in it.

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::Outcome;
-use crate::code::Severity;
+use crate::code::{Code, Severity};
 use crate::finding::{Check, Finding};
 use crate::report::{Counts, Report};
-use openstack_ccm_core::text::printable;
+use openstack_ccm_core::text::{printable, some_of};
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug)]
@@ -18,23 +18,30 @@ pub struct Style {
     pub width: Option<usize>,
 }
 
+/// Services that are named of those with the same cause.
+const NAMED: usize = 5;
+
 /// Narrower than that nothing is wrapped.
 const NARROWEST: usize = 40;
 
 /// Everything, as text.
 pub fn text(outcome: &Outcome, style: Style) -> String {
     let mut page = Page { text: String::new(), style };
-    for report in &outcome.reports {
-        page.report(report);
+    match outcome.reports.as_slice() {
+        [report] => page.report(report),
+        reports => page.causes(reports),
     }
     if let Some(checks) = &outcome.leftovers {
         page.section("leftovers", checks);
     }
-    let counts = outcome.counts();
     for report in &outcome.reports {
-        page.line("", &report.sentence());
+        let green = report.is_quiet().then_some(("√", Colour::Green));
+        page.conclusion(green.filter(|_| outcome.reports.len() > 1), &report.sentence());
     }
-    page.line("", &counts.to_string());
+    if outcome.reports.len() > 1 {
+        page.total(&outcome.reports);
+    }
+    page.line("", &outcome.counts().to_string());
     page.text
 }
 
@@ -67,16 +74,92 @@ impl Page {
         self.line("", &title);
         self.text.push('\n');
         let head = self.text.len();
+        let unchecked = self.unchecked(report);
         for hop in &report.hops {
-            self.section(hop.hop.title(), &hop.checks);
+            let mut checks: Vec<&Check> = hop
+                .checks()
+                .iter()
+                .filter(|check| !unchecked.iter().any(|one| says_the_same(one, check)))
+                .collect();
+            // What does not apply is worth a word only where nothing else does.
+            if checks.iter().any(|check| !matches!(check, Check::Skipped(_))) {
+                checks.retain(|check| !matches!(check, Check::Skipped(_)));
+            }
+            self.section_of(hop.hop().title(), &checks);
         }
         if self.text.len() == head && self.style.short {
             self.text.truncate(before);
         }
     }
 
+    /// What several hops could not be judged for is said once, with these hops. Returns what was said.
+    fn unchecked(&mut self, report: &Report) -> Vec<Check> {
+        let mut said: Vec<Check> = Vec::new();
+        let all = report.hops.iter().flat_map(|hop| hop.checks());
+        for check in all.filter(|check| matches!(check, Check::Unknown(_))) {
+            let hops =
+                report.hops.iter().filter(|hop| hop.checks().iter().any(|one| says_the_same(one, check)));
+            let titles: Vec<&str> = hops.map(|hop| hop.hop().title()).collect();
+            if let Check::Unknown(unknown) = check
+                && titles.len() > 1
+                && !said.iter().any(|one| says_the_same(one, check))
+            {
+                let cause = unknown.text.strip_prefix("not checked: ").unwrap_or(&unknown.text);
+                self.marked("?", Colour::Yellow, &format!("not checked: {} ({cause})", titles.join(", ")));
+                said.push(check.clone());
+            }
+        }
+        if !said.is_empty() {
+            self.text.push('\n');
+        }
+        said
+    }
+
+    /// What is not well in several Services: each cause once, with the Services that have it.
+    fn causes(&mut self, reports: &[Report]) {
+        let mut causes: Vec<(&Check, Vec<&str>)> = Vec::new();
+        for report in reports {
+            for check in report.hops.iter().flat_map(|hop| hop.checks()).filter(|check| is_odd(check)) {
+                match causes.iter_mut().find(|(known, _)| is_same_cause(known, check)) {
+                    Some((_, names)) => {
+                        if names.last() != Some(&report.subject.as_str()) {
+                            names.push(&report.subject);
+                        }
+                    }
+                    None => causes.push((check, vec![&report.subject])),
+                }
+            }
+        }
+        for (check, names) in causes {
+            let count = names.len();
+            let services = if count == 1 { "1 Service".to_owned() } else { format!("{count} Services") };
+            self.check(check);
+            self.line("    ", &format!("in {services}: {}", some_of(&names, NAMED)));
+            self.text.push('\n');
+        }
+    }
+
+    fn conclusion(&mut self, mark: Option<(&str, Colour)>, sentence: &str) {
+        match mark {
+            Some((mark, colour)) => self.marked(mark, colour, sentence),
+            None => self.line("", sentence),
+        }
+    }
+
+    fn total(&mut self, reports: &[Report]) {
+        let green = reports.iter().filter(|report| report.is_green()).count();
+        let seen = if green == reports.len() { "all reach" } else { "reach" };
+        let all = reports.len();
+        self.line("", &format!("{all} Services: {green} {seen} or should reach their application"));
+    }
+
     fn section(&mut self, title: &str, checks: &[Check]) {
-        let shown: Vec<&Check> = checks.iter().filter(|check| !self.style.short || is_odd(check)).collect();
+        self.section_of(title, &checks.iter().collect::<Vec<_>>());
+    }
+
+    fn section_of(&mut self, title: &str, checks: &[&Check]) {
+        let shown: Vec<&Check> =
+            checks.iter().copied().filter(|check| !self.style.short || is_odd(check)).collect();
         if shown.is_empty() {
             return;
         }
@@ -92,13 +175,15 @@ impl Page {
         match check {
             Check::Ok(text) => self.marked("√", Colour::Green, text),
             Check::Skipped(text) => self.marked("-", Colour::Grey, &format!("skipped: {text}")),
-            Check::Unknown(text) => self.marked("?", Colour::Yellow, &format!("unknown: {text}")),
+            Check::Unknown(unknown) => {
+                self.marked("?", Colour::Yellow, &format!("unknown: {}", unknown.text))
+            }
             Check::Found(finding) => self.finding(finding),
         }
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let Finding { code, text, evidence, fix, node: _, partial: _ } = finding;
+        let Finding { code, text, evidence, fix, .. } = finding;
         let (mark, colour) = match finding.severity() {
             Severity::Error => ("×", Colour::Red),
             Severity::Warning => ("‼", Colour::Yellow),
@@ -158,5 +243,28 @@ fn is_odd(check: &Check) -> bool {
         Check::Ok(_) | Check::Skipped(_) => false,
         Check::Unknown(_) => true,
         Check::Found(finding) => finding.severity() > Severity::Info,
+    }
+}
+
+/// Whether two Services have the same. What is found in one differs from what is found in another by names and addresses.
+fn is_same_cause(one: &Check, other: &Check) -> bool {
+    match (one, other) {
+        (Check::Found(one), Check::Found(other)) => {
+            one.code == other.code && (one.text == other.text || !is_about_a_value(one))
+        }
+        (one, other) => says_the_same(one, other),
+    }
+}
+
+/// Codes of which each finding is about something else: a value, an Event.
+fn is_about_a_value(finding: &Finding) -> bool {
+    matches!(finding.code, Code::D005 | Code::D504 | Code::D505 | Code::D508 | Code::D512)
+}
+
+/// Whether the same is not known, of whatever packets.
+fn says_the_same(one: &Check, other: &Check) -> bool {
+    match (one, other) {
+        (Check::Unknown(one), Check::Unknown(other)) => one.text == other.text,
+        (one, other) => one == other,
     }
 }

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, ProvisioningStatus};
+use super::{
+    ChildFilter, CreatePool, IdRef, LBAAS, ListenerLimits, Octavia, OperatingStatus, ProvisioningStatus,
+};
 use crate::change::Change;
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
@@ -38,6 +40,11 @@ pub struct Listener {
     pub name: String,
     /// Whether the last change of this listener succeeded.
     pub provisioning_status: ProvisioningStatus,
+    /// What its amphorae, or their like, say of it.
+    pub operating_status: Option<OperatingStatus>,
+    /// Whether it is used at all.
+    #[serde(default = "enabled")]
+    pub admin_state_up: bool,
     /// What it speaks with clients.
     pub protocol: ListenerProtocol,
     /// Port it listens on.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
-use crate::decode::null_as_default;
+use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 
 /// A load balancer as Octavia shows it.
@@ -23,6 +23,9 @@ pub struct LoadBalancer {
     pub provisioning_status: ProvisioningStatus,
     /// Worst of its children's health.
     pub operating_status: OperatingStatus,
+    /// Whether it is used at all.
+    #[serde(default = "enabled", skip_serializing_if = "Clone::clone")]
+    pub admin_state_up: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
     /// Primary VIP address.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, ProvisioningStatus};
+use super::{CreateHealthMonitor, IdRef, LBAAS, MemberSpec, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
@@ -73,6 +73,8 @@ pub struct Pool {
     pub name: String,
     /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
     pub provisioning_status: ProvisioningStatus,
+    /// Worst of its members' health.
+    pub operating_status: Option<OperatingStatus>,
     /// Whether it is used at all.
     #[serde(default = "enabled")]
     pub admin_state_up: bool,

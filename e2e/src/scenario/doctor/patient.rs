@@ -58,13 +58,15 @@ impl Ends {
 
     /// Fails where `doctor` says something else.
     pub(super) fn agree_with(self, report: &Value) -> Result<()> {
-        for end in report["services"][0]["ends"].as_array().into_iter().flatten() {
+        for end in report["services"][0]["conclusion"].as_array().into_iter().flatten() {
             let (from, said) =
-                (end["from"].as_str().unwrap_or_default(), end["result"].as_str().unwrap_or_default());
+                (end["from"].as_str().unwrap_or_default(), end["verdict"].as_str().unwrap_or_default());
+            let from = from.trim_end_matches('s');
+            let arrives = ["reaches", "should-reach"].contains(&said);
             let agree = match self.arrives(from) {
-                Some(true) => said == "arrives",
+                Some(true) => arrives,
                 Some(false) => said == "ends",
-                None => said == "may-end" || said == "arrives",
+                None => said == "may-end" || arrives,
             };
             ensure!(agree, "a packet from {from}: requests say {self:?}, doctor says {end}");
         }
@@ -156,11 +158,13 @@ impl Patient {
     pub(super) fn examine(&self, more: &[&str]) -> Result<Seen> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "json"];
-        let report = self.terminal.types(&[&flags[..], more].concat())?.json(&[0, 1])?;
+        let report = self.terminal.types(&[&flags[..], more].concat())?.json(&[0, 2, 3])?;
         let checks: Vec<&Value> = report["services"][0]["categories"]
             .as_array()
             .context("no hop")?
             .iter()
+            // The controller is stopped, so that it mends nothing.
+            .filter(|category| category["hop"] != "controller")
             .flat_map(|category| category["checks"].as_array().into_iter().flatten())
             .collect();
         let of = |result: &str| {
@@ -186,7 +190,7 @@ impl Patient {
     pub(super) fn diagram(&self) -> Result<String> {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "mermaid"];
-        self.terminal.types(&flags)?.with_code(&[0, 1])
+        self.terminal.types(&flags)?.with_code(&[0, 2, 3])
     }
 
     /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.

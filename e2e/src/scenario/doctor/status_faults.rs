@@ -18,7 +18,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a hostname that nobody outside can know",
         codes: &["D103"],
-        ends: Ends::Arrive,
+        ends: Ends::MayEnd,
         provoke: |stage, _| publish(stage, &json!([{"hostname": "web"}])),
         mend: publish_right,
     },

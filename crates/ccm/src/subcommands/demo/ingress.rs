@@ -20,7 +20,8 @@ pub(super) fn make_ingress(
             "data": {"use-proxy-protocol": "true"}}),
         json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": "ingress-1", "labels": {"kubernetes.io/service-name": service}},
-            "endpoints": [{"addresses": ["198.18.0.51"], "conditions": {"ready": true}}], "ports": []}),
+            "endpoints": [{"addresses": ["198.18.0.51"], "conditions": {"ready": true}}],
+            "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}),
     ];
     for object in objects {
         kubernetes.create(&object).context("the ingress could not be made")?;

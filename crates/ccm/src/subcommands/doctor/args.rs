@@ -1,16 +1,17 @@
 //! Flags of `doctor`.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::code::Severity;
 use openstack_ccm_doctor::rules::{Format, Target};
 
 use crate::args::{ControllerArgs, LeaseArgs, PersonArgs, duration};
-use crate::subcommands::plan::args::service_key;
+use crate::subcommands::plan::args::{ServiceName, TargetArgs};
+use crate::subcommands::plan::rehearsal::Chosen;
 
 /// Flags of the subcommand.
 #[derive(Clone, Debug, Args)]
@@ -44,17 +45,26 @@ impl DoctorArgs {
 /// Flags of the look at Services.
 #[derive(Clone, Debug, Args)]
 pub struct WalkArgs {
-    /// The Services.
-    #[arg(value_name = "NAMESPACE/SERVICE", value_parser = service_key,
-        required_unless_present_any = ["all", "leftovers", "print_rbac"])]
-    pub(super) services: Vec<ServiceKey>,
-    /// All Services of type LoadBalancer.
-    #[arg(short = 'A', long, conflicts_with = "services")]
+    /// Services to look at: NAMESPACE/SERVICE, or, as with kubectl, SERVICE or svc/SERVICE in the namespace of -n or of the kubeconfig;
+    /// by default all of that namespace.
+    #[arg(value_name = "SERVICE", value_parser = ServiceName::parse)]
+    pub(super) services: Vec<ServiceName>,
+    /// Namespace of the Services; without names, all Services in this namespace.
+    #[arg(short = 'n', long, value_name = "NAMESPACE")]
+    pub(super) namespace: Option<String>,
+    /// All Services of type LoadBalancer, in all namespaces.
+    #[arg(short = 'A', long, visible_alias = "all-namespaces", conflicts_with_all = ["services", "namespace"])]
     pub(super) all: bool,
+    /// A client outside: say whether the source ranges let it in.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) from: Option<IpAddr>,
+    /// Longest wait for the cloud.
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
+    pub(super) timeout: Duration,
     /// Output format.
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t = DoctorOutput::Table)]
     pub(super) output: DoctorOutput,
-    /// Exit with code 1 if something this severe, or worse, is found.
+    /// Exit with code 2 if something this severe, or worse, is found.
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = FailOn::Error)]
     pub(super) fail_on: FailOn,
     /// Leave out the cloud: works on clusters of any cloud.
@@ -89,6 +99,36 @@ pub struct WalkArgs {
     pub(super) person: PersonArgs,
 }
 
+impl WalkArgs {
+    /// The Services to look at; none where only what is left over is asked for.
+    ///
+    /// # Errors
+    /// Two namespaces for one Service.
+    pub(super) fn chosen(&self, default_namespace: &str) -> anyhow::Result<Option<Chosen>> {
+        let Self { services, namespace, all, leftovers, .. } = self;
+        if *all {
+            return Ok(Some(Chosen::All));
+        }
+        if services.is_empty() && namespace.is_none() {
+            return Ok((!leftovers).then(|| Chosen::In(default_namespace.to_owned())));
+        }
+        let target = TargetArgs { services: services.clone(), namespace: namespace.clone(), all: false };
+        target.chosen(default_namespace).map(Some)
+    }
+
+    /// The namespaces of the Services to look at; none where that is all of them.
+    ///
+    /// # Errors
+    /// Two namespaces for one Service.
+    pub(super) fn namespaces(&self, default_namespace: &str) -> anyhow::Result<BTreeSet<String>> {
+        Ok(match self.chosen(default_namespace)? {
+            Some(Chosen::In(namespace)) => [namespace].into(),
+            Some(Chosen::Named(names)) => names.iter().map(|name| name.namespace.to_string()).collect(),
+            Some(Chosen::All) | None => BTreeSet::new(),
+        })
+    }
+}
+
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DoctorOutput {
@@ -98,11 +138,13 @@ pub(super) enum DoctorOutput {
     Short,
     /// For programs.
     Json,
+    /// The same as YAML.
+    Yaml,
     /// The paths of packets as a Mermaid diagram.
     Mermaid,
 }
 
-/// From which severity on the exit code is 1.
+/// From which severity on the exit code is 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
     /// Warnings too.

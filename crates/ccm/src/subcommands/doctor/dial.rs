@@ -80,6 +80,7 @@ impl Written {
         let Self { to, result, detail, milliseconds, source } = self;
         let result = match result.as_str() {
             "answered" => DialResult::Answered(detail),
+            "accepted" => DialResult::Accepted,
             "closed" => DialResult::ClosedSilently,
             "timeout" => DialResult::TimedOut,
             "no-name" => DialResult::NoName(detail),
@@ -142,11 +143,11 @@ async fn converse(
     };
     *source = class_of(stream.local_addr().ok(), node_ips).to_owned();
     let words = match speech {
-        Speech::Silence => return ("answered", "the connection was accepted".to_owned()),
+        Speech::Silence => return ("accepted", String::new()),
         Speech::Http => b"HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_vec(),
         Speech::Tls => match hello() {
             Some(hello) => hello,
-            None => return ("answered", "the connection was accepted".to_owned()),
+            None => return ("accepted", String::new()),
         },
     };
     if let Err(error) = stream.write_all(&words).await {

@@ -27,6 +27,7 @@ mod terminal;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use openstack_ccm_doctor::facts::Host;
 use openstack_ccm_doctor::hops;
 use openstack_ccm_doctor::leftovers;
 use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
@@ -35,10 +36,7 @@ use crate::error_text::said_once;
 use crate::subcommands::output::Progress;
 use crate::subcommands::output::print;
 use args::{DoctorArgs, DoctorOutput, DoctorRole, WalkArgs};
-use facts::gather;
-
-/// Exit code of what could not be looked at.
-const NOT_LOOKED_AT: u8 = 2;
+use facts::{Names, gather};
 
 /// Looks, and says what it found.
 pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
@@ -47,44 +45,44 @@ pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
         Some(DoctorRole::Dial(arguments)) => dial::run(arguments).await,
         None if arguments.look.print_rbac => print(rbac::ROLE).map(|()| ExitCode::SUCCESS),
         None => match look(&arguments.look).await {
-            Ok(looked) => report(&looked, &arguments.look),
+            Ok(outcome) => report(&outcome, &arguments.look),
             Err(error) => Ok(could_not_look(&error)),
         },
     }
-}
-
-/// What was seen, and why some could not be.
-pub(crate) struct Looked {
-    pub(crate) outcome: Outcome,
-    troubles: Vec<String>,
 }
 
 /// Looks as the flags say.
 ///
 /// # Errors
 /// Nothing could be looked at.
-pub(crate) async fn look(arguments: &WalkArgs) -> anyhow::Result<Looked> {
+pub async fn look(arguments: &WalkArgs) -> anyhow::Result<Outcome> {
+    look_knowing(arguments, &|_| None).await
+}
+
+/// The same, with what is known of hostnames: name servers are asked for the others.
+///
+/// # Errors
+/// Nothing could be looked at.
+pub async fn look_knowing(
+    arguments: &WalkArgs,
+    names: &(dyn Fn(&str) -> Option<Host> + Sync),
+) -> anyhow::Result<Outcome> {
     let mut progress = Progress::new();
     let client = arguments.person.client().await?;
-    let mut gathered = gather(&client, arguments, &mut progress).await?;
-    let mut troubles: Vec<String> = gathered.unreadable().into_iter().map(str::to_owned).collect();
-    troubles.extend(gathered.cloud_trouble.clone());
+    let names: &Names<'_> = names;
+    let mut gathered = gather(&client, arguments, names, &mut progress).await?;
     if arguments.live {
         drop(progress);
         live::dial(&client, arguments, &mut gathered).await?;
     }
-    troubles.sort();
-    troubles.dedup();
     let cluster = &gathered.cluster;
-    let outcome = Outcome {
+    Ok(Outcome {
         reports: gathered.services.iter().map(|facts| hops::walk(cluster, facts)).collect(),
         leftovers: gathered.leftovers.as_ref().map(|facts| leftovers::judge(cluster, facts)),
-    };
-    Ok(Looked { outcome, troubles })
+    })
 }
 
-fn report(looked: &Looked, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
-    let Looked { outcome, troubles } = looked;
+fn report(outcome: &Outcome, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
     let severity = arguments.fail_on.severity();
     print(match arguments.output {
         DoctorOutput::Table => table::text(outcome, terminal::style(false)),
@@ -92,25 +90,15 @@ fn report(looked: &Looked, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
         DoctorOutput::Json => {
             format!("{}\n", serde_json::to_string_pretty(&json::object(outcome, severity))?)
         }
+        DoctorOutput::Yaml => serde_saphyr::to_string(&json::object(outcome, severity))?,
         DoctorOutput::Mermaid => mermaid::text(outcome),
     })?;
-    Ok(ExitCode::from(if outcome.counts().reaches(severity) {
-        1
-    } else if troubles.is_empty() {
-        0
-    } else {
-        NOT_LOOKED_AT
-    }))
+    Ok(ExitCode::from(outcome.exit_code(severity)))
 }
 
 /// Says why nothing could be looked at.
 fn could_not_look(error: &anyhow::Error) -> ExitCode {
     // Standard error may be closed; the exit code remains.
     let _ = writeln!(std::io::stderr(), "openstack-ccm: {}", said_once(error));
-    self::error()
-}
-
-/// What is no finding, a wrong command line too.
-pub(crate) fn error() -> ExitCode {
-    ExitCode::from(NOT_LOOKED_AT)
+    ExitCode::FAILURE
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::args::{FailOn, RulesArgs, RulesOutput};
 use super::{could_not_look, terminal};
+use crate::help::{FOUND, NEEDS_A_PERSON};
 use crate::subcommands::output::print;
 
 /// Dumps of nodes with tens of thousands of Services are some ten megabytes.
@@ -48,9 +49,9 @@ pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let code = if Counts::of(&checks).reaches(FailOn::Error.severity()) {
-        1
+        FOUND
     } else if walk.fate == Fate::NoRules {
-        2
+        NEEDS_A_PERSON
     } else {
         0
     };

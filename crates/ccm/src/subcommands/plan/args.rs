@@ -79,20 +79,11 @@ pub struct ServiceName {
     name: String,
 }
 
-pub(crate) fn service_key(text: &str) -> Result<ServiceKey, String> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
-            Ok(ServiceKey::new(namespace, name))
-        }
-        _ => Err("write NAMESPACE/SERVICE".to_owned()),
-    }
-}
-
 /// What kubectl calls the kind.
 const KIND: [&str; 3] = ["svc", "service", "services"];
 
 impl ServiceName {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (namespace, name) = match text.split_once('/') {
             None => (None, text),
             Some((kind, name)) if KIND.contains(&kind) => (None, name),

@@ -30,6 +30,7 @@ fn of(path: &str, before: &Value, after: &Value) -> Vec<Line> {
         kind: kind.to_owned(),
         id: None,
         name: name.to_owned(),
+        parent: None,
         fields: fields.into_iter().filter(|field| !field.is_empty()).collect(),
         count: 1,
     };

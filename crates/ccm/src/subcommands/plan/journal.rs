@@ -43,7 +43,7 @@ impl Call {
     }
 
     /// What it would change in the cluster.
-    pub(super) fn in_cluster(&self) -> Option<&ClusterWrite> {
+    pub(crate) fn in_cluster(&self) -> Option<&ClusterWrite> {
         match self {
             Self::Cluster(write) => Some(write),
             Self::Cloud(_) => None,

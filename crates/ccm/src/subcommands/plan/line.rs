@@ -43,6 +43,9 @@ pub struct Line {
     /// What distinguishes it from others of its kind: `443/TCP`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// The pool of members.
+    #[serde(skip)]
+    pub parent: Option<String>,
     /// What would be other.
     pub fields: Vec<Field>,
     /// How many objects the line stands for.

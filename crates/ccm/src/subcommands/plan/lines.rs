@@ -105,6 +105,7 @@ fn line(mark: Mark, one: &CloudEnds<'_>, before: Option<&Value>, after: Option<&
         kind: one.kind.to_string(),
         id: (!is_placeholder(one.id)).then(|| one.id.to_owned()),
         name: fields::name(one.kind, shown),
+        parent: None,
         fields: match (mark, before, after) {
             (Mark::Change | Mark::Replace, Some(before), Some(after)) => {
                 fields::changed(one.kind, before, after)
@@ -148,5 +149,6 @@ fn sum(ends: &[CloudEnds<'_>], of: (Kind, Option<&str>)) -> Line {
         fields.extend(fields::changed(kind, before, after).into_iter().map(|field| field.of(&name(one))));
     }
     fields.retain(|field| !field.is_empty());
-    Line { mark, kind: format!("{kind}s"), id: None, name: String::new(), fields, count: all.len() }
+    let parent = of.1.filter(|_| kind == Kind::Member).map(str::to_owned);
+    Line { mark, kind: format!("{kind}s"), id: None, name: String::new(), parent, fields, count: all.len() }
 }

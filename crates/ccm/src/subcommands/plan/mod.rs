@@ -53,7 +53,7 @@ use rehearsal::{Chosen, Item, Rehearsed, Stage, Subject, rehearse};
 use summary::{LookedAt, Summary};
 
 /// More Services than this are planned from whole lists.
-const FEW: usize = 10;
+pub(crate) const FEW: usize = 10;
 
 /// Makes the plan and writes it to standard output.
 ///

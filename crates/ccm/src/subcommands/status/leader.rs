@@ -10,6 +10,10 @@ use openstack_ccm_canary::observed_pod::ObservedPod;
 use serde_json::{Value, json};
 
 use crate::leadership::LeaderRecord;
+use openstack_ccm_doctor::facts::ControllerFact;
+
+/// The name under which openstack-ccm writes.
+const FIELD_MANAGER: &str = "openstack-ccm";
 
 /// The holder of a Lease at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,9 +51,19 @@ impl LeaseHolder {
         self.identity.is_some() && self.age <= self.duration
     }
 
-    /// Whether the holder is this program, which says so on the Lease.
-    pub(super) fn is_openstack_ccm(&self) -> bool {
-        self.record.is_some()
+    /// For whoever judges it.
+    pub(super) fn fact(&self, lease: String, given_cluster: &str) -> ControllerFact {
+        ControllerFact {
+            lease,
+            holder: self.identity.clone(),
+            works: self.works(),
+            since: self.acquired,
+            text: self.to_string(),
+            program: self.record.as_ref().map(|_| self.version()),
+            manager: self.record.as_ref().map(|_| FIELD_MANAGER.to_owned()),
+            cluster: self.cluster().map(str::to_owned),
+            given_cluster: given_cluster.to_owned(),
+        }
     }
 
     /// The name of the host that the leader runs on, as its identity begins: that of the pod, or of the node where the pod

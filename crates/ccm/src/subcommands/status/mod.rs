@@ -24,6 +24,7 @@ use openstack_ccm_advertise::canary::pods_of_canary;
 use openstack_ccm_advertise::node::{NodeVerdict, Verdict};
 use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_doctor::facts::ControllerFact;
 use serde_json::{Value, json};
 
 use crate::args::LeaseArgs;
@@ -38,9 +39,23 @@ pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Re
     Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
 }
 
-/// Whether openstack-ccm holds a Lease and renews it.
-pub(crate) async fn is_openstack_ccm(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
-    Ok(leader(client, lease).await?.is_some_and(|leader| leader.works() && leader.is_openstack_ccm()))
+/// Who leads the controllers, for whoever judges it.
+pub(crate) async fn controller(
+    client: &Client,
+    lease: &LeaseArgs,
+    cluster_name: &str,
+) -> anyhow::Result<ControllerFact> {
+    let leader = leader(client, lease).await?;
+    let name = format!("{}/{}", lease.leader_elect_resource_namespace, lease.leader_elect_resource_name);
+    Ok(match leader {
+        Some(leader) => leader.fact(name, cluster_name),
+        None => ControllerFact {
+            text: "there is no Lease".to_owned(),
+            lease: name,
+            given_cluster: cluster_name.to_owned(),
+            ..ControllerFact::default()
+        },
+    })
 }
 
 async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaseHolder>> {

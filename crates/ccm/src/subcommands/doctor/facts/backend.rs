@@ -7,9 +7,9 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use openstack_ccm_doctor::backend::is_object_name;
-use openstack_ccm_doctor::facts::{BackendFacts, Container, CustomResource, Looked};
+use openstack_ccm_doctor::facts::{BackendFacts, Container, CustomResource, Looked, NO_POD};
 
-use super::reading::{all_of, is_not_there, said};
+use super::reading::{all, all_of, is_not_there, said};
 use super::workloads::containers;
 
 /// Pods that are looked at to find one that runs.
@@ -26,65 +26,119 @@ const RESOURCES: [(&str, &str, &str, &str, &str); 3] = [
     ("envoyproxy/envoy", "projectcontour.io", "v1alpha1", "ContourConfiguration", "contourconfigurations"),
 ];
 
-pub(super) async fn of(client: &Client, service: &Service) -> Looked<BackendFacts> {
-    let namespace = service.metadata.namespace.clone().unwrap_or_default();
-    let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
-    let mut facts = if selector.is_empty() {
-        // Its endpoints are written by somebody: Cilium marks its own.
-        BackendFacts {
-            labels: service.metadata.labels.clone().unwrap_or_default(),
-            ..BackendFacts::default()
-        }
-    } else {
-        sample(client, &namespace, &selector).await?
-    };
-    let marks = marks(&facts);
-    let has = |mark: &str| marks.iter().any(|one| one.contains(mark));
-    for name in named_maps(&facts.containers, &namespace) {
-        let data = config_map(client, &name).await;
-        facts.config_maps.extend(data.map(|data| (name, data)));
-    }
-    for (mark, namespace, name) in MESH_MAPS {
-        if has(mark) {
-            let name = format!("{namespace}/{name}");
-            let data = config_map(client, &name).await;
-            facts.config_maps.extend(data.map(|data| (name, data)));
-        }
-    }
-    for (mark, group, version, kind, plural) in RESOURCES {
-        if !has(mark) {
-            continue;
-        }
-        match all_of(client, &GroupVersionKind::gvk(group, version, kind), plural).await {
-            Ok(objects) => facts.resources.extend(objects.iter().map(|object| resource(object, kind))),
-            Err(cause) => drop(facts.unread.insert(kind.to_owned(), cause)),
-        }
-    }
-    Ok(facts)
+/// What was read of applications: of many Services, each kind of object once.
+pub(super) struct Applications<'a> {
+    client: &'a Client,
+    /// All pods, where many Services are looked at.
+    pods: Option<Looked<Vec<DynamicObject>>>,
+    config_maps: BTreeMap<String, Option<Looked<BTreeMap<String, String>>>>,
+    resources: BTreeMap<&'static str, Looked<Vec<DynamicObject>>>,
 }
 
-/// A pod of the Service, one that runs if there is one.
-async fn sample(
+impl<'a> Applications<'a> {
+    pub(super) async fn new(client: &'a Client, many: bool) -> Self {
+        let kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
+        let pods = match many {
+            true => Some(all(&Api::<DynamicObject>::all_with(client.clone(), &kind)).await.map_err(said)),
+            false => None,
+        };
+        Self { client, pods, config_maps: BTreeMap::new(), resources: BTreeMap::new() }
+    }
+
+    /// The application behind a Service.
+    pub(super) async fn of(&mut self, service: &Service) -> Looked<BackendFacts> {
+        let namespace = service.metadata.namespace.clone().unwrap_or_default();
+        let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
+        let mut facts = if selector.is_empty() {
+            // Its endpoints are written by somebody: Cilium marks its own.
+            BackendFacts {
+                labels: service.metadata.labels.clone().unwrap_or_default(),
+                ..BackendFacts::default()
+            }
+        } else {
+            self.sample(&namespace, &selector).await?
+        };
+        let marks = marks(&facts);
+        let has = |mark: &str| marks.iter().any(|one| one.contains(mark));
+        let mesh = MESH_MAPS.into_iter().filter(|(mark, ..)| has(mark));
+        let mesh = mesh.map(|(_, namespace, name)| format!("{namespace}/{name}"));
+        for name in named_maps(&facts.containers, &namespace).into_iter().chain(mesh) {
+            let data = self.config_map(&name).await;
+            facts.config_maps.extend(data.map(|data| (name, data)));
+        }
+        for (mark, group, version, kind, plural) in RESOURCES {
+            if !has(mark) {
+                continue;
+            }
+            match self.resources(group, version, kind, plural).await {
+                Ok(objects) => facts.resources.extend(objects.iter().map(|object| resource(object, kind))),
+                Err(cause) => drop(facts.unread.insert(kind.to_owned(), cause)),
+            }
+        }
+        Ok(facts)
+    }
+
+    async fn config_map(&mut self, name: &str) -> Option<Looked<BTreeMap<String, String>>> {
+        if !self.config_maps.contains_key(name) {
+            let data = config_map(self.client, name).await;
+            self.config_maps.insert(name.to_owned(), data);
+        }
+        self.config_maps.get(name).cloned().flatten()
+    }
+
+    async fn resources(
+        &mut self,
+        group: &str,
+        version: &str,
+        kind: &'static str,
+        plural: &str,
+    ) -> Looked<Vec<DynamicObject>> {
+        if !self.resources.contains_key(kind) {
+            let read = all_of(self.client, &GroupVersionKind::gvk(group, version, kind), plural).await;
+            self.resources.insert(kind, read);
+        }
+        self.resources.get(kind).cloned().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// A pod of the Service, one that runs if there is one.
+    async fn sample(&self, namespace: &str, selector: &BTreeMap<String, String>) -> Looked<BackendFacts> {
+        let pods = match &self.pods {
+            Some(pods) => {
+                let fits = |pod: &&DynamicObject| {
+                    let labels = pod.metadata.labels.as_ref();
+                    pod.metadata.namespace.as_deref() == Some(namespace)
+                        && selector
+                            .iter()
+                            .all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+                };
+                pods.as_ref().map_err(Clone::clone)?.iter().filter(fits).cloned().collect()
+            }
+            None => some_pods(self.client, namespace, selector).await?,
+        };
+        let runs = |pod: &&DynamicObject| pod.data["status"]["phase"] == "Running";
+        let Some(pod) = pods.iter().find(runs).or(pods.first()) else {
+            return Err(NO_POD.to_owned());
+        };
+        Ok(BackendFacts {
+            pod: format!("{namespace}/{}", pod.metadata.name.clone().unwrap_or_default()),
+            labels: pod.metadata.labels.clone().unwrap_or_default(),
+            annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+            containers: containers(&pod.data["spec"]),
+            ..BackendFacts::default()
+        })
+    }
+}
+
+async fn some_pods(
     client: &Client,
     namespace: &str,
     selector: &BTreeMap<String, String>,
-) -> Looked<BackendFacts> {
+) -> Looked<Vec<DynamicObject>> {
     let labels: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
     let pods = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &kind);
     let some = ListParams::default().labels(&labels.join(",")).limit(SOME);
-    let pods = pods.list(&some).await.map_err(said)?.items;
-    let runs = |pod: &&DynamicObject| pod.data["status"]["phase"] == "Running";
-    let Some(pod) = pods.iter().find(runs).or(pods.first()) else {
-        return Err("the Service has no pod".to_owned());
-    };
-    Ok(BackendFacts {
-        pod: format!("{namespace}/{}", pod.metadata.name.clone().unwrap_or_default()),
-        labels: pod.metadata.labels.clone().unwrap_or_default(),
-        annotations: pod.metadata.annotations.clone().unwrap_or_default(),
-        containers: containers(&pod.data["spec"]),
-        ..BackendFacts::default()
-    })
+    Ok(pods.list(&some).await.map_err(said)?.items)
 }
 
 /// Images and labels, by which programs are recognised.

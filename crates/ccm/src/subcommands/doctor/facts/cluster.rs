@@ -17,8 +17,8 @@ use openstack_ccm_doctor::facts::{ClusterFacts, Looked, NodeFact};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
 use prometheus_client::registry::Registry;
 
-use super::reading::{all, is_not_there, said};
-use super::{is_load_balancer, key_of, names, workloads};
+use super::reading::{all, is_forbidden, is_not_there, said};
+use super::{is_load_balancer, key_of, names, policies, workloads};
 use crate::args::feature_gates::FeatureGates;
 use crate::subcommands::doctor::args::WalkArgs;
 use crate::subcommands::status;
@@ -27,6 +27,30 @@ use crate::subcommands::status;
 const FIELD_MANAGER: &str = "openstack-ccm";
 /// Longest wait for an answer to the question whether the API server keeps `ipMode`.
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// The Services that are to be looked at, and, where the rights of whoever asks allow that, all of the cluster.
+async fn services(
+    client: &Client,
+    arguments: &WalkArgs,
+) -> anyhow::Result<(Vec<Service>, Looked<Vec<Service>>)> {
+    let problem = "the Services of the cluster cannot be read";
+    match all(&Api::<Service>::all(client.clone())).await {
+        Ok(services) => Ok((services.clone(), Ok(services))),
+        Err(error) if is_forbidden(&error) => {
+            // The rights in a namespace are enough for what is in it.
+            let cause = said(error);
+            let namespaces = arguments.namespaces(client.default_namespace())?;
+            anyhow::ensure!(!namespaces.is_empty(), "{problem}: {cause}");
+            let mut services = Vec::new();
+            for namespace in namespaces {
+                let here = all(&Api::<Service>::namespaced(client.clone(), &namespace)).await;
+                services.extend(here.with_context(|| format!("the Services of {namespace} cannot be read"))?);
+            }
+            Ok((services, Err(cause)))
+        }
+        Err(error) => Err(error).context(problem),
+    }
+}
 
 /// The cluster, with what it takes to decide how an address would be published.
 pub(super) struct Known {
@@ -38,9 +62,9 @@ pub(super) struct Known {
 
 pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Known> {
     let time = Timestamp::now();
-    let services = all(&Api::<Service>::all(client.clone())).await;
-    let services = services.context("the Services of the cluster cannot be read")?;
-    let verdicts = verdicts(client, arguments, time).await;
+    let (services, of_cluster) = services(client, arguments).await?;
+    let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said);
+    let verdicts = verdicts(client, arguments, &nodes, time).await;
     let keeps_mode = keeps_mode(client, &services).await;
     let data_plane = match &verdicts {
         Ok(verdicts) => judge(verdicts.iter().map(|(name, verdict)| (name.as_str(), verdict))),
@@ -52,19 +76,31 @@ pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Res
     let facts = ClusterFacts {
         time,
         keeps_mode,
-        nodes: verdicts.map(|verdicts| verdicts.into_iter().map(fact).collect()),
-        services: Ok(services.clone()),
+        nodes: verdicts.map(|verdicts| verdicts.into_iter().map(|held| fact(held, &nodes)).collect()),
+        services: of_cluster,
         policies: all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said),
+        foreign_policies: policies::foreign(client).await,
+        client: arguments.from,
         dns: names::dns(client).await,
         names: names::served(client).await,
-        leader: leader(client, arguments).await,
+        controller: status::controller(client, &arguments.lease, &arguments.controller.cluster_name)
+            .await
+            .map_err(|error| crate::error_text::said_once(&error)),
         workloads: workloads::gather(client).await,
     };
     Ok(Known { facts, services, held })
 }
 
-fn fact((name, held): (String, NodeVerdict)) -> NodeFact {
+fn fact((name, held): (String, NodeVerdict), nodes: &Looked<Vec<Node>>) -> NodeFact {
+    let node = nodes.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(&name));
+    let status = node.and_then(|node| node.status.as_ref());
+    let addresses = status.and_then(|status| status.addresses.as_ref()).into_iter().flatten();
+    let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
     NodeFact {
+        addresses: addresses.filter_map(|address| address.address.parse().ok()).collect(),
+        ready: conditions
+            .find(|condition| condition.type_ == "Ready")
+            .map(|condition| condition.status == "True"),
         name,
         honours: held.verdict == Verdict::Fit,
         source: held.source.as_str().to_owned(),
@@ -77,14 +113,15 @@ fn fact((name, held): (String, NodeVerdict)) -> NodeFact {
 async fn verdicts(
     client: &Client,
     arguments: &WalkArgs,
+    nodes: &Looked<Vec<Node>>,
     now: Timestamp,
 ) -> Looked<Vec<(String, NodeVerdict)>> {
-    let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said)?;
+    let nodes = nodes.as_deref().map_err(Clone::clone)?;
     let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
     let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
     // Without a canary versions and images decide, and the verdict says so.
     let pods = pods_of_canary(client, namespace).await.unwrap_or_default();
-    Ok(status::nodes::verdicts(&nodes, &pods, now))
+    Ok(status::nodes::verdicts(nodes, &pods, now))
 }
 
 /// Whether the API server keeps `ipMode`. From 1.32 on nothing can switch it off, before 1.29 nothing can switch it on; between
@@ -111,13 +148,6 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
             version.git_version
         )),
     }
-}
-
-/// Who leads, if that is openstack-ccm.
-async fn leader(client: &Client, arguments: &WalkArgs) -> Looked<Option<String>> {
-    let ours = status::is_openstack_ccm(client, &arguments.lease).await;
-    let ours = ours.map_err(|error| crate::error_text::said_once(&error))?;
-    Ok(ours.then(|| FIELD_MANAGER.to_owned()))
 }
 
 /// ConfigMaps that service proxies read.

@@ -1,69 +1,142 @@
-//! What the security groups of the members let in.
+//! What Neutron has for load balancers: the floating IPs that lead to them, and the security groups of their members. It is read
+//! once, for all Services.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use openstack_ccm_doctor::facts::{CloudObject, Door, DoorRule, Looked};
+use ipnet::IpNet;
+use openstack_ccm_doctor::facts::{CloudFacts, CloudObject, Door, DoorRule, GroupSource, Looked};
 use openstack_ccm_openstack_api::neutron::{
-    Direction, Port, PortFilter, SecurityGroupFilter, SecurityGroupRule,
+    Direction, EtherType, FloatingIp, FloatingIpFilter, Port, PortFilter, SecurityGroup, SecurityGroupFilter,
+    SecurityGroupRule, Subnet, SubnetFilter,
 };
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
-/// The doors of all members that are machines of this project.
-pub(super) async fn of(
-    openstack: &OpenStack,
-    objects: &[CloudObject],
-    vip: Option<IpAddr>,
-) -> Looked<Vec<Door>> {
-    if !openstack.has(Service::Network) {
-        return Err("the cloud has no Neutron".to_owned());
-    }
-    let members: BTreeSet<(IpAddr, u16)> = objects
-        .iter()
-        .filter(|object| object.kind == "member")
-        .filter_map(|member| Some((member.name.rsplit_once(':')?.0.parse().ok()?, member.port?)))
-        .collect();
-    read(openstack, &members, vip).await.map_err(|error| error.to_string())
+/// What of Neutron matters.
+pub(super) struct Network {
+    ports: Vec<Port>,
+    groups: Vec<SecurityGroup>,
+    subnets: Vec<Subnet>,
+    floating_ips: Vec<FloatingIp>,
 }
 
-async fn read(
-    openstack: &OpenStack,
-    members: &BTreeSet<(IpAddr, u16)>,
-    vip: Option<IpAddr>,
-) -> Result<Vec<Door>, ApiError> {
-    let ports = openstack.neutron.list_ports(&PortFilter::default()).await?;
-    let groups = openstack.neutron.list_security_groups(&SecurityGroupFilter::default()).await?;
-    let rules: BTreeMap<&str, &[SecurityGroupRule]> =
-        groups.iter().map(|group| (group.id.as_str(), group.security_group_rules.as_slice())).collect();
-    let mut doors = Vec::new();
-    for (address, port) in members {
-        let Some(machine) = ports.iter().find(|port| has_address(port, *address)) else { continue };
-        let ids = machine.security_groups.iter();
-        let of_groups = ids.filter_map(|id| rules.get(id.as_str())).flat_map(|rules| rules.iter());
-        doors.push(Door {
-            address: *address,
-            port: *port,
-            hidden: machine.security_groups.iter().any(|id| !rules.contains_key(id.as_str())),
-            guarded: machine.port_security_enabled,
-            rules: of_groups.filter(|rule| rule.direction == Direction::Ingress).map(door_rule).collect(),
-            // An amphora sends from the subnet of its VIP, or from that of the member.
-            from: vip.into_iter().chain([*address]).collect(),
-        });
+impl Network {
+    pub(super) async fn read(openstack: &OpenStack) -> Looked<Self> {
+        if !openstack.has(Service::Network) {
+            return Err("the cloud has no Neutron".to_owned());
+        }
+        let read = async || -> Result<Self, ApiError> {
+            let neutron = &openstack.neutron;
+            Ok(Self {
+                ports: neutron.list_ports(&PortFilter::default()).await?,
+                groups: neutron.list_security_groups(&SecurityGroupFilter::default()).await?,
+                subnets: neutron.list_subnets(&SubnetFilter::default()).await?,
+                floating_ips: neutron.list_floating_ips(&FloatingIpFilter::default()).await?,
+            })
+        };
+        read().await.map_err(|error| error.to_string())
     }
-    Ok(doors)
+
+    /// The floating IPs that lead to a VIP port.
+    pub(super) fn floating_of(&self, vip_port: Option<&str>) -> Vec<IpAddr> {
+        let leads_there = |one: &&FloatingIp| vip_port.is_some() && one.port_id.as_deref() == vip_port;
+        let found = self.floating_ips.iter().filter(leads_there);
+        found.filter_map(|one| one.floating_ip_address.parse().ok()).collect()
+    }
+
+    /// Where a published address leads that is none of the load balancer's; absent where it was never a floating IP of the Service.
+    pub(super) fn astray(&self, address: IpAddr, facts: &CloudFacts) -> Option<String> {
+        let found = self.floating_ips.iter().find(|one| one.floating_ip_address.parse() == Ok(address));
+        match found {
+            Some(FloatingIp { port_id: None, .. }) => Some("the floating IP leads nowhere".to_owned()),
+            Some(FloatingIp { port_id: Some(port), .. }) => {
+                Some(format!("the floating IP leads to port {port}"))
+            }
+            // The controller would make another one in its place.
+            None => facts
+                .changes
+                .iter()
+                .any(|change| change.kind == "floating IP" && change.mark.starts_with('+'))
+                .then(|| "the project has no such floating IP".to_owned()),
+        }
+    }
+
+    /// The network of a subnet.
+    pub(super) fn subnet(&self, id: Option<&str>) -> Option<String> {
+        self.subnets.iter().find(|subnet| Some(subnet.id.as_str()) == id).map(|subnet| subnet.cidr.clone())
+    }
+
+    /// The doors of all members that are machines of this project. `subnets` are those that members name.
+    pub(super) fn doors(
+        &self,
+        objects: &[CloudObject],
+        load_balancer: &LoadBalancer,
+        subnets: &BTreeMap<String, String>,
+    ) -> Vec<Door> {
+        let vip_port = load_balancer.vip_port_id.as_deref();
+        let of_balancer = self.ports.iter().find(|port| Some(port.id.as_str()) == vip_port);
+        let pool_of = |id: &str| objects.iter().find(|object| object.kind == "pool" && object.id == id);
+        let mut doors = Vec::new();
+        for member in objects.iter().filter(|object| object.kind == "member") {
+            let (Some(port), Some(pool)) = (member.port, member.pool.as_deref()) else { continue };
+            let address =
+                member.name.rsplit_once(':').and_then(|(address, _)| address.parse::<IpAddr>().ok());
+            let Some(address) = address else { continue };
+            let Some(machine) = self.ports.iter().find(|port| has_address(port, address)) else { continue };
+            let protocol = match pool_of(pool).and_then(|pool| pool.protocol.as_deref()) {
+                Some("UDP") => "udp",
+                Some("SCTP") => "sctp",
+                _ => "tcp",
+            };
+            // An amphora sends from an address of its own in the member's subnet, or in that of its VIP.
+            let subnet =
+                subnets.get(&member.name).map(String::as_str).or(load_balancer.vip_subnet_id.as_deref());
+            let from = self.subnet(subnet).and_then(|cidr| cidr.parse::<IpNet>().ok());
+            let known: Vec<&SecurityGroup> =
+                machine.security_groups.iter().filter_map(|id| self.group(id)).collect();
+            let rules = known.iter().flat_map(|group| &group.security_group_rules);
+            doors.push(Door {
+                address,
+                port,
+                protocol: protocol.to_owned(),
+                pool: pool.to_owned(),
+                group: known.first().map(|group| group.id.clone()),
+                hidden: known.len() < machine.security_groups.len(),
+                guarded: machine.port_security_enabled,
+                rules: rules
+                    .filter(|rule| rule.direction == Direction::Ingress)
+                    .map(|rule| self.rule(rule, of_balancer))
+                    .collect(),
+                from,
+            });
+        }
+        doors
+    }
+
+    fn group(&self, id: &str) -> Option<&SecurityGroup> {
+        self.groups.iter().find(|group| group.id == id)
+    }
+
+    fn rule(&self, rule: &SecurityGroupRule, of_balancer: Option<&Port>) -> DoorRule {
+        let first = rule.port_range_min;
+        let source = |group: &String| match of_balancer {
+            Some(port) if port.security_groups.contains(group) => GroupSource::Holds,
+            // The ports of a load balancer are in a group of Octavia's, and in none of the project's.
+            _ if self.group(group).is_some() => GroupSource::Lacks,
+            _ => GroupSource::Unknown,
+        };
+        DoorRule {
+            protocol: rule.protocol.clone(),
+            ports: first.map(|first| (first, rule.port_range_max.unwrap_or(first))),
+            from: rule.remote_ip_prefix.as_ref().and_then(|prefix| prefix.parse().ok()),
+            ipv6: rule.ethertype == EtherType::Ipv6,
+            from_group: rule.remote_group_id.as_ref().map(source),
+        }
+    }
 }
 
 fn has_address(port: &Port, address: IpAddr) -> bool {
     port.fixed_ips.iter().any(|fixed| fixed.ip_address.parse() == Ok(address))
-}
-
-fn door_rule(rule: &SecurityGroupRule) -> DoorRule {
-    let first = rule.port_range_min;
-    DoorRule {
-        protocol: rule.protocol.clone(),
-        ports: first.map(|first| (first, rule.port_range_max.unwrap_or(first))),
-        from: rule.remote_ip_prefix.as_ref().and_then(|prefix| prefix.parse().ok()),
-        from_group: rule.remote_group_id.is_some(),
-    }
 }

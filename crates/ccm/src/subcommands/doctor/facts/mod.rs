@@ -10,14 +10,18 @@
 //! | `path` | what the way to an application needs, and how it would be published |
 //! | `backend` | the application, and what configures it |
 //! | `cloud` | the load balancer, and what the controller would do |
-//! | `doors` | what the security groups of the nodes let in |
+//! | `doors` | what Neutron has for load balancers |
+//! | `policies` | policies of kinds that network plugins define |
+//! | `of_service` | Events, slices, and whose a Service is |
 
 mod backend;
 mod cloud;
 mod cluster;
 mod doors;
 mod names;
+mod of_service;
 mod path;
+mod policies;
 mod reading;
 mod workloads;
 
@@ -25,9 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::Client;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{CloudFacts, ClusterFacts, Looked, ServiceFacts};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
@@ -35,39 +37,22 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
 use super::args::WalkArgs;
+use crate::args::duration;
 use crate::subcommands::output::Progress;
+use crate::subcommands::plan::rehearsal::Chosen;
+use backend::Applications;
 use cluster::Known;
-use reading::said;
+pub(super) use of_service::Names;
+use of_service::{Lists, hosts, served_by};
+
+/// More Services than this are looked at by whole lists.
+const FEW: usize = 3;
 
 /// All that was gathered.
 pub(super) struct Gathered {
     pub(super) cluster: ClusterFacts,
     pub(super) services: Vec<ServiceFacts>,
     pub(super) leftovers: Option<LeftoverFacts>,
-    /// Why the cloud could not be looked at although it should have been.
-    pub(super) cloud_trouble: Option<String>,
-}
-
-impl Gathered {
-    /// What of Kubernetes could not be read.
-    pub(super) fn unreadable(&self) -> Vec<&str> {
-        let ClusterFacts { nodes, services, policies, dns, names, workloads, .. } = &self.cluster;
-        let of_services =
-            self.services.iter().flat_map(|one| [one.slices.as_ref().err(), one.backend.as_ref().err()]);
-        [
-            nodes.as_ref().err(),
-            services.as_ref().err(),
-            policies.as_ref().err(),
-            dns.as_ref().err(),
-            names.as_ref().err(),
-            workloads.as_ref().err(),
-        ]
-        .into_iter()
-        .chain(of_services)
-        .flatten()
-        .map(String::as_str)
-        .collect()
-    }
 }
 
 /// Gathers everything.
@@ -77,16 +62,22 @@ impl Gathered {
 pub(super) async fn gather(
     client: &Client,
     arguments: &WalkArgs,
+    names: &Names<'_>,
     progress: &mut Progress,
 ) -> anyhow::Result<Gathered> {
     progress.report("reading the cluster");
     let known = cluster::gather(client, arguments).await?;
-    let chosen = choose(&known, arguments)?;
+    let chosen = choose(&known, arguments, client.default_namespace())?;
     let provider = provider(arguments);
-    progress.report("looking at the cloud");
-    let (mut clouds, cloud_trouble) = look_at_cloud(&provider, arguments, &chosen).await;
+    let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
+    progress.report("waiting for the cloud");
+    let mut clouds = look_at_cloud(&provider, arguments, &chosen).await;
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
+    let many = chosen.len() > FEW;
+    let lists = Lists::new(client, many).await;
+    let mut applications = Applications::new(client, many).await;
+    let class = arguments.controller.load_balancer_class.as_deref();
     let mut services = Vec::new();
     for service in chosen {
         let key = key_of(&service);
@@ -95,9 +86,13 @@ pub(super) async fn gather(
         services.push(ServiceFacts {
             wanted: path::wanted(&service, &path, &known.held),
             path: path.map(|read| read.fact),
-            slices: slices(client, &key).await,
+            slices: lists.slices(&key).await,
+            events: lists.events(&key, known.facts.time).await,
+            served_by: served_by(&service, class),
+            hosts: hosts(&service, names).await,
             cloud: clouds.remove(&key).unwrap_or_else(|| Err("nobody looked".to_owned())),
-            backend: backend::of(client, &service).await,
+            cloud_asked,
+            backend: applications.of(&service).await,
             dials: None,
             service,
         });
@@ -106,7 +101,7 @@ pub(super) async fn gather(
         true => Some(cluster::leftovers(client).await),
         false => None,
     };
-    Ok(Gathered { cluster: known.facts, services, leftovers, cloud_trouble })
+    Ok(Gathered { cluster: known.facts, services, leftovers })
 }
 
 fn key_of(service: &Service) -> ServiceKey {
@@ -118,18 +113,23 @@ fn is_load_balancer(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
 }
 
-fn choose(known: &Known, arguments: &WalkArgs) -> anyhow::Result<Vec<Service>> {
-    if arguments.all {
-        // Those of the canary stand for themselves.
-        let canary = openstack_ccm_canary::CLASS;
-        let is_canary = |service: &&Service| {
-            service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref()) == Some(canary)
-        };
-        let all = known.services.iter().filter(|service| is_load_balancer(service));
-        return Ok(all.filter(|service| !is_canary(service)).cloned().collect());
-    }
+fn choose(known: &Known, arguments: &WalkArgs, namespace: &str) -> anyhow::Result<Vec<Service>> {
+    // Those of the canary stand for themselves.
+    let is_canary = |service: &Service| {
+        let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+        class == Some(openstack_ccm_canary::CLASS)
+    };
+    let all = known.services.iter().filter(|service| is_load_balancer(service) && !is_canary(service));
+    let names = match arguments.chosen(namespace)? {
+        None => return Ok(Vec::new()),
+        Some(Chosen::All) => return Ok(all.cloned().collect()),
+        Some(Chosen::In(namespace)) => {
+            return Ok(all.filter(|service| *key_of(service).namespace == *namespace).cloned().collect());
+        }
+        Some(Chosen::Named(names)) => names,
+    };
     let mut chosen = Vec::new();
-    for key in &arguments.services {
+    for key in &names {
         let service = known.services.iter().find(|service| key_of(service) == *key);
         let service = service.ok_or_else(|| anyhow::anyhow!("there is no Service {key}"))?;
         anyhow::ensure!(is_load_balancer(service), "the Service {key} is not of type LoadBalancer");
@@ -142,49 +142,59 @@ type Provider = Result<OpenStackProvider, NoProvider>;
 
 /// Why there is no cloud to look at.
 enum NoProvider {
-    /// Nobody wants it.
-    NotAsked(&'static str),
+    /// Nobody wants to: `--no-cloud`.
+    NotAsked,
+    /// Nobody said how.
+    NoConfig,
     /// The configuration cannot be used.
     Broken(String),
 }
 
+impl NoProvider {
+    fn cause(&self) -> &str {
+        match self {
+            Self::NotAsked => "--no-cloud",
+            Self::NoConfig => "no --cloud-config",
+            Self::Broken(cause) => cause,
+        }
+    }
+}
+
 fn provider(arguments: &WalkArgs) -> Provider {
     if arguments.no_cloud {
-        return Err(NoProvider::NotAsked("--no-cloud"));
+        return Err(NoProvider::NotAsked);
     }
     let files = &arguments.controller.config.cloud_config;
     if files.is_empty() {
-        return Err(NoProvider::NotAsked("no --cloud-config is given"));
+        return Err(NoProvider::NoConfig);
     }
-    OpenStackProvider::load(files).map_err(|errors| NoProvider::Broken(errors.to_string()))
+    OpenStackProvider::load(files).map_err(|errors| NoProvider::Broken(one_line(&errors.to_string())))
 }
 
-/// The cloud of each Service, and why it could not be looked at although it should have been.
+/// A message of several lines as one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The cloud of each Service.
 async fn look_at_cloud(
     provider: &Provider,
     arguments: &WalkArgs,
     services: &[Service],
-) -> (BTreeMap<ServiceKey, Looked<CloudFacts>>, Option<String>) {
-    let keys: Vec<ServiceKey> = services.iter().map(key_of).collect();
-    let all = |cause: &str| keys.iter().map(|key| (key.clone(), Err(cause.to_owned()))).collect();
-    if keys.is_empty() {
-        return (BTreeMap::new(), None);
+) -> BTreeMap<ServiceKey, Looked<CloudFacts>> {
+    let all = |cause: &str| services.iter().map(|service| (key_of(service), Err(cause.to_owned()))).collect();
+    if services.is_empty() {
+        return BTreeMap::new();
     }
-    match provider {
-        Err(NoProvider::NotAsked(cause)) => (all(cause), None),
-        Err(NoProvider::Broken(cause)) => (all(cause), Some(cause.clone())),
-        Ok(provider) => match cloud::gather(provider, arguments, services).await {
-            Ok(facts) => (facts, None),
-            Err(error) => {
-                let cause = crate::error_text::said_once(&error);
-                (all(&cause), Some(cause))
-            }
-        },
+    let provider = match provider {
+        Err(cause) => return all(cause.cause()),
+        Ok(provider) => provider,
+    };
+    // A cloud that accepts and is silent must not hold up what can be said without it.
+    let looked = tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services)).await;
+    match looked {
+        Ok(Ok(facts)) => facts,
+        Ok(Err(error)) => all(&crate::error_text::said_once(&error)),
+        Err(_) => all(&format!("the cloud did not answer within {}", duration::format(arguments.timeout))),
     }
-}
-
-async fn slices(client: &Client, key: &ServiceKey) -> Looked<Vec<EndpointSlice>> {
-    let api = Api::<EndpointSlice>::namespaced(client.clone(), &key.namespace);
-    let of_service = ListParams::default().labels(&format!("kubernetes.io/service-name={}", key.name));
-    api.list(&of_service).await.map(|list| list.items).map_err(said)
 }

@@ -34,6 +34,11 @@ where
     }
 }
 
+/// Whether whoever asks has no right to it.
+pub(super) fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
 /// Whether an error says that there is no such object, or no such kind.
 pub(super) fn is_not_there(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)

@@ -3,7 +3,7 @@
 use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
-use openstack_ccm_doctor::facts::{Container, Looked, Workload};
+use openstack_ccm_doctor::facts::{Container, ContainerPort, Looked, Workload};
 use serde_json::Value;
 
 use super::reading::all_of;
@@ -54,6 +54,13 @@ pub(super) fn containers(spec: &Value) -> Vec<Container> {
         .map(|container| Container {
             image: text(&container["image"]),
             words: words(&container["command"]).into_iter().chain(words(&container["args"])).collect(),
+            ports: container["ports"].as_array().into_iter().flatten().filter_map(port).collect(),
         })
         .collect()
+}
+
+fn port(port: &Value) -> Option<ContainerPort> {
+    let number = u16::try_from(port["containerPort"].as_u64()?).ok()?;
+    let protocol = port["protocol"].as_str().unwrap_or("TCP").to_owned();
+    Some(ContainerPort { name: text(&port["name"]), number, protocol })
 }

@@ -1,0 +1,161 @@
+//! What belongs to one Service: its slices, its Events, whose it is, and what its hostnames resolve to.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Event, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_dns::{ResolveError, Resolver};
+use openstack_ccm_doctor::facts::{EventFact, Host, Looked, ServedBy};
+use openstack_ccm_overlay::cloud::{CLOUDS, Cloud, Key, Value};
+
+use super::reading::{all, said};
+
+/// Events that are older say nothing of now.
+const RECENT: SignedDuration = SignedDuration::from_hours(1);
+/// How slices name their Service.
+const OF_SERVICE: &str = "kubernetes.io/service-name";
+
+/// What is known of a hostname without asking a name server.
+pub(crate) type Names<'a> = dyn Fn(&str) -> Option<Host> + Sync + 'a;
+
+/// Lists that are read once where many Services are looked at.
+pub(super) struct Lists<'a> {
+    client: &'a Client,
+    whole: Option<(Looked<Vec<EndpointSlice>>, Looked<Vec<Event>>)>,
+}
+
+impl<'a> Lists<'a> {
+    pub(super) async fn new(client: &'a Client, many: bool) -> Self {
+        let whole = match many {
+            true => {
+                let slices = all(&Api::<EndpointSlice>::all(client.clone())).await.map_err(said);
+                Some((slices, all(&Api::<Event>::all(client.clone())).await.map_err(said)))
+            }
+            false => None,
+        };
+        Self { client, whole }
+    }
+
+    pub(super) async fn slices(&self, key: &ServiceKey) -> Looked<Vec<EndpointSlice>> {
+        if let Some((slices, _)) = &self.whole {
+            let is_of = |slice: &&EndpointSlice| {
+                let label = slice.metadata.labels.as_ref().and_then(|labels| labels.get(OF_SERVICE));
+                slice.metadata.namespace.as_deref() == Some(&*key.namespace)
+                    && label.map(String::as_str) == Some(&*key.name)
+            };
+            return slices
+                .as_ref()
+                .map(|all| all.iter().filter(is_of).cloned().collect())
+                .map_err(Clone::clone);
+        }
+        let api = Api::<EndpointSlice>::namespaced(self.client.clone(), &key.namespace);
+        let of_service = ListParams::default().labels(&format!("{OF_SERVICE}={}", key.name));
+        api.list(&of_service).await.map(|list| list.items).map_err(said)
+    }
+
+    pub(super) async fn events(&self, key: &ServiceKey, now: Timestamp) -> Looked<Vec<EventFact>> {
+        let events = match &self.whole {
+            Some((_, events)) => events.clone()?,
+            None => {
+                let api = Api::<Event>::namespaced(self.client.clone(), &key.namespace);
+                let selector = format!("involvedObject.kind=Service,involvedObject.name={}", key.name);
+                api.list(&ListParams::default().fields(&selector)).await.map_err(said)?.items
+            }
+        };
+        let is_of = |event: &&Event| {
+            let object = &event.involved_object;
+            object.kind.as_deref() == Some("Service")
+                && object.name.as_deref() == Some(&*key.name)
+                && object.namespace.as_deref() == Some(&*key.namespace)
+        };
+        let is_recent = |event: &EventFact| event.time.is_none_or(|time| now.duration_since(time) < RECENT);
+        Ok(events.iter().filter(is_of).map(fact).filter(is_recent).collect())
+    }
+}
+
+fn fact(event: &Event) -> EventFact {
+    let series =
+        event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    let source = event.reporting_component.clone().filter(|source| !source.is_empty());
+    EventFact {
+        warning: event.type_.as_deref() == Some("Warning"),
+        reason: event.reason.clone().unwrap_or_default(),
+        message: event.message.clone().unwrap_or_default(),
+        time: series.or(last).or(event.event_time.as_ref().map(|time| time.0)),
+        source: source
+            .or_else(|| event.source.as_ref().and_then(|source| source.component.clone()))
+            .unwrap_or_else(|| "somebody".to_owned()),
+    }
+}
+
+/// Whose a Service is: `class` is the one of the controllers.
+pub(super) fn served_by(service: &Service, class: Option<&str>) -> ServedBy {
+    let own = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+    let annotations = service.metadata.annotations.iter().flatten();
+    let mut others = CLOUDS.iter().filter(|cloud| cloud.name != "openstack");
+    let keys: Vec<&str> = annotations.map(|(key, _)| key.as_str()).collect();
+    let manager = last_manager(service);
+    let is_it = |cloud: &&Cloud| {
+        let by_annotation = cloud.annotations.iter().any(|rule| keys.iter().any(|key| is_key(rule.key, key)));
+        by_annotation || manager.as_deref().is_some_and(|manager| manager.contains(cloud.name))
+    };
+    if let Some(cloud) = others.find(is_it) {
+        return ServedBy::AnotherCloud(cloud.title.to_owned(), header_of(cloud));
+    }
+    if own == class { ServedBy::Ours } else { ServedBy::Class(own.unwrap_or_default().to_owned()) }
+}
+
+fn is_key(key: Key, wanted: &str) -> bool {
+    match key {
+        Key::Exactly(key) => key == wanted,
+        Key::Prefix(prefix) => wanted.starts_with(prefix),
+    }
+}
+
+/// The annotation by which a Service asks a cloud for the header.
+fn header_of(cloud: &Cloud) -> Option<String> {
+    cloud.annotations.iter().find_map(|rule| match (rule.key, rule.value) {
+        (Key::Exactly(key), Value::OneOf(values)) => values.first().map(|value| format!("{key}={value}")),
+        _ => None,
+    })
+}
+
+/// Who wrote the status last.
+fn last_manager(service: &Service) -> Option<String> {
+    let managed = service.metadata.managed_fields.iter().flatten();
+    let of_status = managed.filter(|entry| entry.subresource.as_deref() == Some("status"));
+    of_status.max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?.manager.clone()
+}
+
+/// What the published hostnames resolve to, from here.
+pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<String, Host> {
+    let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    let resolver = Resolver::default();
+    let mut hosts = BTreeMap::new();
+    for name in entries.iter().filter(|entry| entry.ip.is_none()).filter_map(|entry| entry.hostname.clone()) {
+        let host = match names(&name) {
+            Some(host) => host,
+            // The dot keeps the search list of this machine away.
+            None => match resolver.addresses(&format!("{}.", name.trim_end_matches('.'))).await {
+                Ok(addresses) => Host::Is(addresses),
+                Err(error @ ResolveError::NoServer(_)) => Host::Unknown(error.to_string()),
+                Err(ResolveError::NoAddress { cause, .. }) if denies(&cause) => Host::IsNot(cause),
+                Err(error) => Host::Unknown(error.to_string()),
+            },
+        };
+        hosts.insert(name, host);
+    }
+    hosts
+}
+
+/// Whether a name server said that there is no such name; otherwise none could be asked.
+fn denies(cause: &str) -> bool {
+    let cause = cause.to_ascii_lowercase();
+    cause.contains("no records found") || cause.contains("nxdomain") || cause.contains("non-existent domain")
+}

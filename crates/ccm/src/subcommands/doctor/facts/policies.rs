@@ -1,0 +1,72 @@
+//! Policies of kinds that network plugins define: that they are there, and which pods they may select.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::Client;
+use kube::api::DynamicObject;
+use kube::core::GroupVersionKind;
+use openstack_ccm_doctor::facts::{ForeignPolicy, Looked};
+use serde_json::Value;
+
+use super::reading::{all_of, is_not_there, said};
+
+/// Group, version, kind, plural.
+const KINDS: [(&str, &str, &str, &str); 8] = [
+    ("cilium.io", "v2", "CiliumNetworkPolicy", "ciliumnetworkpolicies"),
+    ("cilium.io", "v2", "CiliumClusterwideNetworkPolicy", "ciliumclusterwidenetworkpolicies"),
+    ("crd.projectcalico.org", "v1", "NetworkPolicy", "networkpolicies"),
+    ("crd.projectcalico.org", "v1", "GlobalNetworkPolicy", "globalnetworkpolicies"),
+    ("crd.antrea.io", "v1beta1", "NetworkPolicy", "networkpolicies"),
+    ("crd.antrea.io", "v1beta1", "ClusterNetworkPolicy", "clusternetworkpolicies"),
+    ("policy.networking.k8s.io", "v1alpha1", "AdminNetworkPolicy", "adminnetworkpolicies"),
+    ("policy.networking.k8s.io", "v1alpha1", "BaselineAdminNetworkPolicy", "baselineadminnetworkpolicies"),
+];
+
+pub(super) async fn foreign(client: &Client) -> Looked<Vec<ForeignPolicy>> {
+    // One question shows which of them the cluster knows.
+    let groups = match client.list_api_groups().await {
+        Ok(list) => list.groups.into_iter().map(|group| group.name).collect(),
+        // An API server that has no such list is asked for each kind.
+        Err(error) if is_not_there(&error) => KINDS.iter().map(|(group, ..)| (*group).to_owned()).collect(),
+        Err(error) => return Err(said(error)),
+    };
+    let groups: BTreeSet<String> = groups;
+    let mut policies = Vec::new();
+    for (group, version, kind, plural) in KINDS {
+        if groups.contains(group) {
+            let objects = all_of(client, &GroupVersionKind::gvk(group, version, kind), plural).await?;
+            policies.extend(objects.iter().map(|object| policy(object, group, kind)));
+        }
+    }
+    Ok(policies)
+}
+
+fn policy(object: &DynamicObject, group: &str, kind: &str) -> ForeignPolicy {
+    let spec = &object.data["spec"];
+    let types: Vec<&str> = spec["types"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let says = |key: &str, deny: &str, kind: &str| {
+        !spec[key].is_null()
+            || !spec[deny].is_null()
+            || types.contains(&kind)
+            || object.data["specs"].is_array()
+    };
+    ForeignPolicy {
+        kind: if kind == "NetworkPolicy" { format!("{kind}.{group}") } else { kind.to_owned() },
+        namespace: object.metadata.namespace.clone(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+        labels: labels(&spec["endpointSelector"]["matchLabels"]),
+        ingress: says("ingress", "ingressDeny", "Ingress"),
+        egress: says("egress", "egressDeny", "Egress"),
+    }
+}
+
+/// The labels of a selector of Cilium; those of its own, by which it says where a pod is, are left out.
+fn labels(selector: &Value) -> BTreeMap<String, String> {
+    let pairs = selector.as_object().into_iter().flatten();
+    let plain = pairs.filter_map(|(key, value)| {
+        let key = key.strip_prefix("k8s:").or_else(|| key.strip_prefix("any:")).unwrap_or(key);
+        (!key.contains(':') && !key.starts_with("io."))
+            .then(|| Some((key.to_owned(), value.as_str()?.to_owned())))?
+    });
+    plain.collect()
+}

@@ -1,0 +1,201 @@
+//! Hop 0: the controller that serves the Service.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::look::Look;
+use crate::code::{Code, Stops};
+use crate::facts::{ControllerFact, EventFact, Looked, Outlook, ServedBy};
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::hop::Scope;
+use crate::question::{Answer, questions};
+
+/// So long a deletion takes where all is well: Octavia's own limits are below.
+const DELETION: SignedDuration = SignedDuration::from_mins(5);
+
+questions! {
+    Questions at Controller {
+        /// Whether one leads, and with which flags.
+        leads,
+        /// Whether the Service is being deleted.
+        deletion,
+        /// What the controller reported last.
+        events,
+    }
+}
+
+pub(super) fn judge(look: &Look<'_>) -> Questions {
+    let leads = match &look.facts.served_by {
+        ServedBy::Ours => match &look.cluster.controller {
+            Ok(controller) => leads(look, controller),
+            Err(cause) => doubt(format!("who leads the controllers is not known: {cause}")).into(),
+        },
+        ServedBy::Class(class) if class.is_empty() => {
+            skipped("the Service has no loadBalancerClass: another controller serves it").into()
+        }
+        ServedBy::Class(class) => {
+            skipped(format!("served by class {class}: add --load-balancer-class={class}")).into()
+        }
+        ServedBy::AnotherCloud(cloud, _) => skipped(format!("served by the controller of {cloud}")).into(),
+    };
+    Questions { leads, deletion: deletion(look), events: events(look) }
+}
+
+/// What is not known of the controller stops no packet.
+fn doubt(text: String) -> Check {
+    unknown(text).about(Scope::default(), Stops::Nobody)
+}
+
+fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
+    if !controller.works {
+        let something_is_left = look.entries.is_empty()
+            || look.is_being_deleted()
+            || look.facts.cloud.as_ref().is_ok_and(|cloud| {
+                cloud.would_publish.is_some()
+                    || cloud.changes.iter().any(|change| change.kind != "annotations")
+            });
+        let code = if something_is_left { Code::D001 } else { Code::D002 };
+        let status = Fix::command(["openstack-ccm", "status"]);
+        let finding = Finding::new(code, format!("no controller is at work: {}", controller.text));
+        return Check::from(
+            finding
+                .seen(format!("Lease {}", controller.lease), "holderIdentity", holder(controller))
+                .fix(status),
+        )
+        .into();
+    }
+    let program =
+        controller.program.clone().unwrap_or_else(|| "a controller that does not say what it is".into());
+    let well = ok(format!("{program} leads: {}", controller.text));
+    match &controller.cluster {
+        Some(cluster) if *cluster != controller.given_cluster => {
+            let text = format!(
+                "the leader has --cluster-name={cluster}, and doctor has --cluster-name={}",
+                controller.given_cluster
+            );
+            let name = format!("--cluster-name={cluster}");
+            let again = Fix::command(["openstack-ccm", "doctor", &look.key(), &name]);
+            let finding = Finding::new(Code::D003, text).seen(
+                format!("Lease {}", controller.lease),
+                "cluster",
+                cluster,
+            );
+            Answer::from(well).and(Check::from(finding.fix(again)))
+        }
+        _ => well.into(),
+    }
+}
+
+fn holder(controller: &ControllerFact) -> String {
+    controller.holder.clone().unwrap_or_else(|| "nobody".to_owned())
+}
+
+fn deletion(look: &Look<'_>) -> Answer {
+    let Some(since) = &look.facts.service.metadata.deletion_timestamp else {
+        return skipped("the Service is not being deleted").into();
+    };
+    let age = look.cluster.time.duration_since(since.0);
+    let finalizers = look.facts.service.metadata.finalizers.clone().unwrap_or_default().join(", ");
+    let minutes = age.as_mins();
+    let (code, text) = if age > DELETION {
+        (Code::D006, format!("the Service was deleted {minutes} minutes ago, and is still held"))
+    } else {
+        (Code::D004, "the Service is being deleted".to_owned())
+    };
+    Check::from(Finding::new(code, text).seen(look.object(), "metadata.finalizers", finalizers)).into()
+}
+
+fn events(look: &Look<'_>) -> Answer {
+    let events = match &look.facts.events {
+        Ok(events) => events,
+        Err(cause) => return doubt(format!("the Events of the Service cannot be read: {cause}")).into(),
+    };
+    let failures: Vec<Check> = last_failures(look, events).into_iter().take(3).map(failure(look)).collect();
+    Answer::found(failures, || ok("no Warning Event without a success after it"))
+}
+
+fn failure<'a>(look: &'a Look<'_>) -> impl Fn(&EventFact) -> Check + 'a {
+    |event| {
+        let when = event.time.map(|time| format!(" at {time:.0}")).unwrap_or_default();
+        Finding::new(Code::D005, format!("{}: {}", event.reason, cause_first(&event.message)))
+            .seen(look.object(), format!("Event of {}{when}", event.source), event.message.clone())
+            .into()
+    }
+}
+
+/// Failures after which nothing succeeded, the newest first, each reason once. A warning about a value is judged where the value is.
+fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventFact> {
+    let is_failure = |event: &&EventFact| event.warning && event.reason.ends_with("Failed");
+    let is_success = |event: &&EventFact| {
+        !event.warning && (event.reason.starts_with("Ensured") || event.reason.starts_with("Updated"))
+    };
+    let time = |event: &EventFact| event.time.unwrap_or(Timestamp::MIN);
+    let success = events.iter().filter(is_success).map(time).max();
+    let mut failures: Vec<&EventFact> = events
+        .iter()
+        .filter(is_failure)
+        .filter(|event| success.is_none_or(|success| time(event) > success))
+        .collect();
+    failures.sort_by_key(|event| std::cmp::Reverse(time(event)));
+    let mut reasons: Vec<&str> = Vec::new();
+    failures.retain(|event| {
+        let is_new = !reasons.contains(&event.reason.as_str());
+        reasons.push(&event.reason);
+        is_new
+    });
+    // What was settled without a word, as by an older controller.
+    if matches!(&look.facts.cloud, Ok(cloud) if cloud.outlook == Outlook::Settled && cloud.changes.is_empty())
+        && !look.is_being_deleted()
+    {
+        failures.clear();
+    }
+    failures
+}
+
+/// A message of the controller with its cause first: `Quota … (create load balancer kube_service_…)`.
+pub(super) fn cause_first(message: &str) -> String {
+    let message = message.strip_prefix("Error syncing load balancer: ").unwrap_or(message);
+    let Some((step, rest)) = message.split_once(": ") else { return message.to_owned() };
+    let words: Vec<&str> = step.split(' ').take_while(|word| !word.contains('=')).collect();
+    // What the cloud says follows its status.
+    let is_status = |text: &str| {
+        text.split(' ').next().is_some_and(|word| word.len() == 3 && word.parse::<u16>().is_ok())
+    };
+    let said = rest.match_indices(": ").map(|(place, separator)| &rest[place + separator.len()..]);
+    let said = std::iter::once(rest).chain(said).find(|text| is_status(text));
+    let cause = said.map_or(rest, |text| text.split_once(' ').map_or(text, |(_, cause)| cause));
+    if words.is_empty() { cause.to_owned() } else { format!("{cause} ({})", words.join(" ")) }
+}
+
+/// Who wrote the entries of the status last, and when, where that is recorded.
+pub(super) fn last_writer(look: &Look<'_>) -> Option<(String, Option<Timestamp>)> {
+    let managed = look.facts.service.metadata.managed_fields.iter().flatten();
+    let writes = |fields: &serde_json::Value| fields["f:status"]["f:loadBalancer"].get("f:ingress").is_some();
+    let last = managed
+        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| writes(&fields.0)))
+        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?;
+    Some((last.manager.clone().unwrap_or_default(), last.time.as_ref().map(|time| time.0)))
+}
+
+/// The controller that leads, where one does and says by which name it writes.
+pub(super) fn leader<'a>(look: &Look<'a>) -> Looked<Option<(&'a str, Option<Timestamp>)>> {
+    let controller = look.cluster.controller.as_ref().map_err(Clone::clone)?;
+    let manager = controller.manager.as_deref().filter(|_| controller.works);
+    Ok(manager.map(|manager| (manager, controller.since)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::quota(
+        "Error syncing load balancer: create load balancer kube_service_c1_a_b tags=[x, y: z]: the cloud refuses: 403 Quota has been met for resources: Load Balancer",
+        "Quota has been met for resources: Load Balancer (create load balancer kube_service_c1_a_b)"
+    )]
+    #[case::short("soon", "soon")]
+    fn the_cause_comes_first(#[case] message: &str, #[case] expected: &str) {
+        assert_eq!(cause_first(message), expected);
+    }
+}
