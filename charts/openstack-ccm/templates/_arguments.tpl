@@ -77,6 +77,13 @@ dashes in front is a command line.
 {{- $value -}}
 {{- end -}}
 
+{{/* Whether the API server checks annotations of Services (any text) or not (empty). */}}
+{{- define "openstack-ccm.checksAnnotations" -}}
+{{- $wanted := include "openstack-ccm.needed" (dict "root" . "section" "annotationPolicy" "name" "enabled") | trimAll "\"" -}}
+{{- $possible := and (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) (not (include "openstack-ccm.kubeconfigSecret" .)) -}}
+{{- if and (ne $wanted "false") (or $possible (eq $wanted "true")) -}}{{ include "openstack-ccm.runs" (dict "root" . "controller" "service") }}{{- end -}}
+{{- end -}}
+
 {{/* Where the endpoints listen: for everyone only where somebody outside of the host asks. */}}
 {{- define "openstack-ccm.bindAddress" -}}
 {{- if or (include "openstack-ccm.scraped" .) (not .Values.hostNetwork) -}}

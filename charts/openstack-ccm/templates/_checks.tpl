@@ -19,6 +19,9 @@
 {{- end -}}
 {{- include "openstack-ccm.checkFeatureGates" . -}}
 {{- include "openstack-ccm.checkWorkloadCluster" . -}}
+{{- if and (eq (toString (.Values.annotationPolicy).enabled) "true") (semverCompare "<1.30.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "annotationPolicy.enabled is true, and Kubernetes %s has no such policies (1.30 and newer have): set it to auto or false" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- if include "openstack-ccm.trialClass" . -}}
 {{- range $flag := list "controllers" "load-balancer-class" "secure-port" -}}
 {{- if contains (printf "--%s" $flag) (include "openstack-ccm.extraArguments" $) -}}
@@ -65,6 +68,9 @@ other components.
 {{- if and $values.enabled (not $values.authorization) -}}
 {{- fail (printf "workloadCluster.kubeconfigSecret is set, and the API server of the workload cluster decides who may read the metrics: set %s.authorization to a Secret with a token of that cluster, whose ServiceAccount may get /metrics" $monitor) -}}
 {{- end -}}
+{{- end -}}
+{{- if eq (toString (.Values.annotationPolicy).enabled) "true" -}}
+{{- fail "workloadCluster.kubeconfigSecret is set, but annotationPolicy.enabled would check the Services of this cluster: set it to false" -}}
 {{- end -}}
 {{- if contains "--kubeconfig" (include "openstack-ccm.extraArguments" .) -}}
 {{- fail "--kubeconfig is among extraArgs or controllerExtraArgs, and workloadCluster.kubeconfigSecret sets it too: remove one of the two" -}}

@@ -311,7 +311,10 @@ async fn taken(client: &kube::Client, object: &Value) -> Result<(), String> {
         return Ok(());
     }
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(&types).map_err(|error| error.to_string())?);
-    let api: Api<DynamicObject> = if types.kind.starts_with("Cluster") || types.kind == "Namespace" {
+    let api: Api<DynamicObject> = if types.kind.starts_with("Cluster")
+        || types.kind.starts_with("Validating")
+        || types.kind == "Namespace"
+    {
         Api::all_with(client.clone(), &kind)
     } else {
         // Other namespaces are not there; which one it is does not matter here.

@@ -1,8 +1,8 @@
 //! What Kubernetes would say to an object, without an API server: its types, read strictly.
 
 use k8s_openapi::api::{
-    apps::v1 as apps, batch::v1 as batch, core::v1 as core, networking::v1 as networking,
-    policy::v1 as policy, rbac::v1 as rbac,
+    admissionregistration::v1 as admission, apps::v1 as apps, batch::v1 as batch, core::v1 as core,
+    networking::v1 as networking, policy::v1 as policy, rbac::v1 as rbac,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,8 @@ pub(crate) fn knows(object: &Value) -> Result<(), String> {
         "Secret" => read_as::<core::Secret>(object),
         "Namespace" => read_as::<core::Namespace>(object),
         "NetworkPolicy" => read_as::<networking::NetworkPolicy>(object),
+        "ValidatingAdmissionPolicy" => read_as::<admission::ValidatingAdmissionPolicy>(object),
+        "ValidatingAdmissionPolicyBinding" => read_as::<admission::ValidatingAdmissionPolicyBinding>(object),
         "Job" => read_as::<batch::Job>(object),
         "Pod" => read_as::<core::Pod>(object),
         "Service" => read_as::<core::Service>(object),

@@ -9,6 +9,7 @@
 )]
 
 mod alerts;
+mod annotation_policy;
 mod any_values;
 mod arguments;
 mod canary;

@@ -28,7 +28,8 @@ async fn a_released_chart_is_installed_from_its_registry_with_the_image_that_was
 
 /// An image with stand-ins for the binary and its bill of materials.
 fn image(folder: &Path) -> std::path::PathBuf {
-    let program = format!("#!/bin/sh\n[ \"$1\" = check-config ] || echo openstack-ccm {}\n", env!("CARGO_PKG_VERSION"));
+    let program =
+        format!("#!/bin/sh\n[ \"$1\" = check-config ] || echo openstack-ccm {}\n", env!("CARGO_PKG_VERSION"));
     std::fs::write(folder.join("binary"), program).unwrap();
     std::fs::write(folder.join("bill.json"), "{}").unwrap();
     let mut build = Command::new("python3");
