@@ -25,7 +25,8 @@ async fn a_thousand_services_cost_one_write_each_and_one_more_when_their_owner_r
     settle().await;
     assert_eq!(world.writes().len(), SERVICES);
     let pages = world.kube.count_requests("GET", "/api/v1/services");
-    assert!(pages <= SERVICES / 100 + 2, "{pages} pages and watches");
+    // Few in one answer, for they may be large.
+    assert!(pages <= SERVICES / 5 + 2, "{pages} pages and watches");
     assert_eq!(
         world.kube.count_requests("GET", "/namespaces/default/services/"),
         0,

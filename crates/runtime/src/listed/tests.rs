@@ -51,7 +51,7 @@ fn of_a_service_that_is_read_has_the_names_that_kubernetes_gives_it() {
 fn of_a_node_what_is_read_has_the_names_that_kubernetes_gives_it() {
     let node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {"zone": "z"}},
-        "spec": {"providerID": "openstack:///1", "podCIDRs": ["10.0.0.0/24"],
+        "spec": {"providerID": "cloud:///1", "podCIDRs": ["10.0.0.0/24"],
             "taints": [{"key": "k", "effect": "NoSchedule"}]},
         "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}],
             "conditions": [{"type": "Ready", "status": "True"}], "images": [{"names": ["i"]}],
