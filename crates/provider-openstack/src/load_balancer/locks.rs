@@ -61,7 +61,8 @@ impl LoadBalancerLocks {
 
     /// What who could not have a lock waits for.
     pub(super) fn turn() -> Waiting {
-        Waiting { on: "another Service that uses the load balancer".to_owned(), at_most: TURN_AT_MOST }
+        let on = "another Service that uses the load balancer".to_owned();
+        Waiting { on, at_most: TURN_AT_MOST, unfinished: None }
     }
 
     fn is_taken(&self, load_balancer: &str, service: &ServiceKey) -> bool {

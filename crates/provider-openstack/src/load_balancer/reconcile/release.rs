@@ -224,6 +224,7 @@ impl Releasing<'_> {
         let question = FloatingIpQuestion::Nothing;
         let observed = whole::tree(self.reader(), &self.claim, Some(found), Depth::Whole, &question)
             .await?
+            .observed
             .load_balancer;
         let Some(observed) = observed else { return Ok(None) };
         self.terms.retained_vip_ports.extend(observed.vip_port_id.clone());
