@@ -105,9 +105,12 @@ impl NodeInformer {
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => {
-                    // It may be of another cluster.
-                    cluster.confirmed().await;
                     let is_list = matches!(event, Event::InitDone);
+                    // It may be of another cluster; a list is never believed by an answer from before it.
+                    if is_list {
+                        cluster.begun();
+                    }
+                    cluster.confirmed().await;
                     let Some(changes) = store.apply(event, &mut arriving) else { continue };
                     listeners.iter().for_each(|listener| listener.changed(&changes));
                     if is_list {

@@ -36,7 +36,10 @@ pub(super) async fn follow(
     while let Some(event) = stream.next().await {
         match event {
             Ok(event) => {
-                // It may be of another cluster.
+                // It may be of another cluster; a list is never believed by an answer from before it.
+                if matches!(event, Event::InitDone) {
+                    follower.sync.cluster.begun();
+                }
                 follower.sync.cluster.confirmed().await;
                 follower.apply(event);
             }
