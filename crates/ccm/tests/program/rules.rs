@@ -171,47 +171,6 @@ async fn a_replica_that_lags_behind_ends_no_drain(#[case] path: &str, #[case] wh
     assert_eq!(first_member(&world.cloud).1["weight"], 0);
 }
 
-/// Many Services look at once after a start, and share lists of the project; another cluster joins their load balancers before the last of
-/// them writes its tags.
-#[rstest]
-#[tokio::test(start_paused = true)]
-async fn a_tag_of_somebody_else_is_not_lost_for_a_list_that_was_shared(
-    #[values(2_000, 3_000, 5_000, 8_000)] wait: u64,
-) {
-    let names: Vec<String> = (0..40).map(|number| format!("web-{number}")).collect();
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.plans = false;
-    world.start().await;
-    for name in &names {
-        world.create(&service(name, json!({})));
-    }
-    for name in &names {
-        world.until_published(name).await;
-    }
-    world.quiet().await;
-    world.stop().await;
-    for name in &names {
-        world.annotate(name, "loadbalancer.openstack.org/tags", Some("tier=front"));
-    }
-    world.settings.latency = Duration::from_millis(400);
-    world.start().await;
-    tokio::time::sleep(Duration::from_millis(wait)).await;
-    let joins = |name: &&String| {
-        let lb = world.cloud.load_balancer(&lb_name(name)).unwrap();
-        let mut tags = lb["tags"].clone();
-        tags.as_array_mut().unwrap().push(json!(STRANGER));
-        let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&lb));
-        world.cloud.user().put("load-balancer", &path, &json!({"loadbalancer": {"tags": tags}})).0 == 200
-    };
-    let joined: Vec<&String> = names.iter().filter(joins).collect();
-    assert!(joined.len() > 10, "{}", joined.len());
-    world.quiet().await;
-    for name in joined {
-        let tags = world.cloud.load_balancer(&lb_name(name)).unwrap()["tags"].to_string();
-        assert!(tags.contains(STRANGER) && tags.contains("tier=front"), "{name}: {tags}");
-    }
-}
-
 /// So many creations are under way at most on an Octavia that does one thing after another.
 const WINDOW: usize = 10;
 
