@@ -26,8 +26,8 @@ fn what_stays_is_marked_once_with_a_notice() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
     let plan = retain(cloud.load_balancer());
     assert_snapshot!(plan, @r#"
-    remove member n1 (member-4) from pool pool-2
-    remove member n2 (member-5) from pool pool-2
+    take member member-3 (n1) out of pool pool-2
+    take member member-4 (n2) out of pool pool-2
     update load balancer lb-1: description="Retained: Kubernetes external service default/web from cluster c1"
     done
     "#);
