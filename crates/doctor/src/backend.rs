@@ -343,7 +343,7 @@ mod tests {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         BackendFacts {
             pod: "web-1".into(),
-            containers: vec![Container { image: image.into(), words }],
+            containers: vec![Container { image: image.into(), words, ports: Vec::new() }],
             ..BackendFacts::default()
         }
     }
