@@ -34,7 +34,10 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Vec<String> {
     let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
     let mut found = BTreeSet::new();
     for policy in &egress {
-        let wants = allows_pods(policy, to) || namespace(policy).contains("cert-manager");
+        // Pods beside the application are clients as well.
+        let shuts_all_in =
+            namespace(policy) == to.namespace && rules(policy).is_empty() && covers_all(policy);
+        let wants = allows_pods(policy, to) || namespace(policy).contains("cert-manager") || shuts_all_in;
         if !wants {
             continue;
         }
@@ -66,6 +69,10 @@ fn covers(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
     let selector = |policy: &NetworkPolicy| policy.spec.as_ref().and_then(|spec| spec.pod_selector.clone());
     let selector_of = selector(policy);
     selector_of.as_ref().is_none_or(selects_all) || selector_of == selector(other)
+}
+
+fn covers_all(policy: &NetworkPolicy) -> bool {
+    policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref()).is_none_or(selects_all)
 }
 
 fn selects_all(selector: &LabelSelector) -> bool {
@@ -299,8 +306,7 @@ mod tests {
     fn ingress(spec: Value) -> NetworkPolicy {
         let mut spec = spec;
         spec["policyTypes"] = json!(["Ingress"]);
-        serde_json::from_value(json!({"metadata": {"namespace": "ingress", "name": "p"}, "spec": spec}))
-            .unwrap()
+        from_value(json!({"metadata": {"namespace": "ingress", "name": "p"}, "spec": spec})).unwrap()
     }
 
     fn entered(policies: &[NetworkPolicy]) -> Option<bool> {

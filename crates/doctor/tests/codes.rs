@@ -618,7 +618,26 @@ fn what_is_broken_for_one_port_ends_not_everything() {
 #[test]
 fn what_the_objects_show_is_never_green() {
     type Break = fn(&mut World);
-    let breaks: [(&str, Break, &str, usize); 27] = [
+    let breaks: [(&str, Break, &str, usize); 29] = [
+        (
+            "the VIP in place of the floating IP",
+            |world| {
+                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
+                let right = json!([{"ip": "203.0.113.10", "ipMode": "Proxy"}]);
+                world.cloud().would_publish = Some(from_value(right).unwrap());
+            },
+            "ends",
+            2,
+        ),
+        (
+            "another service proxy than kube-proxy",
+            |world| {
+                let label = "service.kubernetes.io/service-proxy-name".to_owned();
+                world.facts.service.metadata.labels = Some([(label, "else".to_owned())].into());
+            },
+            "unknown",
+            8,
+        ),
         (
             "load balancer disabled",
             |world| world.cloud().load_balancer.as_mut().unwrap().disabled = true,
@@ -824,7 +843,12 @@ fn what_the_objects_show_is_never_green() {
 #[test]
 fn what_is_well_is_green() {
     type Change = fn(&mut World);
-    let worlds: [(&str, Change); 9] = [
+    let worlds: [(&str, Change); 10] = [
+        ("the last endpoint ends and still serves", |world| {
+            let ending = json!([{"addresses": ["10.244.1.7"],
+                "conditions": {"ready": false, "serving": true, "terminating": true}}]);
+            world.facts.slices.as_mut().unwrap()[0].endpoints = from_value(ending).unwrap();
+        }),
         ("UDP, and a group that lets it in", |world| {
             world.spec(&json!({"ports": [{"name": "dns", "port": 443, "targetPort": "dns", "nodePort": 30443, "protocol": "UDP"}]}));
             world.child("l").protocol = Some("UDP".into());

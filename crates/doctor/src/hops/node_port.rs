@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ServicePort;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::look::{Look, pools};
@@ -66,16 +66,28 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-/// Slices with a ready endpoint, and how many addresses these have.
+/// Slices with an endpoint that gets packets, and how many addresses these have: ready ones, and where there is none those that
+/// end and still serve, as kube-proxy has it.
 fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usize)> {
-    slices.iter().filter_map(|slice| {
-        // An absent condition counts as ready, as for kube-proxy.
-        let is_ready = |one: &&k8s_openapi::api::discovery::v1::Endpoint| {
-            one.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
-        };
-        let addresses = slice.endpoints.iter().filter(is_ready).map(|one| one.addresses.len()).sum::<usize>();
+    let some_are_ready = slices.iter().flat_map(|slice| &slice.endpoints).any(is_ready);
+    slices.iter().filter_map(move |slice| {
+        let used = slice
+            .endpoints
+            .iter()
+            .filter(|one| if some_are_ready { is_ready(one) } else { still_serves(one) });
+        let addresses = used.map(|one| one.addresses.len()).sum::<usize>();
         (addresses > 0).then_some((slice, addresses))
     })
+}
+
+/// An absent condition counts as ready, as for kube-proxy.
+fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
+}
+
+fn still_serves(endpoint: &Endpoint) -> bool {
+    let conditions = endpoint.conditions.as_ref();
+    conditions.is_some_and(|one| one.serving == Some(true) && one.terminating == Some(true))
 }
 
 fn unready(look: &Look<'_>, slices: &[EndpointSlice]) -> Check {
@@ -377,6 +389,9 @@ fn is_uneven(look: &Look<'_>, cloud: &crate::facts::CloudFacts) -> bool {
     !with_endpoints.is_empty() && nodes.any(|node| !with_endpoints.contains(node.name.as_str()))
 }
 
+/// The label with which kube-proxy leaves a Service, its node ports too, to another service proxy.
+const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+
 fn ports(look: &Look<'_>) -> Answer {
     let without = look.without_node_port();
     let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
@@ -387,5 +402,12 @@ fn ports(look: &Look<'_>) -> Answer {
             .at(port)
             .into()
     });
-    Answer::found(found.collect(), || ok("all ports have a node port, or need none"))
+    let labels = look.facts.service.metadata.labels.as_ref();
+    let other = labels.and_then(|labels| labels.get(SERVICE_PROXY_NAME));
+    Answer::found(found.collect(), || match other {
+        Some(other) => unknown(format!(
+            "kube-proxy leaves the node ports to the service proxy {other}, of which nothing is known"
+        )),
+        None => ok("all ports have a node port, or need none"),
+    })
 }

@@ -81,8 +81,28 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         None if cloud.load_balancer.is_none() => return skipped("there is no load balancer"),
         None => return doubt(unknown("nobody looked for the addresses of the load balancer")),
     };
-    if known.contains(&address) {
-        return ok(format!("{address} is the load balancer's"));
+    let planned = cloud.would_publish.as_ref().filter(|_| !look.is_being_deleted());
+    let is_planned = |entries: &Vec<LoadBalancerIngress>| {
+        entries.iter().any(|entry| entry.ip.as_ref().and_then(|ip| ip.parse().ok()) == Some(address))
+    };
+    match planned {
+        // The VIP in place of the floating IP, for example: clients in its network reach it.
+        Some(entries)
+            if known.contains(&address)
+                && !is_planned(entries)
+                && entries.iter().any(|entry| entry.ip.is_some()) =>
+        {
+            let text =
+                format!("{address} is the load balancer's, and clients outside get {}", all_shown(entries));
+            return Finding::new(Code::D207, text)
+                .seen(look.object(), FIELD, address.to_string())
+                .seen("openstack-ccm", "would publish", all_shown(entries))
+                .to(address.to_string())
+                .stops(Stops::Outside)
+                .into();
+        }
+        _ if known.contains(&address) => return ok(format!("{address} is the load balancer's")),
+        _ => {}
     }
     // A floating IP that leads elsewhere, or is gone, is judged with the load balancer.
     if cloud.astray.contains_key(&address) {

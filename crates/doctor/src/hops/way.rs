@@ -124,7 +124,8 @@ fn ranges(look: &Look<'_>) -> Answer {
     if let Some(message) = lacking.first() {
         let finding = Finding::new(Code::D402, "the source ranges keep the cluster's own clients out")
             .seen(look.object(), "LoadBalancerSourceRangesLackCluster", *message)
-            .fix(look.annotate("loadbalancer.openstack.org/allow-cluster-sources=true"));
+            .fix(look.annotate("loadbalancer.openstack.org/allow-cluster-sources=true"))
+            .surely(!is_to_come(look));
         return Check::from(finding).into();
     }
     let spec = look.facts.service.spec.as_ref();
@@ -136,6 +137,15 @@ fn ranges(look: &Look<'_>) -> Answer {
         (_, false) => ok("the Service has no source ranges").into(),
         (Err(check), true) => check.about(Scope::default(), Stops::Inside).into(),
     }
+}
+
+/// Whether the source ranges are not what the listeners have yet.
+fn is_to_come(look: &Look<'_>) -> bool {
+    let changes = look.facts.cloud.iter().flat_map(|cloud| &cloud.changes);
+    changes
+        .filter(|change| change.kind == "listener")
+        .flat_map(|change| &change.fields)
+        .any(|field| field.name == "allowed_cidrs")
 }
 
 /// The networks from which the listener of a port accepts connections; none for all.

@@ -51,9 +51,9 @@ impl Outcome {
     }
 }
 
-/// Whether packets may end, or a setting has to be corrected, although nothing severe was found.
+/// Whether packets may end, or a setting or a flag has to be corrected, although nothing severe was found.
 fn needs_a_person(report: &Report) -> bool {
     let is_doubtful = |origin: Origin| matches!(report.end(origin), End::Ends(..) | End::MayEnd(..));
     Origin::ALL.into_iter().any(is_doubtful)
-        || report.findings().any(|(_, finding)| finding.code == Code::D512)
+        || report.findings().any(|(_, finding)| matches!(finding.code, Code::D003 | Code::D512))
 }

@@ -73,8 +73,11 @@ fn written_by_another(stage: &mut Stage, address: &str) -> Result<()> {
         controller.kill()?;
     }
     let api = stage.api()?;
-    let renewed = (Timestamp::now() + SignedDuration::from_hours(1)).strftime("%Y-%m-%dT%H:%M:%S%.6fZ");
-    api.patch(LEASE, &json!({"spec": {"renewTime": renewed.to_string()}}))?;
+    // It has led for long: a status from before would be that of its predecessor.
+    let micro = |time: Timestamp| time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+    let hour = SignedDuration::from_hours(1);
+    let (acquired, renewed) = (micro(Timestamp::now() - hour), micro(Timestamp::now() + hour));
+    api.patch(LEASE, &json!({"spec": {"acquireTime": acquired, "renewTime": renewed}}))?;
     let entry = json!([{"ip": address, "ipMode": "Proxy", "ports": [{"port": 80, "protocol": "TCP"}]}]);
     let path = format!("{}/status?fieldManager=speaker", Kubernetes::service_path(SERVICE));
     api.patch(&path, &json!({"status": {"loadBalancer": {"ingress": entry}}})).map(drop)

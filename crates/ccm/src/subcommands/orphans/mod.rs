@@ -233,7 +233,7 @@ mod tests {
         ];
         assert_eq!(
             again(&arguments(&given)),
-            r"openstack-ccm orphans --cloud-config='my cloud.conf' --occm-names --cluster-name=demo --older-than=0s --context='it'\''s'"
+            r"openstack-ccm orphans '--cloud-config=my cloud.conf' --occm-names --cluster-name=demo --older-than=0s '--context=it'\''s'"
         );
     }
 }
