@@ -5,7 +5,7 @@
 //! | a step on an object that a step makes | that step |
 //! | any child of a load balancer that the Service joins | the tag that announces the Service |
 //! | the rename of the load balancer | all renames of its children |
-//! | a new health monitor | the members that it checks |
+//! | a new health monitor | the members that it checks, and that the one before it is gone |
 //! | a listener with a new pool, a swap | all that makes the pool complete |
 //! | the deletion of a listener that changes its protocol | all that its successor needs, and that one |
 //! | the removal of a pool | what takes the listeners off it |
@@ -154,7 +154,14 @@ impl<'a> Needs<'a> {
                 })
             }
             // An HTTP check of the health check node port takes members down that were not made for it.
-            Step::Monitor(MonitorStep::Create { pool, .. }) => self.filling(pool),
+            Step::Monitor(MonitorStep::Create { pool, .. }) => {
+                let mut before = self.filling(pool);
+                before.extend(self.places(|step| match step {
+                    Step::Monitor(MonitorStep::Delete { pool_id, .. }) => pool.id() == Some(pool_id.as_str()),
+                    _ => false,
+                }));
+                before
+            }
             Step::Pool(_) | Step::Member(_) | Step::Monitor(_) => Vec::new(),
             Step::FloatingIp(step) => self.of_floating_ip(step),
         };
