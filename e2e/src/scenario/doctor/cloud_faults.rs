@@ -26,7 +26,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a load balancer that has been PENDING for long",
         codes: &["D502"],
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("HAProxy goes on with what it has"),
         provoke: |stage, _| since_long_ago(stage, "PENDING_UPDATE"),
         mend: |stage, _| since_long_ago(stage, "ACTIVE"),
     },
@@ -47,14 +47,14 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a member that somebody removed and one at another port",
         codes: &["D701"],
-        ends: Ends::MayEnd,
+        ends: Ends::NotAsked("the load balancer chooses the member"),
         provoke: |stage, _| misdirect_a_member(stage),
         mend: |stage, _| reconcile(stage),
     },
     Fault {
         name: "a listener in ERROR below an ACTIVE load balancer",
         codes: &["D501"],
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("HAProxy goes on with what it has"),
         provoke: |stage, _| status_of_listener(stage, "ERROR"),
         mend: |stage, _| status_of_listener(stage, "ACTIVE"),
     },

@@ -30,7 +30,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a node on 1.29",
         codes: &["D301"],
-        ends: Ends::MayEnd,
+        ends: Ends::EndOnSecondNode,
         provoke: |stage, _| {
             stage.end_proxy(NODES[1])?;
             stage.join(NODES[1], OLD_SERVER, Mode::Iptables)?;
@@ -59,15 +59,14 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a NetworkPolicy that lets pods out to pods only",
         codes: &["D401"],
-        // Nobody enforces it here.
-        ends: Ends::MayEnd,
+        ends: Ends::NotAsked("nobody enforces policies here"),
         provoke: |stage, _| stage.api()?.create(POLICIES, &closed()).map(drop),
         mend: |stage, _| stage.api()?.delete(&format!("{POLICIES}/closed")),
     },
     Fault {
         name: "externalTrafficPolicy Local without a health monitor",
         codes: &["D802"],
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("both nodes have a pod now"),
         provoke: |stage, _| policy(stage, "Local"),
         mend: |stage, _| policy(stage, "Cluster"),
     },

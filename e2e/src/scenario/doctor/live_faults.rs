@@ -14,7 +14,7 @@ use crate::scenario::fallback::{add_name, forget_name};
 pub(super) const DROPPED: Fault = Fault {
     name: "a firewall on one node drops what its pods send to the load balancer",
     codes: &["D403"],
-    ends: Ends::MayEnd,
+    ends: Ends::EndOnSecondNode,
     provoke: |_, patient| {
         firewall("-I", &patient.address)?;
         let outcome = from_namespace(&NODES[1].client(), &patient.address, 80)?;

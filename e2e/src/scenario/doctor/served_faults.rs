@@ -24,7 +24,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a port that nobody has made a listener for",
         codes: &["D503"],
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("only the new port has no listener"),
         provoke: |stage, patient| ports(stage, patient, &[80, 8080]),
         mend: |stage, patient| ports(stage, patient, &[80]),
     },
@@ -45,7 +45,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "an annotation that the controller refuses",
         codes: &["D505"],
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("what is refused changes nothing"),
         provoke: |stage, _| annotate(stage, &[("proxy-protocol", json!("V2"))]),
         mend: |stage, _| annotate(stage, &[("proxy-protocol", json!("v2"))]),
     },

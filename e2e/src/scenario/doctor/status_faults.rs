@@ -18,7 +18,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "a hostname that nobody outside can know",
         codes: &["D103"],
-        ends: Ends::MayEnd,
+        ends: Ends::NotAsked("clients know the address here, and no name"),
         provoke: |stage, _| publish(stage, &json!([{"hostname": "web"}])),
         mend: publish_right,
     },
@@ -44,8 +44,7 @@ pub(super) const ALL: &[Fault] = &[
     Fault {
         name: "another Service publishes the address without ipMode",
         codes: &["D205"],
-        // Service proxies in IPVS mode would short-circuit it.
-        ends: Ends::MayEnd,
+        ends: Ends::ArriveHere("service proxies in IPVS mode would short-circuit it"),
         provoke: |stage, patient| share(&stage.api()?, &patient.address),
         mend: |stage, _| stage.api()?.delete(&Kubernetes::service_path(NEIGHBOUR)),
     },
