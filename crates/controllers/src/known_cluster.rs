@@ -31,7 +31,7 @@ pub struct KnownCluster {
     other: watch::Sender<Option<String>>,
     /// How often something was listed or began to be watched, and the API server may be another one since.
     begun: AtomicU64,
-    /// How many questions were begun.
+    /// How many questions have ended.
     questions: AtomicU64,
     /// Locked while it is asked, so that one question serves all who wait.
     confirmed: Mutex<Confirmed>,
@@ -143,13 +143,13 @@ impl ClusterCheck for KnownCluster {
         if confirmed.covers >= needed {
             return Ok(());
         }
-        // Who waited for a question that was begun since shares its failure, too.
+        // Who waited for a question that has ended since shares its failure, too.
         if let Some((_, why)) = confirmed.failed.as_ref().filter(|(question, _)| *question > asked_before) {
             return Err(why.clone());
         }
-        let question = self.questions.fetch_add(1, Ordering::SeqCst) + 1;
         let covers = self.begun.load(Ordering::SeqCst);
         let answer = self.look().await;
+        let question = self.questions.fetch_add(1, Ordering::SeqCst) + 1;
         match &answer {
             Ok(()) => confirmed.covers = covers,
             Err(why) => confirmed.failed = Some((question, why.clone())),

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(is_watch(&uri.parse().unwrap()), expected);
     }
 
-    /// Answers lists. After the first watch has begun nothing comes through any connection that was there, and none is
+    /// Answers lists, and who it is. After the first watch has begun nothing comes through any connection that was there, and none is
     /// closed; new ones are served.
     async fn serve(mut stream: TcpStream, watches: Arc<AtomicUsize>) {
         let mut buffer = vec![0; 8192];
@@ -211,10 +211,13 @@ mod tests {
                 stream.write_all(head.as_bytes()).await.unwrap();
                 return std::future::pending().await;
             }
-            let list =
-                r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#;
+            let text = if request.starts_with("GET /api/v1/namespaces/kube-system") {
+                r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"1"}}"#
+            } else {
+                r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#
+            };
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json";
-            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{list}", list.len());
+            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{text}", text.len());
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     }
@@ -241,8 +244,8 @@ mod tests {
         let connection =
             Connection::new(None, Some(&master), AGENT, RequestMetrics::default()).await.unwrap();
         let client = connection.client("test", RequestLimit::none()).unwrap();
-        // Its lists have no uid.
-        let cluster = Arc::new(KnownCluster::new(client.clone(), String::new()));
+        let identity = connection.client_of_new_connections("identity").unwrap();
+        let cluster = Arc::new(KnownCluster::new(identity, "1".to_owned()));
         let client = ClusterClient { client, cluster, gate: Gate::open() };
         tokio::spawn(NodeInformer::new(client).run());
         while watches.load(Ordering::SeqCst) == 0 {

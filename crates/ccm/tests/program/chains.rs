@@ -150,11 +150,13 @@ async fn monitored() -> World {
     world
 }
 
-/// Whether the check of the health check node port meets no members but those that were made for it.
+/// Whether the check of the health check node port meets no members but those that were made for it, in the pools that listeners have.
 fn check_meets_its_members(world: &World) -> bool {
     let monitors = world.cloud.health_monitors();
+    let listeners = world.cloud.listeners();
     let pools =
         monitors.iter().filter(|monitor| monitor["type"] == "HTTP").map(|monitor| &monitor["pools"][0]["id"]);
+    let pools = pools.filter(|pool| listeners.iter().any(|listener| listener["default_pool_id"] == **pool));
     let is_made_for_it =
         |member: &Value| member["monitor_port"] == 32000 && member["provisioning_status"] != "ERROR";
     pools

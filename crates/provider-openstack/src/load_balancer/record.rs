@@ -19,7 +19,7 @@ use super::digest::{Agreement, Digest};
 use super::model::{Observed, Ownership};
 use super::observe::Observation;
 use super::outputs;
-use super::plan::refusals::Refused;
+use super::plan::Refused;
 use super::step::Step;
 
 /// What is known of what a Service has.

@@ -30,7 +30,7 @@ pub(super) struct Annotations(pub(super) BTreeMap<String, String>);
 
 /// The labels, the first of them if there are more than anybody writes.
 #[derive(Clone, Debug)]
-pub(super) struct Labels(pub(super) BTreeMap<String, String>);
+pub(super) struct KeptLabels(pub(super) BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Annotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for Annotations {
     }
 }
 
-impl<'de> Deserialize<'de> for Labels {
+impl<'de> Deserialize<'de> for KeptLabels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(LabelVisitor).map(Self)
     }

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
-use super::annotations::{Annotations, Labels};
+use super::annotations::{Annotations, KeptLabels};
 use super::at_most::{AtMost, kept};
 use super::managers::Managers;
 
@@ -26,7 +26,7 @@ struct Metadata {
     resource_version: Option<String>,
     creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
-    labels: Option<Labels>,
+    labels: Option<KeptLabels>,
     annotations: Option<Annotations>,
     owner_references: Option<AtMost<MOST_OWNERS, OwnerReference>>,
     finalizers: Option<Finalizers>,
@@ -46,7 +46,7 @@ pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta
         resource_version: metadata.resource_version,
         creation_timestamp: metadata.creation_timestamp,
         deletion_timestamp: metadata.deletion_timestamp,
-        labels: metadata.labels.map(|Labels(kept)| kept),
+        labels: metadata.labels.map(|KeptLabels(kept)| kept),
         annotations: metadata.annotations.map(|Annotations(kept)| kept),
         owner_references: kept(metadata.owner_references),
         finalizers: metadata.finalizers.map(|Finalizers(kept)| kept),

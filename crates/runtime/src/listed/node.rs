@@ -23,15 +23,15 @@ const MOST_FAMILIES: usize = 8;
 pub struct Node {
     #[serde(deserialize_with = "metadata", default)]
     metadata: ObjectMeta,
-    spec: Option<Spec>,
-    status: Option<Status>,
+    spec: Option<ListedNodeSpec>,
+    status: Option<ListedNodeStatus>,
 }
 
 crate::listed_as!(Node, k8s::Node);
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Spec {
+struct ListedNodeSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
     #[serde(rename = "podCIDRs")]
@@ -41,7 +41,7 @@ struct Spec {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
+struct ListedNodeStatus {
     addresses: Option<AtMost<MOST_ADDRESSES, NodeAddress>>,
     conditions: Option<AtMost<MOST_CONDITIONS, NodeCondition>>,
     images: Option<AtMost<MOST_IMAGES, Image>>,
@@ -56,14 +56,14 @@ struct Image {
 
 impl From<Node> for k8s::Node {
     fn from(node: Node) -> Self {
-        let spec = |spec: Spec| NodeSpec {
+        let spec = |spec: ListedNodeSpec| NodeSpec {
             provider_id: spec.provider_id,
             pod_cidrs: kept(spec.pod_cidrs),
             taints: kept(spec.taints),
             ..NodeSpec::default()
         };
         let image = |image: Image| ContainerImage { names: kept(image.names), size_bytes: None };
-        let status = |status: Status| NodeStatus {
+        let status = |status: ListedNodeStatus| NodeStatus {
             addresses: kept(status.addresses),
             conditions: kept(status.conditions),
             images: kept(status.images).map(|images| images.into_iter().map(image).collect()),

@@ -25,15 +25,15 @@ const MOST_FAMILIES: usize = 8;
 pub struct Service {
     #[serde(deserialize_with = "metadata", default)]
     metadata: ObjectMeta,
-    spec: Option<Spec>,
-    status: Option<Status>,
+    spec: Option<ListedServiceSpec>,
+    status: Option<ListedServiceStatus>,
 }
 
 crate::listed_as!(Service, k8s::Service);
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Spec {
+struct ListedServiceSpec {
     #[serde(rename = "type")]
     type_: Option<String>,
     load_balancer_class: Option<String>,
@@ -54,7 +54,7 @@ struct Spec {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
+struct ListedServiceStatus {
     load_balancer: Option<LoadBalancer>,
     conditions: Option<AtMost<MOST_CONDITIONS, Condition>>,
 }
@@ -80,8 +80,8 @@ impl From<Service> for k8s::Service {
     }
 }
 
-impl From<Spec> for ServiceSpec {
-    fn from(spec: Spec) -> Self {
+impl From<ListedServiceSpec> for ServiceSpec {
+    fn from(spec: ListedServiceSpec) -> Self {
         Self {
             type_: spec.type_,
             load_balancer_class: spec.load_balancer_class,

@@ -57,7 +57,9 @@ impl Ends {
             Self::End | Self::Nowhere => Some(false),
             Self::EndInside => Some(client.from == "outside"),
             Self::EndForPods => (client.from == "pods").then_some(false),
-            Self::EndOnSecondNode => Some(client.from != "pods" || client.client.namespace != NODES[1].client()),
+            Self::EndOnSecondNode => {
+                Some(client.from != "pods" || client.client.namespace != NODES[1].client())
+            }
             Self::NotAsked(_) => None,
         }
     }
@@ -79,7 +81,8 @@ impl Ends {
 
     /// Fails where `doctor` says something else.
     pub(super) fn agree_with(self, report: &Value) -> Result<()> {
-        let conclusion = report["services"][0]["conclusion"].as_array().context("doctor concludes nothing")?;
+        let conclusion =
+            report["services"][0]["conclusion"].as_array().context("doctor concludes nothing")?;
         for end in conclusion {
             let (from, said) =
                 (end["from"].as_str().unwrap_or_default(), end["verdict"].as_str().unwrap_or_default());

@@ -17,7 +17,7 @@ pub(crate) use stall::Stall;
 use crate::load_balancer::apply::Applied;
 use crate::load_balancer::model::Observed;
 use crate::load_balancer::model::recovery::Failover;
-use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::Refused;
 use crate::load_balancer::step::Step;
 
 /// Pause after the first repair, and the longest one; it doubles in between.

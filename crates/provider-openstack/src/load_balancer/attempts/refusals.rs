@@ -8,7 +8,8 @@ use openstack_ccm_core::failure::FailureClass;
 use tokio::time::Instant;
 
 use crate::load_balancer::model::{ListenerKey, Observed, ObservedFloatingIp};
-use crate::load_balancer::plan::refusals::{Predecessor, Refusals, Refused, is_same};
+use crate::load_balancer::plan::Refused;
+use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
 use crate::load_balancer::step::{FloatingIpStep, ListenerStep, Step};
 
 /// Pause after the first refusal, and the longest one; it doubles in between.
@@ -18,7 +19,7 @@ const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::fro
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(1800);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
+struct StandingRefusal {
     refused: Refused,
     times: u32,
     /// When it may be sent again. Absent where that takes something down: then only a change is a reason.
@@ -27,7 +28,7 @@ struct Kept {
     floating_ip: Option<ObservedFloatingIp>,
 }
 
-impl Kept {
+impl StandingRefusal {
     fn is_due(&self, now: Instant, observed: &Observed) -> bool {
         let is_changed = |before: &ObservedFloatingIp| {
             observed.floating_ips.iter().any(|one| one.id == before.id && one != before)
@@ -39,7 +40,7 @@ impl Kept {
 /// The refusals of one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefusalRecord {
-    kept: Vec<Kept>,
+    kept: Vec<StandingRefusal>,
     /// The listeners that made way for one of another protocol which is not there yet.
     predecessors: BTreeMap<ListenerKey, Predecessor>,
 }
@@ -66,9 +67,10 @@ impl RefusalRecord {
         let not_before = (!interrupts).then(|| now + PAUSES.delay(times));
         let floating_ip = floating_ip(&refused.step, observed).filter(|_| interrupts);
         let times = times.saturating_add(1);
-        let is_forgotten = |kept: &Kept| kept.not_before.is_some_and(|time| time + FORGOTTEN_AFTER < now);
+        let is_forgotten =
+            |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + FORGOTTEN_AFTER < now);
         self.kept.retain(|kept| !is_forgotten(kept));
-        self.kept.push(Kept { refused, times, not_before, floating_ip });
+        self.kept.push(StandingRefusal { refused, times, not_before, floating_ip });
         true
     }
 

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
 
-use super::refusals::{Predecessor, Refusals, Refused};
+use super::refusals::{Predecessor, Refusals};
+use super::types::Refused;
 use crate::load_balancer::model::{
     Children, Desired, DesiredListener, InsertedHeader, ListenerKey, ListenerSpec, ObservedListener,
     ObservedLoadBalancer, Tags, header, tls,

@@ -45,7 +45,12 @@ impl<'a> Port<'a> {
     ) -> Self {
         let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
         let present = existing.and_then(|listener| children.default_pool(listener));
-        let pool = find_pool(draft, children, present, &wanted.pool);
+        // Its listener may have made way for one of another protocol a moment ago.
+        let predecessor = draft.refusals.predecessors.get(&key);
+        let left =
+            predecessor.and_then(|before| children.pools.iter().find(|pool| pool.id == before.pool.id));
+        let left = left.filter(|pool| pool.used_by.is_empty());
+        let pool = find_pool(draft, children, present.or(left), &wanted.pool);
         draft.claimed_pools.extend(pool.map(|pool| pool.id.clone()));
         Self { key, wanted, existing, present, pool }
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_core::failure::Failure;
 
-use super::types::Plan;
+use super::types::{Plan, Refused};
 use crate::load_balancer::model::{
     Children, ListenerKey, Observed, ObservedListener, ObservedPool, Ownership,
 };
@@ -24,13 +24,6 @@ use crate::load_balancer::names;
 use crate::load_balancer::step::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-
-/// A step that is left out, and the refusal that is the cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) step: Step,
-    pub(crate) failure: Failure,
-}
 
 /// The listener that made way for one of another protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +74,7 @@ pub(super) fn leave_out(mut plan: Plan, refusals: &Refusals, observed: &Observed
     if causes.is_empty() {
         return plan;
     }
-    let needs = Needs::of(&plan.steps, observed);
+    let needs = Needs::of(&plan.steps, observed, refusals);
     let needed: Vec<Vec<usize>> = (0..plan.steps.len()).map(|place| needs.of_step(place)).collect();
     loop {
         let is_news = |place: &usize| !causes.contains_key(place);
@@ -108,12 +101,14 @@ struct Needs<'a> {
     steps: &'a [Step],
     observed: &'a Observed,
     children: Option<&'a Children>,
+    /// Pools whose listener has made way for one of another protocol, which gets them as they are.
+    left: BTreeSet<&'a str>,
     /// The place of the step that announces the Service on a load balancer of others.
     announcement: Option<usize>,
 }
 
 impl<'a> Needs<'a> {
-    fn of(steps: &'a [Step], observed: &'a Observed) -> Self {
+    fn of(steps: &'a [Step], observed: &'a Observed, refusals: &'a Refusals) -> Self {
         let there = observed.load_balancer.as_ref();
         let announces = |step: &Step| match (step, there) {
             (Step::LoadBalancer(LoadBalancerStep::Update { changes, .. }), Some(there)) => {
@@ -127,7 +122,8 @@ impl<'a> Needs<'a> {
         };
         let announcement = steps.iter().position(announces);
         let children = there.and_then(|there| there.children.as_ref());
-        Self { steps, observed, children, announcement }
+        let left = refusals.predecessors.values().map(|before| before.pool.id.as_str()).collect();
+        Self { steps, observed, children, left, announcement }
     }
 
     fn places(&self, is_needed: impl Fn(&Step) -> bool) -> Vec<usize> {
@@ -199,7 +195,7 @@ impl<'a> Needs<'a> {
 
     fn is_used(&self, pool_id: &str) -> bool {
         let mut pools = self.children.into_iter().flat_map(|children| &children.pools);
-        pools.any(|pool| pool.id == pool_id && !pool.used_by.is_empty())
+        pools.any(|pool| pool.id == pool_id && !pool.used_by.is_empty()) || self.left.contains(pool_id)
     }
 
     fn of_listener(&self, step: &ListenerStep) -> Vec<usize> {

@@ -8,9 +8,15 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::refusals::Refused;
 use crate::load_balancer::model::{ListenerKey, ObservedLoadBalancer};
 use crate::load_balancer::step::{ListenerStep, Step};
+
+/// A step that is left out, and the refusal that is the cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) step: Step,
+    pub(crate) failure: Failure,
+}
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::Reconciler;
 use crate::load_balancer::apply::{self, Applied, Locked};
 use crate::load_balancer::model::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::observe::Observation;
-use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;

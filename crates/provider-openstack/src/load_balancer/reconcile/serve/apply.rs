@@ -14,7 +14,7 @@ use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::model::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::Refused;
 use crate::load_balancer::reconcile::addresses::addresses;
 use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
 use crate::load_balancer::report::Report;

@@ -87,7 +87,8 @@ impl Serving<'_> {
             return Ok(Err(known));
         }
         let Remembered::Converged(converged) = known else { return Ok(Err(Remembered::Nothing)) };
-        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *converged else {
+        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *converged
+        else {
             return Ok(Err(Remembered::Nothing));
         };
         if !self.reconciler.records.stands(&self.service.key, &agreement) {

@@ -40,7 +40,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::ownership::Claim;
-use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then};
 use crate::load_balancer::record::{Beginning, Remembered};
 use crate::load_balancer::report::Report;
@@ -212,7 +212,8 @@ impl Serving<'_> {
     /// Goes on without what was refused. Where not everything was read, that may be the reason.
     fn after_refusal(&self, refused: Refused, observation: Box<Observation>) -> Next {
         let (records, key) = (&self.reconciler.records, &self.service.key);
-        let is_noted = records.refused(key, refused, observation.seen(), observation.is_whole());
+        let certain = observation.is_whole() || !may_be_mistaken(&refused.failure);
+        let is_noted = records.refused(key, refused, observation.seen(), certain);
         if is_noted { Next::Again(observation) } else { Next::Look(Look::Whole, observation) }
     }
 

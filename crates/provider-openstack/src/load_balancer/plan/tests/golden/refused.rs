@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::plan::refusals::{Predecessor, Refusals, Refused};
+use crate::load_balancer::plan::Refused;
+use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Shape, tcp};
 use crate::load_balancer::plan::{Plan, serve, serve_beside};

@@ -32,7 +32,10 @@ fn what_stays_is_marked_once_with_a_notice() {
     done
     "#);
     assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) stays with all that belongs to it but its members, as loadbalancer.openstack.org/reclaim-policy asks for");
-    plan.steps.iter().for_each(|step| cloud.apply(step));
+    for step in &plan.steps {
+        cloud.finish_pending();
+        cloud.apply(step);
+    }
     assert!(retain(cloud.load_balancer()).is_converged(), "marked is marked, also while Octavia is at work");
 }
 

@@ -14,7 +14,7 @@ use super::states::shape;
 use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::attempts::Attempts;
 use crate::load_balancer::model::{Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed};
-use crate::load_balancer::plan::refusals::Refused;
+use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::{Plan, Then, serve_beside};
 use crate::load_balancer::step::{
