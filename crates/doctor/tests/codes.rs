@@ -15,6 +15,7 @@ use openstack_ccm_doctor::hop::Origin;
 use openstack_ccm_doctor::hops;
 use openstack_ccm_doctor::leftovers::{self, LeftoverFacts};
 use openstack_ccm_doctor::output::{Outcome, json as json_output, mermaid, table};
+use openstack_ccm_doctor::question::HopReport;
 use openstack_ccm_doctor::report::{Counts, End, Report, Verdict};
 use openstack_ccm_doctor::rules;
 use serde_json::{Value, from_value, json};
@@ -566,7 +567,7 @@ fn what_could_not_be_looked_at_is_never_green() {
         let report = world.report();
         assert!(report.hops.iter().any(|hop| hop.verdict() == Verdict::Unknown), "{what}");
         assert!(matches!(report.end(Origin::Pod), End::Unknown(_)), "{what}: {}", report.sentence());
-        assert!(Counts::of(report.hops.iter().flat_map(|hop| hop.checks())).unknown > 0, "{what}");
+        assert!(Counts::of(report.hops.iter().flat_map(HopReport::checks)).unknown > 0, "{what}");
     }
 }
 
@@ -1115,11 +1116,8 @@ fn obeyed(line: &str) -> Option<char> {
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            '\'' => {
-                if !letters.any(|letter| letter == '\'') {
-                    return Some(letter);
-                }
-            }
+            '\'' if letters.any(|letter| letter == '\'') => {}
+            '\'' => return Some(letter),
             // A quotation mark between two quoted parts.
             '\\' if letters.clone().next() == Some('\'') => drop(letters.next()),
             '$' | '`' | ';' | '|' | '&' | '<' | '>' | '\\' | '(' | ')' | '*' | '?' | '!' | '#' | '~'

@@ -1,5 +1,7 @@
 //! What nodes do with packets: service proxies as they were recorded, NetworkPolicies as Kubernetes defines them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use openstack_ccm_kube_sim::{ApiVersion, Departure, Destination, Sender, Sim, Stop, Transport};
 use rstest::rstest;
 use serde_json::{Value, json};

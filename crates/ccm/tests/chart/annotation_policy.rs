@@ -77,7 +77,7 @@ fn it_sees_only_what_asks_for_our_load_balancers_and_never_a_status() {
         (vec!["extraArgs={--load-balancer-class=a/ours}"], "a/ours"),
     ] {
         let on = Release::new().set("annotationPolicy.enabled=true").set("annotationPolicy.action=Deny");
-        let Some(objects) = settings.into_iter().fold(on, |release, one| release.set(one)).objects() else {
+        let Some(objects) = settings.into_iter().fold(on, Release::set).objects() else {
             return;
         };
         let spec = &objects.one("ValidatingAdmissionPolicy")["spec"];

@@ -167,14 +167,14 @@ impl<'a> Look<'a> {
     }
 
     /// The cloud, or the check that nobody looked.
-    pub(super) fn cloud(&self) -> Result<&'a CloudFacts, Check> {
+    pub(super) fn cloud(&self) -> Result<&'a CloudFacts, Box<Check>> {
         self.facts.cloud.as_ref().map_err(|cause| {
-            Check::Unknown(Unknown {
+            Box::new(Check::Unknown(Unknown {
                 text: format!("not checked: {cause}"),
                 scope: Scope::default(),
                 matters: crate::code::Stops::All,
                 asked: self.facts.cloud_asked,
-            })
+            }))
         })
     }
 

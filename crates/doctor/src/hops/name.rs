@@ -110,9 +110,8 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         },
         None => return doubt("nobody asked"),
     };
-    let of_balancer = match look.facts.cloud.as_ref().map(|cloud| &cloud.addresses) {
-        Ok(Some(Ok(addresses))) => addresses,
-        _ => return doubt("the addresses of the load balancer are not known"),
+    let Ok(Some(Ok(of_balancer))) = look.facts.cloud.as_ref().map(|cloud| &cloud.addresses) else {
+        return doubt("the addresses of the load balancer are not known");
     };
     let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =

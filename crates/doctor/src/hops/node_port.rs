@@ -348,7 +348,7 @@ fn local(look: &Look<'_>) -> Answer {
     }
     let cloud = match look.cloud() {
         Ok(cloud) => cloud,
-        Err(check) => return check.into(),
+        Err(check) => return (*check).into(),
     };
     let monitored = !pools(look, cloud).is_empty()
         && pools(look, cloud).iter().all(|(pool, _)| {

@@ -71,7 +71,7 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     let doubt = |check: Check| check.about(Scope::to(address.to_string()), Stops::All);
     let cloud = match look.cloud() {
         Ok(cloud) => cloud,
-        Err(check) => return doubt(check),
+        Err(check) => return doubt(*check),
     };
     let known = match &cloud.addresses {
         Some(Ok(known)) => known,

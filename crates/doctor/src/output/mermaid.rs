@@ -153,7 +153,7 @@ fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, O
                 return taken;
             }
             End::MayEnd(hop, code, _) if meets(hop) => {
-                taken.push((*arrow, Fate::Doubt, Some(code.to_string())))
+                taken.push((*arrow, Fate::Doubt, Some(code.to_string())));
             }
             End::Unknown(hops) if hops.iter().any(meets) => {
                 taken.push((*arrow, Fate::Doubt, Some("not known".to_owned())));

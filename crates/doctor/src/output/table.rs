@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::Outcome;
 use crate::code::{Code, Severity};
 use crate::finding::{Check, Finding};
+use crate::question::HopReport;
 use crate::report::{Counts, Report};
 use openstack_ccm_core::text::{printable, some_of};
 
@@ -95,7 +96,7 @@ impl Page {
     /// What several hops could not be judged for is said once, with these hops. Returns what was said.
     fn unchecked(&mut self, report: &Report) -> Vec<Check> {
         let mut said: Vec<Check> = Vec::new();
-        let all = report.hops.iter().flat_map(|hop| hop.checks());
+        let all = report.hops.iter().flat_map(HopReport::checks);
         for check in all.filter(|check| matches!(check, Check::Unknown(_))) {
             let hops =
                 report.hops.iter().filter(|hop| hop.checks().iter().any(|one| says_the_same(one, check)));
@@ -119,7 +120,7 @@ impl Page {
     fn causes(&mut self, reports: &[Report]) {
         let mut causes: Vec<(&Check, Vec<&str>)> = Vec::new();
         for report in reports {
-            for check in report.hops.iter().flat_map(|hop| hop.checks()).filter(|check| is_odd(check)) {
+            for check in report.hops.iter().flat_map(HopReport::checks).filter(|check| is_odd(check)) {
                 match causes.iter_mut().find(|(known, _)| is_same_cause(known, check)) {
                     Some((_, names)) => {
                         if names.last() != Some(&report.subject.as_str()) {
@@ -176,7 +177,7 @@ impl Page {
             Check::Ok(text) => self.marked("√", Colour::Green, text),
             Check::Skipped(text) => self.marked("-", Colour::Grey, &format!("skipped: {text}")),
             Check::Unknown(unknown) => {
-                self.marked("?", Colour::Yellow, &format!("unknown: {}", unknown.text))
+                self.marked("?", Colour::Yellow, &format!("unknown: {}", unknown.text));
             }
             Check::Found(finding) => self.finding(finding),
         }

@@ -35,7 +35,6 @@ fn every_key_of_occm_is_on_the_page() {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{key}` |")));
         assert!(row.is_some_and(|row| row.contains("| OCCM")), "{key} {entry}: {row:?}");
     }
-    for row in page.lines().filter(|line| line.ends_with("|  |") && line.starts_with("| `")) {
-        panic!("called OCCM's, and no release has it: {row}");
-    }
+    let in_no_release = page.lines().find(|line| line.ends_with("|  |") && line.starts_with("| `"));
+    assert_eq!(in_no_release, None, "called OCCM's, and no release has it");
 }

@@ -84,7 +84,7 @@ impl Creations {
 
     /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may; until then it
     /// waits as this says, with a notice for the user once it has waited for long.
-    pub(super) fn ask(&self, service: &ServiceKey) -> Result<(), (Waiting, Option<Notice>)> {
+    pub(super) fn ask(&self, service: &ServiceKey) -> Result<(), Box<(Waiting, Option<Notice>)>> {
         let now = Instant::now();
         let (admission, next) = self.change(|queue| queue.ask(service, now));
         self.wake_all(&next);
@@ -96,7 +96,7 @@ impl Creations {
         let is_first_notice = waited >= QUIETLY_FOR && self.lock().notify(service);
         let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR - waited } else { AT_MOST };
         let on = "the creation of other load balancers".to_owned();
-        Err((Waiting { on, at_most, unfinished: None }, is_first_notice.then(queued)))
+        Err(Box::new((Waiting { on, at_most, unfinished: None }, is_first_notice.then(queued))))
     }
 
     /// Octavia took the creation.

@@ -101,7 +101,7 @@ async fn who_waits_for_long_is_notified_once() {
     let mut notified = Vec::new();
     for seconds in [0, 10, 20] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
-        let (_, notice) = creations.ask(&key("n/c")).unwrap_err();
+        let (_, notice) = *creations.ask(&key("n/c")).unwrap_err();
         notified.push(notice.is_some());
     }
     assert_eq!(notified, [false, true, false]);

@@ -276,7 +276,7 @@ fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
 /// What the Service would be published with, where that would be other addresses or names.
 fn would_publish(item: &Item) -> Option<Vec<LoadBalancerIngress>> {
     let writes = item.calls.iter().filter_map(Call::in_cluster);
-    let last = writes.filter(|write| write.path.contains("/services/")).last()?;
+    let last = writes.rev().find(|write| write.path.contains("/services/"))?;
     let entries = |object: &Value| object["status"]["loadBalancer"]["ingress"].clone();
     let (before, after) = (entries(&last.before), entries(&last.after));
     if before == after {

@@ -25,8 +25,11 @@ pub(crate) type Names<'a> = dyn Fn(&str) -> Option<Host> + Sync + 'a;
 /// Lists that are read once where many Services are looked at.
 pub(super) struct Lists<'a> {
     client: &'a Client,
-    whole: Option<(Looked<Vec<EndpointSlice>>, Looked<Vec<Event>>)>,
+    whole: Option<Whole>,
 }
+
+/// All slices and all Events.
+type Whole = (Looked<Vec<EndpointSlice>>, Looked<Vec<Event>>);
 
 impl<'a> Lists<'a> {
     pub(super) async fn new(client: &'a Client, many: bool) -> Self {

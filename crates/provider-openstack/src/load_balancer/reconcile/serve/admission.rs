@@ -24,7 +24,7 @@ impl Serving<'_> {
     }
 
     fn ask_for_admission(&self, report: &mut Report) -> Option<Outcome> {
-        let (waiting, notice): (Waiting, _) = self.reconciler.creations().ask(&self.service.key).err()?;
+        let (waiting, notice): (Waiting, _) = *self.reconciler.creations().ask(&self.service.key).err()?;
         report.notices(notice);
         Some(Outcome::Waiting(waiting))
     }

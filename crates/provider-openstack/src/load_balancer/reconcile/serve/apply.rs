@@ -23,7 +23,7 @@ use crate::load_balancer::step::{LoadBalancerStep, Step};
 /// How far a plan led.
 pub(super) enum CarriedOn {
     /// It ended so, and this is to be kept.
-    Ended(Result<Outcome, Failure>, Kept),
+    Ended(Result<Outcome, Failure>, Box<Kept>),
     /// The cloud refused a step: there is a plan without it.
     Refused(Refused, Box<Observation>),
 }
@@ -100,7 +100,7 @@ impl Serving<'_> {
         };
         let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
         let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
-        CarriedOn::Ended(outcome, Kept { known, locked, address, warnings: plan.warnings() })
+        CarriedOn::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
     }
 
     async fn outcome(

@@ -195,7 +195,7 @@ impl Serving<'_> {
         let mut agreement = observation.agreement(&wanted.desired).filter(|_| planned.plan.is_converged());
         let serving = self.with(&wanted.settings);
         let (mut outcome, kept) = match serving.apply(observation, &planned, report).await {
-            CarriedOn::Ended(outcome, kept) => (outcome, kept),
+            CarriedOn::Ended(outcome, kept) => (outcome, *kept),
             CarriedOn::Refused(refused, observation) => return Ok(self.after_refusal(refused, observation)),
         };
         if let Ok(Outcome::Ready(ready)) = &mut outcome {

@@ -13,7 +13,9 @@ use super::oracle::assert_served;
 use super::states::shape;
 use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::attempts::Attempts;
-use crate::load_balancer::model::{Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed};
+use crate::load_balancer::model::{
+    Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed, ObservedListener, ObservedMember,
+};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::{Plan, Then, serve_beside};
@@ -81,7 +83,7 @@ fn in_use(observed: &Observed) -> BTreeMap<ListenerKey, BTreeSet<MemberKey>> {
     let own = children.listeners.iter().filter(|listener| listener.ours);
     own.filter_map(|listener| {
         let pool = children.default_pool(listener)?;
-        Some((listener.key(), pool.members.iter().map(|member| member.key()).collect()))
+        Some((listener.key(), pool.members.iter().map(ObservedMember::key).collect()))
     })
     .collect()
 }
@@ -135,7 +137,7 @@ fn assert_degraded(
             continue;
         };
         let pool = children.default_pool(listener).expect("it has a pool");
-        let members: BTreeSet<MemberKey> = pool.members.iter().map(|member| member.key()).collect();
+        let members: BTreeSet<MemberKey> = pool.members.iter().map(ObservedMember::key).collect();
         let expected: BTreeSet<MemberKey> = wanted.pool.members.iter().map(|member| member.key()).collect();
         assert!(
             about_members || expected.is_empty() || members == expected,
@@ -186,7 +188,7 @@ proptest! {
         let there = children(&cloud.observed).listeners.iter();
         let changes_protocol: BTreeSet<ListenerKey> = there
             .filter(|one| desired.listeners.get(&one.key()).is_some_and(|wanted| wanted.listener.protocol != one.protocol))
-            .map(|one| one.key())
+            .map(ObservedListener::key)
             .collect();
         let plan = converge(&mut cloud, &desired, refused);
         prop_assert_eq!(&plan.then, &Then::Done);
