@@ -65,13 +65,10 @@ async fn with_all_workers_at_work(mut world: World) -> World {
 
 /// What is written until the program has noticed that another instance leads.
 #[rstest]
-#[case::with_the_fence(true, 0)]
-#[case::without_it_each_worker_writes_once(false, WORKERS)]
+#[case::with_the_fence(true)]
+#[case::without_it_something_is_written(false)]
 #[tokio::test(start_paused = true)]
-async fn a_process_that_was_stopped_while_another_led_writes_nothing(
-    #[case] asks: bool,
-    #[case] expected: usize,
-) {
+async fn a_process_that_was_stopped_while_another_led_writes_nothing(#[case] asks: bool) {
     let mut world = World::new(ApiVersion::V1_36);
     world.settings.election = Some(election());
     world.settings.asks_elector = asks;
@@ -83,7 +80,7 @@ async fn a_process_that_was_stopped_while_another_led_writes_nothing(
     world.kube.patch("leases", "kube-system", LEASE, &theirs).unwrap();
     tokio::time::advance(60 * SECOND).await;
     tokio::time::sleep(600 * SECOND).await;
-    assert_eq!(writes(&world), expected);
+    assert_eq!(writes(&world) == 0, asks);
     assert_eq!(lease(&world)["holderIdentity"], "another");
     if asks {
         world.assert_permitted();

@@ -169,8 +169,8 @@ async fn members_follow_nodes_while_neutron_is_down() {
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
     world.add_node("node-3", "v1.36.0");
     world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
+    world.until("the limit is set", |world| world.cloud.listeners()[0]["connection_limit"] == 7).await;
     assert_eq!(world.ingress("web"), before);
-    assert_eq!(world.cloud.listeners()[0]["connection_limit"], 7);
 }
 
 /// Members of pools that listeners use, by listener, at each write of a client.
@@ -402,8 +402,12 @@ async fn any_one_call_that_is_refused_costs_what_needs_it() {
     for call in &calls {
         for status in [400, 403, 404, 409] {
             let what = format!("{call} with {status}");
-            let world = before_the_change().await;
             let (method, rule) = rule(call);
+            // What is not there to be deleted is gone: that is no refusal.
+            if method == "DELETE" && status == 404 {
+                continue;
+            }
+            let world = before_the_change().await;
             let refused = world.cloud.faults().add(rule.answer(status, refusal(status)));
             change_everything(&world);
             world.pass(900).await;
