@@ -94,8 +94,12 @@ fn failed_over(stage: &mut Stage) -> Result<String> {
     steps::annotate(&api, SERVICE, &[("connection-limit", json!("900"))])?;
     members(stage, SERVICE, &NODES)?;
     ensure!(published_through(&api, SERVICE)? == address, "another address is published");
-    let tree = Tree::of(&stage.cloud.user, SERVICE)?;
-    ensure!(tree.id == id && tree.listeners[0]["connection_limit"] == 900, "{:?}", tree.listeners);
+    // Members come first, so the listener may still wait for Octavia.
+    soon("the listener has the connection limit", || {
+        let tree = Tree::of(&stage.cloud.user, SERVICE)?;
+        ensure!(tree.id == id && tree.listeners[0]["connection_limit"] == 900, "{:?}", tree.listeners);
+        Ok(())
+    })?;
     let seen = all_reach(stage, &address)?;
     Ok(format!("{address} on the same load balancer with a third member: {seen}"))
 }
