@@ -68,7 +68,7 @@ impl Request {
 
     /// Whether it asks Octavia how far load balancers are, of which waiting takes as many as it takes long.
     pub(crate) fn is_poll(&self) -> bool {
-        let Some(path) = self.what.strip_prefix("GET /v2/lbaas/loadbalancers") else { return false };
+        let Some(path) = self.what.strip_prefix("GET /v2.0/lbaas/loadbalancers") else { return false };
         let path = path.split('?').next().unwrap_or_default();
         path.matches('/').count() <= 1
     }
@@ -117,13 +117,13 @@ mod tests {
     #[test]
     fn only_questions_about_load_balancers_themselves_are_polls() {
         let is_poll = |what: &str| request(&format!("\"{what}\" 200 7 12ms \"-\"")).unwrap().is_poll();
-        assert!(
-            is_poll("GET /v2/lbaas/loadbalancers?fields=id") && is_poll("GET /v2/lbaas/loadbalancers/1?")
-        );
+        for what in ["GET /v2.0/lbaas/loadbalancers?fields=id", "GET /v2.0/lbaas/loadbalancers/1?"] {
+            assert!(is_poll(what), "{what}");
+        }
         for what in [
-            "GET /v2/lbaas/loadbalancers/1/status?",
-            "GET /v2/lbaas/pools?",
-            "PUT /v2/lbaas/loadbalancers/1?",
+            "GET /v2.0/lbaas/loadbalancers/1/status?",
+            "GET /v2.0/lbaas/pools?",
+            "PUT /v2.0/lbaas/loadbalancers/1?",
         ] {
             assert!(!is_poll(what), "{what}");
         }
