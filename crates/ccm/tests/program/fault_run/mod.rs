@@ -1,7 +1,8 @@
 //! Random edits under random faults and kills, and beside a tenant who means no good: what carries traffic is never taken away
 //! unasked (see [`crate::watch`]); when nothing fails any more each Service is soon served as in a calm run of the same edits,
 //! whatever the tenant does; in the end, without the tenant, everything is as in the calm run; nothing of others was touched, and
-//! nothing of ours is left over once all Services are gone.
+//! nothing of ours is left over once all Services are gone. In a quarter of the runs one call is refused for good instead, and only
+//! what needs it is missing (see [`refusal`]).
 //!
 //! A run follows from its seed but for chance inside the program, so that a failure may take several tries. `make faults` makes
 //! ten thousand; `FAULT_SEED=7` repeats one, `RUST_LOG=debug` has the program say what it does, and `FAULT_WITHOUT` leaves out
@@ -11,6 +12,7 @@ mod annotation;
 mod inherited;
 mod outages;
 mod outcome;
+mod refusal;
 mod stage;
 mod story;
 mod tenant;
@@ -21,12 +23,14 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use refusal::{Refusal, Ways};
 pub(crate) use stage::Stage;
+use story::Kind;
 pub(crate) use story::{Edit, Story};
 use trouble::Trouble;
 
 /// Runs without `FAULT_RUNS`, from the seed `FAULT_FIRST` on.
-const SHORT: u64 = 3;
+const SHORT: u64 = 4;
 /// So many seeds in a row play the same story, each with troubles of its own.
 const RUNS_OF_A_STORY: u64 = 4;
 /// Seeds that found a defect once, when `Gaps` and `Hangs` were no kinds yet: with these their troubles are others. The cases have
@@ -44,6 +48,8 @@ struct Ends {
     served: Vec<String>,
     /// With the last edits.
     edited: Vec<String>,
+    /// What listeners lead to with the last edits.
+    ways: Ways,
     /// After all Services were deleted.
     emptied: Vec<String>,
     /// Floating IPs that Services keep beside the one that serves them, with the last edits.
@@ -52,10 +58,22 @@ struct Ends {
     kills: usize,
 }
 
+/// What a run is played with.
+enum Weather {
+    Calm,
+    Troubled(Trouble),
+    /// One call is refused, as this decides.
+    Refused(Rng),
+}
+
 /// Plays the story, calmly, or with trouble and how it ended calmly.
-async fn play(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
-    let (mut trouble, calm) = trouble.unzip();
+async fn play(story: &Story, weather: Weather, calm: Option<&Ends>) -> Ends {
     let mut stage = Stage::of(story).await;
+    let (mut trouble, refusal) = match weather {
+        Weather::Calm => (None, None),
+        Weather::Troubled(trouble) => (Some(trouble), None),
+        Weather::Refused(mut random) => (None, Some(Refusal::begin(&mut random, &stage.world.cloud))),
+    };
     for step in &story.steps {
         if let Some(trouble) = &mut trouble {
             trouble.begin(&mut stage, step).await;
@@ -71,6 +89,10 @@ async fn play(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
         None => None,
     };
     tokio::time::sleep(LONG_ENOUGH).await;
+    if let (Some(refusal), Some(calm)) = (refusal, calm) {
+        refusal.costs_what_needs_it(&stage.world.cloud, &calm.ways);
+        refusal.end(&stage).await;
+    }
     let served = outcome::served(&stage.world);
     if let Some(tenant) = tenant {
         tenant.leave(&stage.world);
@@ -81,6 +103,7 @@ async fn play(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
         stage.delete_orphans(&calm.edited).await;
     }
     let edited = outcome::describe(&stage.world);
+    let ways = refusal::ways(&stage.world.cloud);
     let put_by = outcome::put_by(&stage.world);
     stage.delete_services();
     tokio::time::sleep(LONG_ENOUGH).await;
@@ -92,7 +115,7 @@ async fn play(story: &Story, trouble: Option<(Trouble, &Ends)>) -> Ends {
     stage.assert_only_others_left(story);
     let kills = stage.world.kills();
     stage.end().await;
-    Ends { served, edited, emptied, put_by, kills }
+    Ends { served, edited, ways, emptied, put_by, kills }
 }
 
 fn alone<T>(work: impl Future<Output = T>) -> T {
@@ -109,10 +132,13 @@ fn run(seed: u64, last: &mut LastCalm) {
     let story = Story::of(&mut Rng::with_seed(number));
     let calm = match last.take().filter(|(of, _)| *of == number) {
         Some((_, ends)) => ends,
-        None => alone(play(&story, None)),
+        None => alone(play(&story, Weather::Calm, None)),
     };
     *last = Some((number, calm.clone()));
-    let rough = alone(play(&story, Some((Trouble::of(Rng::with_seed(!seed)), &calm))));
+    let random = Rng::with_seed(!seed);
+    let is_refused = seed % RUNS_OF_A_STORY == RUNS_OF_A_STORY - 1 && Kind::Refusals.is_included();
+    let weather = if is_refused { Weather::Refused(random) } else { Weather::Troubled(Trouble::of(random)) };
+    let rough = alone(play(&story, weather, Some(&calm)));
     let most = calm.put_by + rough.kills;
     let put_by = rough.put_by;
     assert!(put_by <= most, "{put_by} floating IPs are kept, and kills account for {most}: {story:#?}");

@@ -17,7 +17,7 @@ use crate::support::{ANNOTATION, LB_ID, PROXY, World, lb_name, node, service};
 use crate::watch::Watch;
 
 /// The load balancer that a person made for all who name it.
-const SHARED: &str = "shared by hand";
+pub(super) const SHARED: &str = "shared by hand";
 /// What the names of the cluster's own load balancers begin with.
 const OURS: &str = "kube_service_c1_";
 /// Services that one load balancer may serve, in the stories.

@@ -41,6 +41,8 @@ pub(super) enum Kind {
     Tenant,
     /// Lists of the project that are slow or fail.
     Lists,
+    /// One call that is refused for good, in runs in which nothing else goes wrong.
+    Refusals,
 }
 
 impl Kind {
