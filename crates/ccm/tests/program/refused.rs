@@ -271,6 +271,25 @@ async fn a_listener_that_cannot_change_its_protocol_comes_back(#[case] wish: &[(
         .await;
 }
 
+/// The process that deleted it is gone when the new one is refused.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_cannot_change_its_protocol_comes_back_after_a_kill() {
+    let mut world = World::serving(&on_port_80()).await;
+    let posts = octavia(Method::POST, "/listeners$");
+    let down = world.cloud.faults().add(posts.clone().answer(503, json!({})));
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.until("it made way", |world| world.cloud.listeners().is_empty()).await;
+    world.kill().await;
+    world.cloud.faults().remove(down);
+    world.cloud.faults().add(posts.answer(400, refusal(400)).once());
+    world.start().await;
+    world.until("the port is served", |world| leads(world, &[80], 2)).await;
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP");
+    world.pass(900).await;
+    let tags = world.cloud.pools()[0]["tags"].to_string();
+    assert!(!tags.contains("former-listener"), "it is remembered no longer than needed: {tags}");
+}
+
 /// The monitor of the type so far checks on, until a pool with the new one stands.
 #[tokio::test(start_paused = true)]
 async fn a_monitor_of_another_type_that_is_refused_leaves_the_one_that_is_there() {

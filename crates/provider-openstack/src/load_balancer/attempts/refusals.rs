@@ -7,7 +7,7 @@ use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::failure::FailureClass;
 use tokio::time::Instant;
 
-use crate::load_balancer::model::{ListenerKey, Observed, ObservedFloatingIp};
+use crate::load_balancer::model::{FormerListener, ListenerKey, Observed, ObservedFloatingIp};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
 use crate::load_balancer::step::{FloatingIpStep, ListenerStep, Step};
@@ -59,7 +59,7 @@ impl RefusalRecord {
             refused.failure.class = FailureClass::UserInput;
         }
         let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
-        let interrupts = self.interrupts(&refused.step);
+        let interrupts = self.interrupts(&refused.step, observed);
         if place.is_none() && !certain && !interrupts {
             return false;
         }
@@ -75,10 +75,10 @@ impl RefusalRecord {
     }
 
     /// Whether something that serves is taken down before the step is tried.
-    fn interrupts(&self, step: &Step) -> bool {
+    fn interrupts(&self, step: &Step, observed: &Observed) -> bool {
         match step {
             Step::Listener(ListenerStep::Create { listener, .. }) => {
-                self.predecessors.contains_key(&listener.key())
+                self.predecessors(observed).contains_key(&listener.key())
             }
             Step::FloatingIp(FloatingIpStep::Attach { instead_of, .. }) => instead_of.is_some(),
             _ => false,
@@ -106,12 +106,23 @@ impl RefusalRecord {
         Self { kept: Vec::new(), ..self }
     }
 
+    /// The listeners that made way: those that this process deleted, and those of which the tags of their pools tell.
+    fn predecessors(&self, observed: &Observed) -> BTreeMap<ListenerKey, Predecessor> {
+        let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+        let pools = children.into_iter().flat_map(|children| &children.pools);
+        let left = pools.filter(|pool| pool.ours && pool.used_by.is_empty()).filter_map(|pool| {
+            let listener = FormerListener::from_tags(&pool.tags)?;
+            Some((listener.key(), Predecessor { listener, pool: pool.clone() }))
+        });
+        left.chain(self.predecessors.clone()).collect()
+    }
+
     /// What is not sent at this moment.
     pub(crate) fn at(&self, now: Instant, observed: &Observed) -> Refusals {
         let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
         Refusals {
             steps: resting.map(|kept| kept.refused.clone()).collect(),
-            predecessors: self.predecessors.clone(),
+            predecessors: self.predecessors(observed),
         }
     }
 
@@ -138,7 +149,7 @@ fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
     let listener = children.listeners.iter().find(|listener| listener.id == listener_id)?;
     let mut pool = children.default_pool(listener)?.clone();
     pool.members = Vec::new();
-    Some(Predecessor { listener: listener.clone(), pool })
+    Some(Predecessor { listener: FormerListener::of(listener), pool })
 }
 
 fn floating_ip(step: &Step, observed: &Observed) -> Option<ObservedFloatingIp> {

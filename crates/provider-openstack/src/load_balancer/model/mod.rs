@@ -9,6 +9,7 @@
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
 //! | [`header`], [`limit`] | the headers that a listener inserts, and its numbers, as tables |
 //! | [`tls`] | which attributes of TLS were set here |
+//! | [`former`] | what a listener was that makes way for one of another protocol |
 //! | [`tree`] | what is wanted, whole |
 //! | [`floating_ip`] | which floating IP is wanted |
 //! | [`address_choice`] | by which of its addresses a node becomes a member |
@@ -20,6 +21,7 @@ pub(crate) mod address_choice;
 pub(crate) mod convert;
 pub(crate) mod facts;
 pub(crate) mod floating_ip;
+pub(crate) mod former;
 pub(crate) mod header;
 pub(crate) mod limit;
 pub(crate) mod listener;
@@ -34,6 +36,7 @@ pub(crate) mod tree;
 pub(crate) use super::names::Tags;
 pub(crate) use facts::{Facts, Features, OVN, ResolvedVip};
 pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
+pub(crate) use former::FormerListener;
 pub(crate) use header::InsertedHeader;
 pub(crate) use listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};
 pub(crate) use member::{Member, MemberKey};

@@ -12,8 +12,8 @@ use openstack_ccm_core::failure::Failure;
 use super::refusals::{Predecessor, Refusals};
 use super::types::Refused;
 use crate::load_balancer::model::{
-    Children, Desired, DesiredListener, InsertedHeader, ListenerKey, ListenerSpec, ObservedListener,
-    ObservedLoadBalancer, Tags, header, tls,
+    Children, Desired, DesiredListener, FormerListener, InsertedHeader, ListenerKey, ListenerSpec,
+    ObservedListener, ObservedLoadBalancer, Tags, header, tls,
 };
 use crate::load_balancer::step::{ListenerStep, Step};
 
@@ -36,7 +36,7 @@ pub(super) fn hold_back<'a>(
             default_pool: None,
         });
         let refusal = refusals.of(&step).cloned();
-        let failure = refusal.or_else(|| lost_with(&predecessor.listener).filter(|_| is_there));
+        let failure = refusal.or_else(|| is_there.and_then(lost_with));
         let Some(failure) = failure else { continue };
         let kept = keeping(wanted, &predecessor);
         desired.to_mut().listeners.insert(key, kept);
@@ -45,21 +45,21 @@ pub(super) fn hold_back<'a>(
     (desired, held)
 }
 
-/// The listener of another protocol that is there, or was before its successor was refused, and whether it is there.
-fn predecessor(
-    children: &Children,
+/// The listener of another protocol that is there, or was before its successor was refused, and the one that is there.
+fn predecessor<'a>(
+    children: &'a Children,
     key: ListenerKey,
     wanted: &DesiredListener,
     refusals: &Refusals,
-) -> Option<(Predecessor, bool)> {
+) -> Option<(Predecessor, Option<&'a ObservedListener>)> {
     let is_at = |listener: &&ObservedListener| listener.key() == key && !listener.is_of_metrics();
     match children.listeners.iter().find(is_at) {
         Some(listener) if listener.ours && listener.protocol != wanted.listener.protocol => {
             let pool = children.default_pool(listener)?.clone();
-            Some((Predecessor { listener: listener.clone(), pool }, true))
+            Some((Predecessor { listener: FormerListener::of(listener), pool }, Some(listener)))
         }
         Some(_) => None,
-        None => Some((refusals.predecessors.get(&key)?.clone(), false)),
+        None => Some((refusals.predecessors.get(&key)?.clone(), None)),
     }
 }
 
@@ -83,14 +83,14 @@ fn keeping(wanted: &DesiredListener, predecessor: &Predecessor) -> DesiredListen
 }
 
 /// What is wanted of a listener, as far as it goes with the protocol that it has.
-pub(super) fn listener(wanted: &ListenerSpec, before: &ObservedListener) -> ListenerSpec {
+pub(super) fn listener(wanted: &ListenerSpec, before: &FormerListener) -> ListenerSpec {
     let mut kept = wanted.clone();
     kept.protocol = before.protocol.clone();
     kept.tags = tags(&wanted.tags, &before.tags);
     let attributes = &mut kept.attributes;
-    attributes.insert_headers.clone_from(&before.attributes.insert_headers);
-    attributes.tls_container_ref.clone_from(&before.attributes.tls_container_ref);
-    attributes.tls.clone_from(&before.attributes.tls);
+    attributes.insert_headers.clone_from(&before.insert_headers);
+    attributes.tls_container_ref.clone_from(&before.tls_container_ref);
+    attributes.tls.clone_from(&before.tls);
     kept
 }
 

@@ -8,7 +8,10 @@ use openstack_ccm_openstack_api::octavia::{
 use super::draft::{Draft, tags_without};
 use super::members::Extent;
 use super::{members, monitor, serial};
-use crate::load_balancer::model::{DesiredPool, ObservedPool, Persistence, PoolSpec, pool};
+use crate::load_balancer::model::{
+    DesiredPool, FormerListener, ListenerSpec, ObservedListener, ObservedPool, Persistence, PoolSpec, former,
+    pool,
+};
 use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 
 /// Makes a new pool that no listener uses, with all that belongs to it.
@@ -32,9 +35,14 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
 }
 
 /// Makes an existing pool the wanted one.
-pub(super) fn converge(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) -> Handle {
+pub(super) fn converge(
+    draft: &mut Draft,
+    observed: &ObservedPool,
+    wanted: &DesiredPool,
+    settled: bool,
+) -> Handle {
     let whole = draft.must_heal("pool", &observed.name, &observed.id, &observed.status);
-    let mut attributes = changes(observed, &wanted.pool);
+    let mut attributes = changes(observed, &wanted.pool, settled);
     if let Some(rename) = &draft.rename {
         rename.child("pool", &observed.name, &observed.tags, &mut attributes);
     }
@@ -102,14 +110,30 @@ fn converge_members(draft: &mut Draft, observed: &ObservedPool, wanted: &Desired
     }
 }
 
-fn changes(observed: &ObservedPool, wanted: &PoolSpec) -> UpdatePool {
+/// Notes on a pool what its listener is, before that makes way for one of another protocol. Not where Octavia has no tags, or it is noted.
+pub(super) fn note_former(
+    pool: &ObservedPool,
+    listener: &ObservedListener,
+    wanted: &ListenerSpec,
+) -> Option<Step> {
+    let tags = FormerListener::of(listener).to_tags();
+    let notes = !wanted.tags.is_empty() && !tags.is_subset(&pool.tags);
+    let changes = UpdatePool { tags: Some(&pool.tags | &tags), ..UpdatePool::default() };
+    notes.then(|| Step::Pool(PoolStep::Update { id: pool.id.clone(), changes }))
+}
+
+/// With `settled`, the pool serves the listener that it is to serve, and what a former one was counts no more.
+fn changes(observed: &ObservedPool, wanted: &PoolSpec, settled: bool) -> UpdatePool {
     let (before, after) = (&observed.attributes, &wanted.attributes);
-    let stale = pool::stale(&observed.tags, &wanted.tags);
+    let persistence_stale = pool::stale(&observed.tags, &wanted.tags);
+    let is_former = |tag: &&String| settled && former::is_about_former(tag);
+    let mut stale = persistence_stale.clone();
+    stale.extend(observed.tags.iter().filter(is_former).cloned());
     UpdatePool {
         session_persistence: persistence(
             before.session_persistence.as_ref(),
             after.session_persistence.as_ref(),
-            !stale.is_empty(),
+            !persistence_stale.is_empty(),
         ),
         tags: tags_without(&observed.tags, &wanted.tags, &stale),
         ..UpdatePool::default()

@@ -11,7 +11,8 @@ use super::draft::Draft;
 use super::{held_back, listener, members, monitor, pool};
 use crate::load_balancer::annotations::METRICS_PORT;
 use crate::load_balancer::model::{
-    Children, DesiredListener, DesiredPool, ListenerKey, ListenerSpec, ObservedListener, ObservedPool,
+    Children, DesiredListener, DesiredPool, FormerListener, ListenerKey, ListenerSpec, ObservedListener,
+    ObservedPool,
 };
 use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
@@ -74,7 +75,7 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
         update(draft, fitting, key, &wanted.listener);
     }
     let default_pool = match pool {
-        Some(found) => pool::converge(draft, found, &wanted.pool),
+        Some(found) => pool::converge(draft, found, &wanted.pool, fitting.is_some()),
         None => pool::create(draft, load_balancer_id, &wanted.pool),
     };
     match fitting {
@@ -86,9 +87,14 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
         }
         None => {
             if let Some(existing) = existing.filter(|_| draft.stuck.contains(&key)) {
-                update(draft, existing, key, &held_back::listener(&wanted.listener, existing));
+                update(
+                    draft,
+                    existing,
+                    key,
+                    &held_back::listener(&wanted.listener, &FormerListener::of(existing)),
+                );
             }
-            replace(draft, load_balancer_id, existing, &wanted.listener, default_pool);
+            replace(draft, load_balancer_id, port, default_pool);
         }
     }
 }
@@ -188,14 +194,9 @@ fn find_pool<'a>(
 }
 
 /// Makes the listener; one of this Service with another protocol makes way for it first.
-fn replace(
-    draft: &mut Draft,
-    load_balancer_id: &str,
-    existing: Option<&ObservedListener>,
-    wanted: &ListenerSpec,
-    default_pool: Handle,
-) {
-    if let Some(existing) = existing {
+fn replace(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, default_pool: Handle) {
+    let wanted = &port.wanted.listener;
+    if let Some(existing) = port.existing {
         let key = existing.key();
         let message = format!(
             "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail for some \
@@ -203,6 +204,9 @@ fn replace(
             existing.protocol, wanted.protocol
         );
         draft.warn(LISTENER_REPLACED, message);
+        let noted =
+            port.present.filter(|pool| pool.ours).and_then(|pool| pool::note_former(pool, existing, wanted));
+        draft.swaps.extend(noted);
         draft.swaps.push(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
     }
     draft.swaps.push(Step::Listener(ListenerStep::Create {

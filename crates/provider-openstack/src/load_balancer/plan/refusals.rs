@@ -7,7 +7,7 @@
 //! | the rename of the load balancer | all renames of its children |
 //! | a new health monitor | the members that it checks, and that the one before it is gone |
 //! | a listener with a new pool, a swap | all that makes the pool complete |
-//! | the deletion of a listener that changes its protocol | all that its successor needs, and that one |
+//! | the deletion of a listener that changes its protocol | all that its successor needs, that one, and the tags that say what it was |
 //! | the removal of a pool | what takes the listeners off it |
 //! | what follows a floating IP that is attached | that |
 //! | members of a pool in use, the closing of a port, and everything else | nothing |
@@ -18,7 +18,7 @@ use openstack_ccm_core::failure::Failure;
 
 use super::types::{Plan, Refused};
 use crate::load_balancer::model::{
-    Children, ListenerKey, Observed, ObservedListener, ObservedPool, Ownership,
+    Children, FormerListener, ListenerKey, Observed, ObservedPool, Ownership, former,
 };
 use crate::load_balancer::names;
 use crate::load_balancer::step::{
@@ -28,7 +28,7 @@ use crate::load_balancer::step::{
 /// The listener that made way for one of another protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predecessor {
-    pub(crate) listener: ObservedListener,
+    pub(crate) listener: FormerListener,
     pub(crate) pool: ObservedPool,
 }
 
@@ -206,9 +206,21 @@ impl<'a> Needs<'a> {
                 needed
             }
             ListenerStep::SwapDefaultPool { pool, .. } => self.completing(pool),
-            ListenerStep::Delete { key, .. } => self.places(|step| is_creation(step, *key)),
+            ListenerStep::Delete { id, key } => {
+                self.places(|step| is_creation(step, *key) || self.says_what_was(step, id))
+            }
             ListenerStep::Update { .. } => Vec::new(),
         }
+    }
+
+    /// Whether a step notes on the pool of a listener what that listener was.
+    fn says_what_was(&self, step: &Step, listener_id: &str) -> bool {
+        let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
+        let mut listeners = self.children.into_iter().flat_map(|children| &children.listeners);
+        let pool = listeners
+            .find(|listener| listener.id == listener_id)
+            .and_then(|one| one.default_pool_id.as_ref());
+        pool == Some(id) && changes.tags.iter().flatten().any(|tag| former::is_about_former(tag))
     }
 
     /// The steps that make a pool complete which no listener uses yet.

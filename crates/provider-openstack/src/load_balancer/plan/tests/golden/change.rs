@@ -215,6 +215,7 @@ fn x_forwarded_for_on_replaces_the_listener_and_says_so() {
     assert_snapshot!(plan, @"
     create pool pool_0_web: HTTP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-former-listener-port=80, openstack-ccm-former-listener-protocol=TCP, openstack-ccm-service=s1]
     delete listener listener-5 (TCP:80)
     create listener listener_0_web: HTTP 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 insert_headers=[X-Forwarded-For] allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] with pool (new) pool_0_web
     delete pool pool-2 (pool_0_web)
@@ -229,6 +230,7 @@ fn x_forwarded_for_off_replaces_the_listener() {
     assert_snapshot!(change(&before, |shape| shape.ports[0].kind = Kind::Plain), @"
     create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
+    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-former-listener-header=X-Forwarded-For:true, openstack-ccm-former-listener-port=80, openstack-ccm-former-listener-protocol=HTTP, openstack-ccm-service=s1]
     delete listener listener-5 (TCP:80)
     create listener listener_0_web: TCP 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] with pool (new) pool_0_web
     delete pool pool-2 (pool_0_web)
@@ -240,6 +242,7 @@ fn x_forwarded_for_off_replaces_the_listener() {
 fn tls_with_the_same_pool_protocol_keeps_the_pool() {
     let before = Shape::web().with(|shape| shape.ports[0].kind = Kind::Proxy);
     assert_snapshot!(change(&before, |shape| shape.ports[0].kind = Kind::TlsProxy), @"
+    update pool pool-2: tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-former-listener-port=80, openstack-ccm-former-listener-protocol=TCP, openstack-ccm-service=s1]
     delete listener listener-5 (TCP:80)
     create listener listener_0_web: TERMINATED_HTTPS 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tls_container_ref=https://barbican/v1/secrets/1 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] with pool pool-2
     done

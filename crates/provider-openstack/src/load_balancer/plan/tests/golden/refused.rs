@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
+use crate::load_balancer::model::FormerListener;
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
 use crate::load_balancer::plan::tests::cloud::Cloud;
@@ -71,7 +72,8 @@ fn a_listener_that_made_way_for_nothing_comes_back_on_its_pool() {
         shape.connection_limit = 100;
     });
     let there = cloud.children().listeners[0].clone();
-    let before = Predecessor { pool: cloud.children().pools[0].clone(), listener: there.clone() };
+    let before =
+        Predecessor { pool: cloud.children().pools[0].clone(), listener: FormerListener::of(&there) };
     let step = serve(&http.desired(), &cloud.observed)
         .steps
         .into_iter()

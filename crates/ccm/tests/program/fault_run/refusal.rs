@@ -1,0 +1,131 @@
+//! A quarter of the runs: the cloud refuses one call for as long as the story lasts and long after, and nothing else goes wrong. Then
+//! everything is as in the calm run but for what needs that call; once it is taken again, nothing is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+use http::Method;
+use openstack_ccm_openstack_sim::{Fault, FaultId, Sim as Cloud};
+use serde_json::{Value, json};
+
+use super::LONG_ENOUGH;
+use super::stage::{SHARED, Stage};
+
+/// What may be missing while a call is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Costs {
+    /// Listeners that are not there yet.
+    NewPorts,
+    /// Listeners that are not there yet, and changes of members.
+    Members,
+    /// What a Service that joins the load balancer of others needs the announcement for.
+    Joining,
+    /// Listeners that are not wanted any more stay.
+    Removal,
+    /// No listener and no member.
+    NoPort,
+}
+
+/// Method and path of a call, and what needs it.
+const CALLS: [(Method, &str, Costs); 18] = [
+    (Method::POST, "loadbalancers", Costs::NewPorts),
+    (Method::PUT, "loadbalancers/[^/]+", Costs::Joining),
+    (Method::DELETE, "loadbalancers/[^/]+", Costs::Removal),
+    (Method::POST, "listeners", Costs::NewPorts),
+    (Method::PUT, "listeners/[^/]+", Costs::NoPort),
+    (Method::DELETE, "listeners/[^/]+", Costs::Removal),
+    (Method::POST, "pools", Costs::NewPorts),
+    (Method::PUT, "pools/[^/]+", Costs::NoPort),
+    (Method::DELETE, "pools/[^/]+", Costs::NoPort),
+    (Method::POST, "pools/[^/]+/members", Costs::Members),
+    (Method::PUT, "pools/[^/]+/members", Costs::Members),
+    (Method::POST, "healthmonitors", Costs::NewPorts),
+    (Method::PUT, "healthmonitors/[^/]+", Costs::NoPort),
+    (Method::DELETE, "healthmonitors/[^/]+", Costs::NoPort),
+    (Method::POST, "floatingips", Costs::NoPort),
+    (Method::PUT, "floatingips/[^/]+", Costs::NoPort),
+    (Method::PUT, "floatingips/[^/]+/tags", Costs::NoPort),
+    (Method::DELETE, "floatingips/[^/]+", Costs::NoPort),
+];
+const STATUSES: [u16; 4] = [400, 403, 404, 409];
+
+/// What listeners lead to: load balancer and port, and the addresses of members.
+pub(super) type Ways = BTreeMap<(String, u64), BTreeSet<String>>;
+
+/// A call that is refused from now on.
+pub(super) struct Refusal {
+    what: String,
+    costs: Costs,
+    fault: FaultId,
+}
+
+impl Refusal {
+    pub(super) fn begin(random: &mut Rng, cloud: &Cloud) -> Self {
+        let (method, path, costs) = CALLS[random.usize(0..CALLS.len())].clone();
+        // What is not there to be deleted is gone: that is no refusal.
+        let statuses = if method == Method::DELETE { &STATUSES[..2] } else { &STATUSES[..] };
+        let status = statuses[random.usize(0..statuses.len())];
+        let what = format!("{method} {path} with {status}");
+        let fault = Fault::new().method(method).path(&format!("/{path}($|[?])")).answer(status, body(path));
+        Self { what, costs, fault: cloud.faults().add(fault) }
+    }
+
+    /// Fails if anything else is missing than what needs the call.
+    pub(super) fn costs_what_needs_it(&self, cloud: &Cloud, calm: &Ways) {
+        let there = ways(cloud);
+        let is_excused = |(load_balancer, _): &(String, u64)| match self.costs {
+            Costs::NewPorts | Costs::Members => true,
+            Costs::Joining => load_balancer == SHARED,
+            Costs::Removal | Costs::NoPort => false,
+        };
+        let missing: Vec<_> =
+            calm.keys().filter(|way| !there.contains_key(way) && !is_excused(way)).collect();
+        assert!(missing.is_empty(), "{} closes {missing:?}", self.what);
+        let is_left = |way: &&(String, u64)| !calm.contains_key(way) && self.costs != Costs::Removal;
+        let left: Vec<_> = there.keys().filter(is_left).collect();
+        assert!(left.is_empty(), "{} leaves {left:?}", self.what);
+        for (way, members) in &there {
+            let expected = calm.get(way).filter(|_| self.costs != Costs::Members);
+            let right = expected.is_none_or(|expected| expected == members);
+            assert!(right, "{}: {way:?} leads to {members:?}, and not to {expected:?}", self.what);
+        }
+    }
+
+    /// The call is taken again. What is not sent again by itself is sent when the Service changes.
+    pub(super) async fn end(self, stage: &Stage) {
+        stage.world.cloud.faults().remove(self.fault);
+        for value in [Some("yes"), None] {
+            for service in stage.world.kube.list("services", "default").unwrap() {
+                let name = service["metadata"]["name"].as_str().unwrap();
+                stage.world.annotate(name, "example.org/changed", value);
+            }
+            tokio::time::sleep(LONG_ENOUGH).await;
+        }
+    }
+}
+
+fn body(path: &str) -> Value {
+    match path.starts_with("floatingips") {
+        true => {
+            json!({"NeutronError": {"type": "BadRequest", "message": "This is not taken.", "detail": ""}})
+        }
+        false => json!({"faultcode": "Client", "faultstring": "This is not taken.", "debuginfo": null}),
+    }
+}
+
+/// What the listeners of all load balancers lead to.
+pub(super) fn ways(cloud: &Cloud) -> Ways {
+    let names: BTreeMap<String, String> =
+        cloud.load_balancers().iter().map(|one| (text(&one["id"]), text(&one["name"]))).collect();
+    let way = |listener: &Value| {
+        let name = names.get(&text(&listener["loadbalancers"][0]["id"]))?;
+        let members = cloud.members(listener["default_pool_id"].as_str()?);
+        let addresses = members.iter().map(|member| text(&member["address"])).collect();
+        Some(((name.clone(), listener["protocol_port"].as_u64()?), addresses))
+    };
+    cloud.listeners().iter().filter_map(way).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

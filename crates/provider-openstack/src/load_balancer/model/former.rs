@@ -1,0 +1,150 @@
+//! What a listener was that makes way for one of another protocol, as tags of the pool that stays. Octavia takes the new one only
+//! when the old one is gone; if it refuses, the old one comes back, also where another process has to see to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openstack_ccm_openstack_api::octavia::ListenerProtocol;
+
+use super::{ListenerKey, ObservedListener, Tags, TlsAttributes};
+
+/// What all of these tags begin with; `openstack-ccm-former-listener-protocol=TCP`, for example.
+const BEGIN: &str = "openstack-ccm-former-listener-";
+/// Octavia takes tags of 255 characters.
+const LONGEST_VALUE: usize = 200;
+
+/// What follows from the protocol of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormerListener {
+    pub(crate) port: u16,
+    pub(crate) protocol: ListenerProtocol,
+    pub(crate) insert_headers: BTreeMap<String, String>,
+    pub(crate) tls_container_ref: Option<String>,
+    pub(crate) tls: TlsAttributes,
+    /// Its tags; only those about headers and TLS count.
+    pub(crate) tags: Tags,
+}
+
+impl FormerListener {
+    pub(crate) fn of(listener: &ObservedListener) -> Self {
+        let attributes = &listener.attributes;
+        Self {
+            port: listener.port,
+            protocol: listener.protocol.clone(),
+            insert_headers: attributes.insert_headers.clone(),
+            tls_container_ref: attributes.tls_container_ref.clone(),
+            tls: attributes.tls.clone(),
+            tags: listener
+                .tags
+                .iter()
+                .filter(|tag| tag.starts_with("openstack-ccm-sets="))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    pub(crate) fn key(&self) -> ListenerKey {
+        ListenerKey::of(&self.protocol, self.port)
+    }
+
+    /// The tags that say all of it: a list has a tag for each entry, which begins with its place.
+    pub(crate) fn to_tags(&self) -> Tags {
+        let one = |name: &str, value: &str| format!("{BEGIN}{name}={value}");
+        let list = |name: &str, values: Vec<&str>| -> Vec<String> {
+            let numbered = values.iter().enumerate();
+            numbered.map(|(place, value)| one(name, &format!("{place:03}:{value}"))).collect()
+        };
+        let set = |values: &Option<BTreeSet<String>>| -> Option<Vec<String>> {
+            values.as_ref().map(|values| values.iter().cloned().collect())
+        };
+        let mut tags = vec![one("port", &self.port.to_string()), one("protocol", self.protocol.as_str())];
+        tags.extend(
+            self.insert_headers.iter().map(|(name, value)| one("header", &format!("{name}:{value}"))),
+        );
+        tags.extend(self.tls_container_ref.iter().map(|reference| one("certificate", reference)));
+        tags.extend(self.tags.iter().map(|tag| one("tag", tag)));
+        let lists = [
+            ("sni", set(&self.tls.sni_container_refs)),
+            ("version", set(&self.tls.versions)),
+            ("alpn", self.tls.alpn_protocols.clone()),
+            ("ciphers", self.tls.ciphers.as_deref().map(pieces)),
+        ];
+        for (name, values) in lists {
+            let Some(values) = values else { continue };
+            // An empty list is something else than none.
+            tags.push(one(name, ""));
+            tags.extend(list(name, values.iter().map(String::as_str).collect()));
+        }
+        tags.into_iter().collect()
+    }
+
+    /// Returns what the tags of a pool say, if they say something whole.
+    pub(crate) fn from_tags(tags: &Tags) -> Option<Self> {
+        let values = |name: &str| {
+            let begin = format!("{BEGIN}{name}=");
+            tags.iter().filter_map(move |tag| tag.strip_prefix(&begin).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let list = |name: &str| {
+            let values = values(name);
+            let entries = values.iter().filter_map(|value| Some(value.split_once(':')?.1.to_owned()));
+            (!values.is_empty()).then(|| entries.collect::<Vec<String>>())
+        };
+        let header =
+            |value: String| value.rsplit_once(':').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Some(Self {
+            port: values("port").pop()?.parse().ok()?,
+            protocol: values("protocol").pop()?.as_str().into(),
+            insert_headers: values("header").into_iter().filter_map(header).collect(),
+            tls_container_ref: values("certificate").pop(),
+            tls: TlsAttributes {
+                sni_container_refs: list("sni").map(|values| values.into_iter().collect()),
+                versions: list("version").map(|values| values.into_iter().collect()),
+                ciphers: list("ciphers").map(|values| values.concat()),
+                alpn_protocols: list("alpn"),
+            },
+            tags: values("tag").into_iter().collect(),
+        })
+    }
+}
+
+/// Returns whether a tag of a pool is about a listener that made way.
+pub(crate) fn is_about_former(tag: &str) -> bool {
+    tag.starts_with(BEGIN)
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    letters.chunks(LONGEST_VALUE).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminated() -> FormerListener {
+        let some = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+        FormerListener {
+            port: 443,
+            protocol: ListenerProtocol::TerminatedHttps,
+            insert_headers: [("X-Forwarded-For".to_owned(), "true".to_owned())].into(),
+            tls_container_ref: Some("https://barbican.example.org:9311/v1/secrets/1".to_owned()),
+            tls: TlsAttributes {
+                sni_container_refs: some(&[]),
+                versions: some(&["TLSv1.2", "TLSv1.3"]),
+                ciphers: Some("TLS_AES_256_GCM_SHA384:".repeat(30)),
+                alpn_protocols: Some(vec!["h2".to_owned(), "http/1.1".to_owned()]),
+            },
+            tags: ["openstack-ccm-sets=tls-ciphers".to_owned()].into(),
+        }
+    }
+
+    #[test]
+    fn a_listener_is_read_from_its_tags_as_it_was() {
+        let plain = FormerListener { tls: TlsAttributes::default(), tls_container_ref: None, ..terminated() };
+        for former in [terminated(), plain] {
+            let tags = former.to_tags();
+            assert!(tags.iter().all(|tag| tag.len() <= 255 && is_about_former(tag)), "{tags:#?}");
+            assert_eq!(FormerListener::from_tags(&tags), Some(former));
+        }
+        assert_eq!(FormerListener::from_tags(&Tags::new()), None);
+    }
+}
