@@ -119,10 +119,12 @@ mod tests {
         let (tenant, of_tenant) = door().await;
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = tenant.accept().await {
+                // One that is closed with something unread in it is reset, and nobody reads the answer.
+                stream.read_exact(&mut [0; CHALLENGE]).await.unwrap();
                 stream.write_all(overheard.as_bytes()).await.unwrap();
             }
         });
         let answer = Dialler::new("one", Duration::from_secs(5)).dial(of_tenant).await;
-        assert_ne!(answer, Answer::Ours);
+        assert_eq!(answer, Answer::OtherCanary, "the answer arrives and proves nothing");
     }
 }

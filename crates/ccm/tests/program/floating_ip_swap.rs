@@ -73,8 +73,11 @@ async fn one_that_is_refused_leaves_the_former_one_in_its_place(#[case] status: 
 async fn one_on_another_network_is_not_tried_while_the_former_one_serves() {
     let world = World::serving(&service("web", json!({}))).await;
     let (network, _) = external_network(&world.cloud, "other", "203.0.113.0/24");
-    let body = json!({"floatingip": {"floating_network_id": network, "floating_ip_address": "203.0.113.77"}});
-    assert_eq!(world.cloud.admin().post("network", "/v2.0/floatingips", &body).0, 201);
+    // The project's own, or the program would not see it.
+    let body = json!({"floatingip": {"floating_network_id": network, "floating_ip_address": "203.0.113.77",
+        "project_id": world.cloud.seed().project_id}});
+    let (status, made) = world.cloud.admin().post("network", "/v2.0/floatingips", &body);
+    assert_eq!(status, 201, "{made}");
     world.patch("web", &json!({"spec": {"loadBalancerIP": "203.0.113.77"}}));
     world.until_warned("web", "keeps it").await;
     world.quiet().await;
