@@ -30,6 +30,8 @@ pub(super) struct Wish {
     pub(super) load_balancer_id: Option<String>,
     pub(super) address: Option<String>,
     hostname: Option<String>,
+    /// Whether the load balancers of the Service are published by a name made of the address.
+    ingress_hostname: String,
     ip_mode: String,
     /// Labels that nodes must have.
     selector: BTreeMap<String, Option<String>>,
@@ -79,6 +81,11 @@ impl Wish {
                 Some(_) => before.hostname,
                 None => None,
             },
+            ingress_hostname: match annotation("enable-ingress-hostname") {
+                Some(value) if ["true", "false"].contains(&value.as_str()) => value,
+                Some(_) => before.ingress_hostname,
+                None => String::new(),
+            },
             ip_mode: match annotation("ip-mode") {
                 Some(value) if ["auto", "proxy", "vip"].contains(&value.as_str()) => value,
                 Some(_) => before.ip_mode,
@@ -102,11 +109,12 @@ impl Wish {
         let headers = self.names_client || self.x_forwarded_proto;
         let path = (self.proxy.clone(), headers, self.tls.clone());
         (
-            self.hostname.is_some().then_some(path),
+            (self.hostname.is_some() || self.ingress_hostname == "true").then_some(path),
             self.internal,
             self.address.clone(),
             self.load_balancer_id.clone(),
             self.hostname.clone(),
+            self.ingress_hostname.clone(),
             self.ip_mode.clone(),
         )
     }
