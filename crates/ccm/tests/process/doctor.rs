@@ -472,7 +472,7 @@ async fn what_is_disabled_detached_or_somebody_elses_is_never_green() {
         "metadata": {"name": "closed", "namespace": "default"},
         "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}});
     stage.kube.create(&policy).unwrap();
-    assert_eq!(outside(), ("may-end".to_owned(), 8));
+    assert_eq!(outside(), ends(8));
     stage.kube.delete("networkpolicies", "default", "closed").unwrap();
     assert_eq!(outside(), well);
     let floating = user.get("network", "/v2.0/floatingips").1["floatingips"][0].clone();
