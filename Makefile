@@ -15,6 +15,8 @@ E2E_BUDGET ?= 1200
 FAULT_RUNS ?= 10000
 FAULT_FIRST ?= 0
 FAULT_PORTION ?= 250
+# Pairs of breaks that `make faults` has doctor explain.
+DOCTOR_PAIRS ?= 10000
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.2
 # The oldest Rust that Cargo.toml promises.
@@ -70,13 +72,16 @@ e2e: programs ## Run all scenarios on real Kubernetes and OpenStack components (
 	$(PROGRAMS)/openstack-ccm-e2e run $(E2E_ARGS)
 
 .PHONY: faults
-faults: setup ## Make FAULT_RUNS random stories under random faults and kills, from the seed FAULT_FIRST on
+faults: setup ## Make FAULT_RUNS random stories under random faults and kills, from the seed FAULT_FIRST on; DOCTOR_PAIRS pairs of breaks
 	@# In portions, so that it can be seen how far it is.
 	@for first in $$(seq $(FAULT_FIRST) $(FAULT_PORTION) $$(( $(FAULT_FIRST) + $(FAULT_RUNS) - 1 ))); do \
 	  echo "seeds from $$first on"; \
 	  FAULT_FIRST=$$first FAULT_RUNS=$(FAULT_PORTION) $(CARGO) test --quiet --locked --profile faults \
 	    --package openstack-ccm --test program -- --exact fault_run::faults_and_kills_change_no_end; \
 	done
+	@echo "$(DOCTOR_PAIRS) pairs of breaks"
+	@DOCTOR_PAIRS=$(DOCTOR_PAIRS) $(CARGO) test --quiet --locked --profile faults \
+	  --package openstack-ccm --test program -- doctor_breaks::doctor_says_what_packets_do
 
 .PHONY: check
 check: setup ## Formatting, lints, documentation, dependencies

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Command, Parser, Subcommand};
+use clap::builder::PossibleValue;
+use clap::{Command, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args::RunArgs;
@@ -19,7 +20,7 @@ use crate::subcommands::output::{print_as_it_is, print_line};
 use crate::subcommands::overlay::args::OverlayCommand;
 use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
 use crate::subcommands::status::args::StatusArgs;
-use crate::subcommands::{canary, check_config, doctor, hand_back, orphans, overlay, plan, status};
+use crate::subcommands::{canary, check_config, complete, doctor, hand_back, orphans, overlay, plan, status};
 
 /// Kubernetes cloud-controller-manager for OpenStack.
 #[derive(Debug, Parser)]
@@ -58,10 +59,18 @@ pub enum Action {
     HandBack(HandBackArgs),
     /// List what deleted Services left behind in the cloud, and delete it by id.
     Orphans(OrphansArgs),
-    /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`.
+    /// Print a script that completes commands and flags in a shell: `source <(openstack-ccm completion bash)`; or that completes the
+    /// plugin for kubectl, with names of Services.
     Completion {
-        /// The shell.
-        shell: Shell,
+        /// The shell, or kubectl.
+        #[arg(value_name = "SHELL")]
+        of: Completed,
+    },
+    /// Complete the last of these words, as kubectl asks a plugin to do.
+    #[command(name = "__complete", hide = true)]
+    Complete {
+        #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+        words: Vec<String>,
     },
     /// Print a manual page in roff: `openstack-ccm man plan | man -l -`.
     Man {
@@ -94,7 +103,10 @@ impl Action {
             Self::Adopt(arguments) => plan::adopt(&arguments).await,
             Self::HandBack(arguments) => hand_back::run(&arguments).await,
             Self::Orphans(arguments) => orphans::run(&arguments).await,
-            Self::Completion { shell } => completion(shell).map(done),
+            Self::Completion { of } => completion(of).map(done),
+            Self::Complete { words } => {
+                complete::run(&help::command::<CommandLine>(), &words).await.map(done)
+            }
             Self::Man { subcommand } => manual_page(&subcommand).and_then(print_as_it_is).map(done),
             Self::Version => {
                 print_line(format_args!("openstack-ccm {}", crate::version::version())).map(done)
@@ -107,8 +119,37 @@ impl Action {
     }
 }
 
-/// Writes the completion for a shell to standard output.
-fn completion(shell: Shell) -> anyhow::Result<()> {
+/// What a completion is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completed {
+    Shell(Shell),
+    /// kubectl runs a program beside the plugin, `kubectl_complete-openstack_ccm`.
+    Kubectl,
+}
+
+impl ValueEnum for Completed {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Shell(Shell::Bash),
+            Self::Shell(Shell::Elvish),
+            Self::Shell(Shell::Fish),
+            Self::Shell(Shell::PowerShell),
+            Self::Shell(Shell::Zsh),
+            Self::Kubectl,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Shell(shell) => shell.to_possible_value(),
+            Self::Kubectl => Some(PossibleValue::new("kubectl")),
+        }
+    }
+}
+
+/// Writes a completion to standard output.
+fn completion(of: Completed) -> anyhow::Result<()> {
+    let Completed::Shell(shell) = of else { return print_as_it_is(complete::SCRIPT) };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut help::command::<CommandLine>(), "openstack-ccm", &mut script);
     print_as_it_is(String::from_utf8_lossy(&script))

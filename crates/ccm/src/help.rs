@@ -108,7 +108,14 @@ pub const TABLE: &[Help] = &[
         ],
         ["there are no orphans, or everything named was deleted", ERROR, "there are orphans", ""],
     ),
-    help("completion", &["completion bash > /etc/bash_completion.d/openstack-ccm"], ["", "", "", ""]),
+    help(
+        "completion",
+        &[
+            "completion bash > /etc/bash_completion.d/openstack-ccm",
+            "completion kubectl > /usr/local/bin/kubectl_complete-openstack_ccm",
+        ],
+        ["", "", "", ""],
+    ),
     help(
         "demo",
         &["demo", "demo --keep"],

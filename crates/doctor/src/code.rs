@@ -37,8 +37,12 @@ pub enum Stops {
     Nobody,
     /// Those of pods.
     Pods,
+    /// Those of processes on the network of a node.
+    Nodes,
     /// Those of pods and nodes.
     Inside,
+    /// Those of pods and nodes that come through the load balancer.
+    InsideThrough,
     /// Those of clients that are not in the cluster.
     Outside,
     /// Those that come through the load balancer.
@@ -52,7 +56,9 @@ impl Stops {
         match self {
             Self::Nobody => false,
             Self::Pods => origin == Origin::Pod,
+            Self::Nodes => origin == Origin::Node,
             Self::Inside => origin != Origin::Outside,
+            Self::InsideThrough => through && origin != Origin::Outside,
             Self::Outside => origin == Origin::Outside,
             Self::Through => through,
             Self::All => true,
@@ -179,7 +185,7 @@ codes! {
         "no address is published",
         "The Service has no entry in `status.loadBalancer.ingress`, so nobody knows where to go.",
         "The Events of the Service say why: `kubectl describe service`.";
-    D207 Error Some(Hop::Status), All true,
+    D207 Error Some(Hop::Status), Through true,
         "a published address is not the load balancer's",
         "The status publishes an address that the load balancer of the Service does not have: somebody wrote it by hand, another controller did, or the address was given to something else.",
         "Let the controller publish its own: it does at its next look. If another program writes it again, see D204.";
@@ -205,9 +211,9 @@ codes! {
         "Add the networks of pods and nodes to `loadBalancerSourceRanges`.";
     D401 Warning Some(Hop::Way), Pods false,
         "a NetworkPolicy keeps pods from the load balancer",
-        "Without a short circuit the destination of a packet is the address of the load balancer, which is not in the cluster: a policy that lets pods out to other pods only drops it.",
+        "Without a short circuit the destination of a packet is the address of the load balancer, which is not in the cluster: a policy that lets pods out to other pods only drops it. One that lets pods out to nothing keeps them from every address.",
         "Add an egress rule with an `ipBlock` for the address to the policy.";
-    D402 Error Some(Hop::Way), Inside true,
+    D402 Error Some(Hop::Way), InsideThrough true,
         "the source ranges of the load balancer lack the cluster",
         "The load balancer accepts connections from certain networks only (`allowed_cidrs`), and those from which the cluster itself connects are not among them.",
         "Set the annotation `loadbalancer.openstack.org/allow-cluster-sources: \"true\"`, or add the networks to `loadBalancerSourceRanges`.";
@@ -259,7 +265,7 @@ codes! {
         "part of the load balancer is disabled",
         "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false: it forwards nothing. The controller does not undo that.",
         "Enable it again: the command is shown.";
-    D511 Error Some(Hop::LoadBalancer), Through false,
+    D511 Error Some(Hop::LoadBalancer), Outside false,
         "a listener accepts other clients than the Service asks for",
         "The networks from which the listener accepts connections (`allowed_cidrs`) are not the source ranges of the Service.",
         "Let the controller correct it: it does at its next look.";
@@ -311,6 +317,10 @@ codes! {
         "NetworkPolicies keep packets from the pods",
         "The pods behind the Service are selected by NetworkPolicies for ingress, and none of these lets in what comes from the load balancer: with `externalTrafficPolicy: Cluster` that is the address of a node, with `Local` that of the load balancer. A node may always reach the pods that run on it.",
         "Allow the port from the networks of the nodes and of the load balancer (`ipBlock`), or from everywhere.";
+    D806 Error Some(Hop::NodePort), All true,
+        "the Service is left to another service proxy",
+        "The Service has the label `service.kubernetes.io/service-proxy-name`, so kube-proxy makes none of its node ports, and the load balancer sends to ports on which nobody listens.",
+        "Remove the label. Where addresses are published with `ipMode: Proxy`, it is not needed to keep the short circuit away.";
     D901 Error Some(Hop::Backend), Through true,
         "the backend does not expect the header that the load balancer sends",
         "The load balancer adds the PROXY protocol header, and the configuration of the application does not switch it on: it takes the header for a broken request.",

@@ -22,7 +22,6 @@ pub struct ClusterFacts {
     pub time: Timestamp,
     /// Whether the API server keeps `ipMode`.
     pub keeps_mode: Looked<bool>,
-    /// All nodes on which a client may run.
     pub nodes: Looked<Vec<NodeFact>>,
     pub services: Looked<Vec<Service>>,
     /// All NetworkPolicies.
@@ -113,6 +112,8 @@ pub struct NodeFact {
     pub addresses: Vec<IpAddr>,
     /// Whether Kubernetes hears from it that it is well; absent where no condition says anything.
     pub ready: Option<bool>,
+    /// Whether it has been unreachable for so long that no client runs there.
+    pub dead: bool,
     /// Whether the service proxy honours `ipMode: Proxy`.
     pub honours: bool,
     /// Who says so: `canary`, `version`.
@@ -273,6 +274,10 @@ pub struct CloudFacts {
     pub warnings: Vec<(String, String)>,
     /// Its addresses: those of its VIPs, and the floating IPs that lead to them; absent where nobody looked.
     pub addresses: Option<Looked<Vec<IpAddr>>>,
+    /// Those of them that are floating IPs.
+    pub floating: Vec<IpAddr>,
+    /// The addresses with which nodes come to a floating IP, through a router or by a floating IP of their own; absent where nobody looked.
+    pub translated: Option<Looked<Vec<IpAddr>>>,
     /// Published addresses that are floating IPs of the project and do not lead to it: where they lead.
     pub astray: BTreeMap<IpAddr, String>,
     /// What the controller would publish, where that differs from what is published.

@@ -34,22 +34,52 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Vec<String> {
     let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
     let mut found = BTreeSet::new();
     for policy in &egress {
-        // Pods beside the application are clients as well.
-        let shuts_all_in =
-            namespace(policy) == to.namespace && rules(policy).is_empty() && covers_all(policy);
-        let wants = allows_pods(policy, to) || namespace(policy).contains("cert-manager") || shuts_all_in;
-        if !wants {
-            continue;
-        }
-        let allowed = egress
-            .iter()
-            .any(|other| namespace(other) == namespace(policy) && covers(other, policy) && allows(other, to));
-        if !allowed {
-            let name = policy.metadata.name.as_deref().unwrap_or_default();
-            found.insert(format!("{}/{name}", namespace(policy)));
+        let wants = allows_pods(policy, to)
+            || namespace(policy).contains("cert-manager")
+            || shuts_neighbours_in(policy, to.namespace, to.selector);
+        let is_allowed = |other: &&NetworkPolicy| is_for_all_of(other, policy) && allows(other, to);
+        if wants && !egress.iter().any(is_allowed) {
+            found.insert(title(policy));
         }
     }
     found.into_iter().collect()
+}
+
+/// Policies that let pods beside the application out to nothing, not to its pods either: `namespace/name`.
+pub fn shut_off(
+    policies: &[NetworkPolicy],
+    home: &str,
+    selector: &BTreeMap<String, String>,
+    pods: &[IpAddr],
+) -> Vec<String> {
+    let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
+    let opens = |policy: &NetworkPolicy| {
+        allows_pods_of(policy, home, selector)
+            || rules(policy).iter().any(|rule| {
+                let peers = rule.to.as_deref().unwrap_or_default();
+                peers.is_empty() || pods.iter().any(|pod| peers.iter().any(|peer| is_in_block(peer, *pod)))
+            })
+    };
+    let shuts = |policy: &&&NetworkPolicy| {
+        shuts_neighbours_in(policy, home, selector)
+            && !egress.iter().any(|other| is_for_all_of(other, policy) && opens(other))
+    };
+    egress.iter().filter(shuts).map(|policy| title(policy)).collect()
+}
+
+/// Whether a policy lets pods beside the application out to nothing: these are clients as well.
+fn shuts_neighbours_in(policy: &NetworkPolicy, home: &str, selector: &BTreeMap<String, String>) -> bool {
+    let only_application = selects(policy, selector) && !covers_all(policy);
+    namespace(policy) == home && rules(policy).is_empty() && !only_application
+}
+
+fn is_for_all_of(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
+    namespace(policy) == namespace(other) && covers(policy, other)
+}
+
+/// `namespace/name`
+fn title(policy: &NetworkPolicy) -> String {
+    format!("{}/{}", namespace(policy), policy.metadata.name.as_deref().unwrap_or_default())
 }
 
 fn namespace(policy: &NetworkPolicy) -> &str {
@@ -116,23 +146,27 @@ fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
 
 /// Whether a policy lets packets out to the pods behind the Service.
 fn allows_pods(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
+    allows_pods_of(policy, to.namespace, to.selector)
+}
+
+fn allows_pods_of(policy: &NetworkPolicy, home: &str, labels: &BTreeMap<String, String>) -> bool {
     let peers = rules(policy).iter().flat_map(|rule| rule.to.as_deref().unwrap_or_default());
     peers.filter(|peer| peer.ip_block.is_none()).any(|peer| {
         let same_namespace = match &peer.namespace_selector {
-            None => namespace(policy) == to.namespace,
+            None => namespace(policy) == home,
             Some(selector) => {
                 let name = selector
                     .match_labels
                     .as_ref()
                     .and_then(|labels| labels.get("kubernetes.io/metadata.name"));
-                selects_all(selector) || name.is_some_and(|name| name == to.namespace)
+                selects_all(selector) || name.is_some_and(|name| name == home)
             }
         };
         let selected = peer.pod_selector.as_ref().is_none_or(|selector| {
             let wanted = selector.match_labels.iter().flatten();
             selects_all(selector)
                 || selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
-                    && wanted.into_iter().all(|(key, value)| to.selector.get(key) == Some(value))
+                    && wanted.into_iter().all(|(key, value)| labels.get(key) == Some(value))
         });
         same_namespace && selected
     })
@@ -150,8 +184,10 @@ pub struct Entry<'a> {
     /// The same, by name.
     pub names: &'a [&'a str],
     pub protocol: Protocol,
-    /// From where packets come through the load balancer.
+    /// From where packets come.
     pub sources: &'a [IpNet],
+    /// Addresses of pods.
+    pub pods: &'a [IpAddr],
 }
 
 /// What policies for ingress make of it.
@@ -161,8 +197,10 @@ pub struct Entrance {
     pub policies: Vec<String>,
     /// Whether they let in what comes from all sources, or from none; absent for some.
     pub open: Option<bool>,
-    /// Whether they let in some pods.
-    pub for_pods: bool,
+    /// Whether they let in all pods, or none; absent for some.
+    pub to_pods: Option<bool>,
+    /// Whether they name networks.
+    pub by_network: bool,
 }
 
 /// What policies for ingress make of packets to pods. Policies for the same pods add up.
@@ -174,7 +212,7 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
         })
         .collect();
     if selecting.is_empty() {
-        return Entrance { open: Some(true), ..Entrance::default() };
+        return Entrance { open: Some(true), to_pods: Some(true), ..Entrance::default() };
     }
     let rules = selecting
         .iter()
@@ -188,12 +226,7 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     };
     let count = to.sources.iter().filter(admitted).count();
     Entrance {
-        policies: selecting
-            .iter()
-            .map(|policy| {
-                format!("{}/{}", namespace(policy), policy.metadata.name.as_deref().unwrap_or_default())
-            })
-            .collect(),
+        policies: selecting.iter().map(|policy| title(policy)).collect(),
         open: if from_everywhere || (count > 0 && count == to.sources.len()) {
             Some(true)
         } else if count == 0 && peers().all(|peer| peer.ip_block.is_none() || !to.sources.is_empty()) {
@@ -201,8 +234,26 @@ pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
         } else {
             None
         },
-        for_pods: peers().any(|peer| peer.ip_block.is_none()),
+        to_pods: if from_everywhere || peers().any(is_every_pod) {
+            Some(true)
+        } else if peers().all(|peer| !lets_in_pods(peer, to.pods)) {
+            Some(false)
+        } else {
+            None
+        },
+        by_network: peers().any(|peer| peer.ip_block.is_some()),
     }
+}
+
+fn is_every_pod(peer: &NetworkPolicyPeer) -> bool {
+    peer.ip_block.is_none()
+        && peer.namespace_selector.as_ref().is_some_and(selects_all)
+        && peer.pod_selector.as_ref().is_none_or(selects_all)
+}
+
+/// Whether some pods are let in: those behind the Service stand for the addresses of all.
+fn lets_in_pods(peer: &NetworkPolicyPeer, pods: &[IpAddr]) -> bool {
+    peer.ip_block.is_none() || pods.is_empty() || pods.iter().any(|pod| is_in_block(peer, *pod))
 }
 
 fn restricts_ingress(policy: &NetworkPolicy) -> bool {
@@ -309,7 +360,7 @@ mod tests {
         from_value(json!({"metadata": {"namespace": "ingress", "name": "p"}, "spec": spec})).unwrap()
     }
 
-    fn entered(policies: &[NetworkPolicy]) -> Option<bool> {
+    fn entered(policies: &[NetworkPolicy]) -> (Option<bool>, Option<bool>) {
         let labels = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
         let sources = ["10.0.0.11/32".parse().unwrap(), "10.0.0.12/32".parse().unwrap()];
         let (numbers, names) = ([8443], ["https"]);
@@ -320,22 +371,44 @@ mod tests {
             names: &names,
             protocol: Protocol::Tcp,
             sources: &sources,
+            pods: &["10.244.1.7".parse().unwrap()],
         };
-        entrance(policies, to).open
+        let entrance = entrance(policies, to);
+        (entrance.open, entrance.to_pods)
     }
 
     #[rstest]
-    #[case::nobody(json!({"podSelector": {}}), Some(false))]
-    #[case::other_pods(json!({"podSelector": {"matchLabels": {"app": "shop"}}}), Some(true))]
-    #[case::everybody(json!({"podSelector": {}, "ingress": [{}]}), Some(true))]
-    #[case::the_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443}]}]}), Some(true))]
-    #[case::the_port_by_name(json!({"podSelector": {}, "ingress": [{"ports": [{"port": "https"}]}]}), Some(true))]
-    #[case::another_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}), Some(false))]
-    #[case::another_protocol(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443, "protocol": "UDP"}]}]}), Some(false))]
-    #[case::pods_only(json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}), Some(false))]
-    #[case::the_nodes(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}]}), Some(true))]
-    #[case::one_node(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.11/32"}}]}]}), None)]
-    fn a_policy_for_ingress_lets_in_what_it_lists(#[case] spec: Value, #[case] open: Option<bool>) {
-        assert_eq!(entered(&[ingress(spec)]), open);
+    #[case::nobody(json!({"podSelector": {}}), Some(false), Some(false))]
+    #[case::other_pods(json!({"podSelector": {"matchLabels": {"app": "shop"}}}), Some(true), Some(true))]
+    #[case::everybody(json!({"podSelector": {}, "ingress": [{}]}), Some(true), Some(true))]
+    #[case::the_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443}]}]}), Some(true), Some(true))]
+    #[case::the_port_by_name(json!({"podSelector": {}, "ingress": [{"ports": [{"port": "https"}]}]}), Some(true), Some(true))]
+    #[case::another_port(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}), Some(false), Some(false))]
+    #[case::another_protocol(json!({"podSelector": {}, "ingress": [{"ports": [{"port": 8443, "protocol": "UDP"}]}]}), Some(false), Some(false))]
+    #[case::pods_here(json!({"podSelector": {}, "ingress": [{"from": [{"podSelector": {}}]}]}), Some(false), None)]
+    #[case::pods_everywhere(json!({"podSelector": {}, "ingress": [{"from": [{"namespaceSelector": {}}]}]}), Some(false), Some(true))]
+    #[case::the_nodes(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/24"}}]}]}), Some(true), Some(false))]
+    #[case::one_node(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.11/32"}}]}]}), None, Some(false))]
+    #[case::the_network_of_pods(json!({"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "10.244.0.0/16"}}]}]}), Some(false), None)]
+    fn a_policy_for_ingress_lets_in_what_it_lists(
+        #[case] spec: Value,
+        #[case] open: Option<bool>,
+        #[case] to_pods: Option<bool>,
+    ) {
+        assert_eq!(entered(&[ingress(spec)]), (open, to_pods));
+    }
+
+    #[rstest]
+    #[case::clients(json!({"matchLabels": {"app": "client"}}), true)]
+    #[case::everybody(json!({}), true)]
+    #[case::the_application_itself(json!({"matchLabels": {"app": "nginx"}}), false)]
+    fn who_may_send_nothing_reaches_no_pod_either(#[case] pods: Value, #[case] shut: bool) {
+        let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
+        let off = |policies: &[NetworkPolicy]| !shut_off(policies, "ingress", &selector, &[]).is_empty();
+        let nothing = policy("ingress", &pods, &json!([]));
+        assert_eq!(off(std::slice::from_ref(&nothing)), shut);
+        let mut open = policy("ingress", &pods, &to_pods());
+        open.metadata.name = Some("open".to_owned());
+        assert!(!off(&[nothing, open]), "policies for the same pods add up");
     }
 }

@@ -387,7 +387,9 @@ fn is_met(hop: Hop, origin: Origin, around: bool, by_name: bool) -> bool {
         Hop::Status | Hop::NodePort | Hop::Backend => true,
         Hop::Name => by_name || origin == Origin::Pod,
         Hop::Node => origin != Origin::Outside,
-        Hop::Way | Hop::LoadBalancer | Hop::Header | Hop::Member => !around,
+        // Policies of clients act before a short circuit ends, too.
+        Hop::Way => true,
+        Hop::LoadBalancer | Hop::Header | Hop::Member => !around,
     }
 }
 

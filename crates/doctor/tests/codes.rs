@@ -55,6 +55,7 @@ fn healthy() -> World {
         name: name.into(),
         addresses: vec![address.parse().unwrap()],
         ready: Some(true),
+        dead: false,
         honours: true,
         source: "canary".into(),
         measured: true,
@@ -129,6 +130,8 @@ fn healthy() -> World {
         warnings: Vec::new(),
         doors: Some(Ok(["10.0.0.11", "10.0.0.12"].map(door).into())),
         addresses: Some(Ok(vec!["10.0.0.100".parse().unwrap(), "203.0.113.10".parse().unwrap()])),
+        floating: vec!["203.0.113.10".parse().unwrap()],
+        translated: None,
         astray: BTreeMap::new(),
         would_publish: None,
         subnet: Some("10.0.0.0/24".into()),
@@ -400,7 +403,10 @@ fn world_with(code: Code) -> World {
                 "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": []}});
             world.cluster.policies = Ok(vec![from_value(policy).unwrap()]);
         }
-        Code::D402 => world.warn("LoadBalancerSourceRangesLackCluster"),
+        Code::D402 => {
+            world.child("l").allowed = vec!["198.51.100.0/24".into()];
+            world.cloud().translated = Some(Ok(vec!["203.0.113.2".parse().unwrap()]));
+        }
         Code::D403 => world.dial(DialResult::TimedOut),
         Code::D404 => {
             world.child("l").allowed = vec!["198.51.100.0/24".into()];
@@ -459,6 +465,10 @@ fn world_with(code: Code) -> World {
         }
         Code::D805 => world.policy(json!({"metadata": {"namespace": "shop", "name": "p"},
             "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}})),
+        Code::D806 => {
+            let label = "service.kubernetes.io/service-proxy-name".to_owned();
+            world.facts.service.metadata.labels = Some([(label, "else".to_owned())].into());
+        }
         Code::D901 => world.configured("false"),
         Code::D902 => {
             world.without_header();
@@ -619,7 +629,7 @@ fn what_is_broken_for_one_port_ends_not_everything() {
 #[test]
 fn what_the_objects_show_is_never_green() {
     type Break = fn(&mut World);
-    let breaks: [(&str, Break, &str, usize); 29] = [
+    let breaks: [(&str, Break, &str, usize); 30] = [
         (
             "the VIP in place of the floating IP",
             |world| {
@@ -636,8 +646,14 @@ fn what_the_objects_show_is_never_green() {
                 let label = "service.kubernetes.io/service-proxy-name".to_owned();
                 world.facts.service.metadata.labels = Some([(label, "else".to_owned())].into());
             },
-            "unknown",
+            "ends",
             8,
+        ),
+        (
+            "a listener for clients of the other family",
+            |world| world.child("l").allowed = vec!["2001:db8::/32".into()],
+            "ends",
+            5,
         ),
         (
             "load balancer disabled",
@@ -777,7 +793,7 @@ fn what_the_objects_show_is_never_green() {
                     json!({"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelector": {}}}),
                 );
             },
-            "may-end",
+            "ends",
             8,
         ),
         (
@@ -844,7 +860,7 @@ fn what_the_objects_show_is_never_green() {
 #[test]
 fn what_is_well_is_green() {
     type Change = fn(&mut World);
-    let worlds: [(&str, Change); 10] = [
+    let worlds: [(&str, Change); 11] = [
         ("the last endpoint ends and still serves", |world| {
             let ending = json!([{"addresses": ["10.244.1.7"],
                 "conditions": {"ready": false, "serving": true, "terminating": true}}]);
@@ -892,6 +908,10 @@ fn what_is_well_is_green() {
             world.cloud().children.objects.push(monitor);
         }),
         ("one member disabled by an administrator", |world| world.child("m1").disabled = true),
+        ("source ranges that hold the router of the nodes", |world| {
+            world.child("l").allowed = vec!["203.0.113.0/24".into()];
+            world.cloud().translated = Some(Ok(vec!["203.0.113.2".parse().unwrap()]));
+        }),
         ("a hostname that resolves", |world| {
             world.publish(&json!({"hostname": "lb.example.org"}));
             world.resolve("lb.example.org");
@@ -906,6 +926,89 @@ fn what_is_well_is_green() {
         assert!(report.is_green(), "{name}: {}", report.sentence());
         let errors: Vec<Code> = report.findings().map(|(_, finding)| finding.code).collect();
         assert!(errors.iter().all(|code| code.entry().severity != Severity::Error), "{name}: {errors:?}");
+    }
+}
+
+/// A hop, and what pods, nodes and outside are told.
+type Told = (&'static str, fn(&mut World), [&'static str; 3]);
+
+/// What stops only some clients is said of these.
+#[test]
+fn each_origin_is_told_what_its_own_packets_do() {
+    let around = |world: &mut World| {
+        world.without_header();
+        world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
+    };
+    let ingress = |from: &Value| json!({"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelector": {}, "ingress": [{"from": from}]}});
+    let all: [Told; 6] = [
+        (
+            "a name that nobody knows from here",
+            |world| {
+                world.publish(&json!({"hostname": "lb.example.org"}));
+                world.facts.hosts.insert("lb.example.org".into(), Host::IsNot("NXDOMAIN".into()));
+            },
+            ["unknown", "unknown", "ends"],
+        ),
+        (
+            "a wrong address that is short-circuited",
+            |world| {
+                world.without_header();
+                world.publish(&json!({"ip": "203.0.113.99", "ipMode": "VIP"}));
+            },
+            ["should-reach", "should-reach", "ends"],
+        ),
+        (
+            "source ranges without the router of the nodes",
+            |world| {
+                world.child("l").allowed = vec!["198.51.100.0/24".into()];
+                world.cloud().translated = Some(Ok(vec!["203.0.113.2".parse().unwrap()]));
+            },
+            ["ends", "ends", "should-reach"],
+        ),
+        (
+            "source ranges, and a router that nobody sees",
+            |world| {
+                world.child("l").allowed = vec!["198.51.100.0/24".into()];
+                world.cloud().translated = Some(Err("forbidden".into()));
+            },
+            ["unknown", "unknown", "should-reach"],
+        ),
+        (
+            "neighbours that may send nothing",
+            |world| {
+                world.policy(json!({
+            "metadata": {"namespace": "shop", "name": "p"},
+            "spec": {"podSelector": {"matchLabels": {"app": "client"}}, "policyTypes": ["Egress"], "egress": []}}))
+            },
+            ["may-end", "should-reach", "should-reach"],
+        ),
+        (
+            "a machine that is gone, and its member",
+            |world| {
+                let node = &mut world.cluster.nodes.as_mut().unwrap()[0];
+                (node.ready, node.dead, node.honours) = (Some(false), true, false);
+            },
+            ["may-end", "may-end", "may-end"],
+        ),
+    ];
+    for (name, change, expected) in all {
+        let report = with(change).report();
+        let told = Origin::ALL.map(|origin| report.end(origin).verdict());
+        assert_eq!(told, expected, "{name}: {}", report.sentence());
+    }
+    // Policies of the application, around the load balancer.
+    for (from, expected) in [
+        (json!([{"namespaceSelector": {}}]), ["should-reach", "may-end", "ends"]),
+        (json!([{"podSelector": {}}]), ["may-end", "may-end", "ends"]),
+        (json!([{"ipBlock": {"cidr": "10.0.0.0/24"}}]), ["ends", "should-reach", "should-reach"]),
+        (json!([{"ipBlock": {"cidr": "198.51.100.0/24"}}]), ["ends", "may-end", "ends"]),
+    ] {
+        let mut world = healthy();
+        around(&mut world);
+        world.policy(ingress(&from));
+        let report = world.report();
+        let told = Origin::ALL.map(|origin| report.end(origin).verdict());
+        assert_eq!(told, expected, "{from}: {}", report.sentence());
     }
 }
 
@@ -950,7 +1053,10 @@ fn the_exit_code_says_what_a_gate_wants_to_know() {
 /// Source ranges narrow what outside means.
 #[test]
 fn the_sentence_says_which_clients_get_in() {
-    let mut world = with(|world| world.child("l").allowed = vec!["198.51.100.0/24".into()]);
+    let mut world = with(|world| {
+        world.child("l").allowed = vec!["198.51.100.0/24".into()];
+        world.cloud().translated = Some(Ok(vec!["198.51.100.2".parse().unwrap()]));
+    });
     let sentence = world.report().sentence();
     assert!(sentence.ends_with("from outside: should reach the application through the load balancer (no packet sent), from 198.51.100.0/24 only."), "{sentence}");
     world.cluster.client = Some("198.51.100.7".parse().unwrap());
@@ -1032,7 +1138,7 @@ status
     see https://github.com/openstack-ccm/openstack-ccm/blob/main/docs/reference/findings.md#d201
 
 shop/web (203.0.113.10): from pods and nodes: ends at hop 2 (status): 203.0.113.10 with ipMode VIP: nodes short-circuit it, but the load balancer adds the PROXY protocol header [D201]; from outside: should reach the application through the load balancer (no packet sent).
-1 error, 0 warnings, 30 ok, 0 unknown
+1 error, 0 warnings, 32 ok, 0 unknown
 ";
     assert_eq!(text, expected);
 }

@@ -12,11 +12,13 @@
 //! | [`doctor`] | `doctor`: where a packet to a load balancer ends, and why |
 //! | [`hand_back`] | `hand-back`: what OCCM will do after the way back |
 //! | [`orphans`] | `orphans`: what is left of Services that are gone |
+//! | `complete` | `__complete`: what kubectl offers behind `kubectl openstack-ccm` |
 //! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
 //! | `demo` | `demo`: the demonstration on embedded simulators (cargo feature `demo`) |
 
 pub mod canary;
 pub mod check_config;
+pub(crate) mod complete;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod doctor;

@@ -388,6 +388,12 @@ async fn services_are_named_as_for_kubectl() {
     }
     let (code, output) = with_cloud(&stage, &["-n", "other"]);
     assert!(code == 0 && !output.contains("default/web"), "{code} {output}");
+    // As kubectl asks the plugin to complete a word.
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
+    for (typed, completed) in [("w", "web\n:4\n"), ("default/", "default/web\n:4\n"), ("x", ":4\n")] {
+        let (_, output) = Process::run(&stage, &["__complete", "doctor", &kubeconfig, typed]);
+        assert_eq!(output, completed, "{typed}");
+    }
     let (_, output) = with_cloud(&stage, &["web", "-o", "yaml"]);
     // How far it is comes before, on a loaded machine.
     let start = output.find("counts:").unwrap();
@@ -472,7 +478,7 @@ async fn what_is_disabled_detached_or_somebody_elses_is_never_green() {
         "metadata": {"name": "closed", "namespace": "default"},
         "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}});
     stage.kube.create(&policy).unwrap();
-    assert_eq!(outside(), ("may-end".to_owned(), 8));
+    assert_eq!(outside(), ends(8));
     stage.kube.delete("networkpolicies", "default", "closed").unwrap();
     assert_eq!(outside(), well);
     let floating = user.get("network", "/v2.0/floatingips").1["floatingips"][0].clone();

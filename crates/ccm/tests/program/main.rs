@@ -21,6 +21,7 @@ mod cloud_faults;
 mod clusters;
 mod contract;
 mod crash;
+mod doctor_breaks;
 mod drift;
 mod error_recovery;
 mod extensions;

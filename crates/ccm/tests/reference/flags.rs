@@ -25,7 +25,7 @@ const INTRODUCTION: &str = "# Flags
 | `adopt` | the same for a cluster that OCCM serves now |
 | `hand-back` | says what OCCM will do to each Service after a rollback |
 | `orphans` | lists what deleted Services left behind in the cloud, and deletes it by id |
-| `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell |
+| `completion SHELL` | prints the completion for bash, zsh, fish, elvish or PowerShell, or, for `kubectl`, that of the plugin |
 | `man [SUBCOMMAND]` | prints a manual page |
 | `version` | prints the version, as `--version` does |
 

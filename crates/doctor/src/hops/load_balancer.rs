@@ -10,6 +10,7 @@ use crate::facts::{Change, CloudFacts, CloudObject, Outlook};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
+use openstack_ccm_core::text::some_of;
 
 /// For how long Octavia may be at work: its own limits are far below.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
@@ -41,6 +42,8 @@ questions! {
         operating,
         /// Whether each port has a listener that leads to a pool.
         listeners,
+        /// Whether the listeners accept clients of each family in which an address is published.
+        families,
         /// Whether the listeners are as the Service asks for, in what packets meet.
         planned,
         /// What else the controller would change.
@@ -80,6 +83,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         provisioning: provisioning(look, cloud, load_balancer),
         operating: operating(look, cloud, load_balancer),
         listeners: listeners(look, cloud),
+        families: families(look, cloud),
         planned: planned(look, cloud),
         repairs: repairs(look, cloud),
         warnings: warnings(look, cloud),
@@ -270,6 +274,29 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     )
 }
 
+/// Networks that a listener accepts hold clients of one family only, while the load balancer has addresses of both.
+fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let mut found: Vec<Check> = Vec::new();
+    for flow in look.flows() {
+        let Ok(address) = flow.to.parse::<IpAddr>() else { continue };
+        let Some(listener) = listener_of(cloud, flow.port) else { continue };
+        let of_family = |network: &String| network.contains(':') == address.is_ipv6();
+        if listener.allowed.is_empty() || listener.allowed.iter().any(of_family) {
+            continue;
+        }
+        let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
+        let text = format!("the listener of {} accepts no client of {family}", flow.port);
+        let finding = Finding::new(Code::D511, text)
+            .seen(listener.title(), "allowed_cidrs", some_of(&listener.allowed, 5))
+            .at(flow.port)
+            .to(flow.to)
+            .stops(Stops::Through)
+            .surely(true);
+        found.push(finding.into());
+    }
+    Answer::found(found, || ok("the listeners accept clients of each family that is published"))
+}
+
 /// Attributes of a listener that packets meet.
 const MET: [&str; 6] = [
     "protocol",
@@ -304,13 +331,13 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
     match change.kind.as_str() {
         "listener" if change.mark == "-" => None,
         "listener" => {
-            let port = port_named(look, &change.name);
-            let is_missing = port.is_some_and(|port| listener_of(cloud, port).is_none());
+            let port = port_named(look, &change.name)?;
+            let is_missing = listener_of(cloud, port).is_none();
             let field = |name: &str| change.fields.iter().find(|field| field.name == name);
             if is_missing || (change.mark == "~" && !MET.iter().any(|name| field(name).is_some())) {
                 return None;
             }
-            let at = |finding: Finding| port.iter().fold(finding, |finding, port| finding.at(*port));
+            let at = |finding: Finding| finding.at(port);
             if change.mark == "~"
                 && let Some(ranges) = field("allowed_cidrs")
             {
@@ -323,7 +350,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             let only_leads_elsewhere =
                 change.mark == "~" && change.fields.len() == 1 && field("default_pool").is_some();
             // A pool of another protocol is named where the header is judged.
-            if only_leads_elsewhere && port.is_some_and(|port| super::header::is_wrong(look, cloud, port)) {
+            if only_leads_elsewhere && super::header::is_wrong(look, cloud, port) {
                 return None;
             }
             let text = match field("default_pool") {

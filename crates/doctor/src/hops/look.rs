@@ -15,7 +15,7 @@ use crate::finding::{Check, Fix, Unknown};
 use crate::hop::{Flow, Port, Scope};
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
-const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+pub(super) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
 
 /// The facts, and what follows from them at once.
 pub(super) struct Look<'a> {
@@ -146,10 +146,15 @@ impl<'a> Look<'a> {
         by_name.filter_map(|entry| entry.hostname.clone()).collect()
     }
 
+    /// The service proxy to which kube-proxy leaves the Service.
+    pub(super) fn left_to(&self) -> Option<&'a str> {
+        let labels = self.facts.service.metadata.labels.as_ref()?;
+        labels.get(SERVICE_PROXY_NAME).map(String::as_str)
+    }
+
     /// Entries whose address nodes may send to a pod at once.
     pub(super) fn short_circuited(&self) -> impl Iterator<Item = &LoadBalancerIngress> {
-        let skipped = self.facts.service.metadata.labels.iter().flatten();
-        let is_skipped = skipped.into_iter().any(|(key, _)| key == SERVICE_PROXY_NAME);
+        let is_skipped = self.left_to().is_some();
         self.entries.iter().filter(move |entry| !is_skipped && is_short_circuited(entry))
     }
 

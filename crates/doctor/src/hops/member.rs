@@ -246,6 +246,14 @@ fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
     Answer::found(found, || ok("the nodes of all members that take connections are ready, or watched"))
 }
 
+/// Whether the member behind a door gets no connections.
+fn is_idle_at(cloud: &CloudFacts, pool: &str, door: &Door) -> bool {
+    let members = cloud.children.objects.iter().filter(|one| one.kind == "member");
+    let mut members = members.filter(|one| one.pool.as_deref() == Some(pool));
+    let name = format!("{}:{}", door.address, door.port);
+    members.any(|member| member.name == name && idle(member).is_some())
+}
+
 /// Whether a door is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -270,7 +278,12 @@ fn doors(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
         pools,
         || skipped("no listener of the Service leads to a pool"),
         |(pool, ports)| {
-            let of_pool: Vec<&Door> = doors.iter().filter(|door| door.pool == pool.id).collect();
+            let mut of_pool: Vec<&Door> = doors.iter().filter(|door| door.pool == pool.id).collect();
+            // Nothing is sent to members that are taken out, as long as there are others.
+            let is_used = |door: &Door| !is_idle_at(cloud, &pool.id, door);
+            if of_pool.iter().any(|door| is_used(door)) {
+                of_pool.retain(|door| is_used(door));
+            }
             let protocol = transport(pool.protocol.as_deref()).as_str().to_ascii_lowercase();
             door(&of_pool, &ports, &protocol, cloud.subnet.as_deref())
         },

@@ -56,7 +56,7 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
         around: look.short_circuited().filter_map(destination).collect(),
         hostnames: look.hostnames(),
         answered: look.answered(),
-        only_from: flows.iter().map(|flow| (flow.clone(), way::admitted(&look, flow.port))).collect(),
+        only_from: flows.iter().map(|flow| (flow.clone(), way::admitted_to(&look, flow))).collect(),
         flows,
         hops: Hop::ALL.map(judge).into(),
     }

@@ -84,8 +84,16 @@ fn labels(look: &Look<'_>) -> Answer {
 
 /// Hostnames that clients have to resolve: whether they lead to the load balancer.
 fn hosts(look: &Look<'_>) -> Answer {
-    let hostnames = look.hostnames().into_iter().filter(|name| !is_label(name));
-    Answer::each(hostnames, || skipped("no hostname has to be resolved"), |name| host(look, &name))
+    let hostnames: Vec<String> = look.hostnames().into_iter().filter(|name| !is_label(name)).collect();
+    let found =
+        Answer::each(&hostnames, || skipped("no hostname has to be resolved"), |name| host(look, name));
+    // What pods and nodes are told may be another thing.
+    let unknown_here =
+        hostnames.iter().filter(|name| matches!(look.facts.hosts.get(*name), Some(Host::IsNot(_))));
+    unknown_here.fold(found, |found, name| {
+        let text = format!("whether pods and nodes can resolve {name} is not known: --live asks from pods");
+        found.and(unknown(text).about(Scope::to(name), Stops::Inside))
+    })
 }
 
 fn host(look: &Look<'_>, name: &str) -> Check {
@@ -125,6 +133,20 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         .to(name)
         .surely(right.is_empty())
         .into()
+}
+
+/// Where a published address or hostname leads, as far as that is known.
+pub(super) fn addresses_of(look: &Look<'_>, to: &str) -> Vec<IpAddr> {
+    if let Ok(address) = to.parse() {
+        return vec![address];
+    }
+    match look.facts.hosts.get(to) {
+        Some(Host::Is(addresses)) => addresses.clone(),
+        Some(Host::IsNot(_)) => Vec::new(),
+        Some(Host::Unknown(_)) | None => {
+            dns::address_in(to).or_else(|| made_of(look, to)).into_iter().collect()
+        }
+    }
 }
 
 /// The address of the load balancer of which the controller made the name: `203.0.113.10.lb.example.org`.

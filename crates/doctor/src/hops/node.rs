@@ -113,7 +113,7 @@ type Group<'a> = (bool, &'a str, bool, &'a str);
 /// Nodes of which the same is held.
 fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
     let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
-    for node in nodes {
+    for node in nodes.iter().filter(|node| !node.dead) {
         let group = (node.honours, node.source.as_str(), node.measured, node.cause.as_str());
         groups.entry(group).or_default().push(&node.name);
     }

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::look::{Look, pools};
+use super::look::{Look, SERVICE_PROXY_NAME, destination, pools};
 use crate::code::{Code, Stops};
-use crate::facts::ForeignPolicy;
+use crate::facts::{CloudFacts, CloudObject, ForeignPolicy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::policy::{Entrance, Entry, entrance};
@@ -207,7 +207,7 @@ fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     let Ok(backend) = &look.facts.backend else {
         return skipped("no pod could be looked at").into();
     };
-    let declared: BTreeMap<i32, &str> = backend
+    let declared: BTreeSet<(i32, &str)> = backend
         .containers
         .iter()
         .flat_map(|container| &container.ports)
@@ -226,13 +226,14 @@ fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
             }
             let foreign: Vec<String> = numbers
                 .iter()
-                .filter(|number| !declared.contains_key(number))
+                .filter(|number| !declared.contains(&(**number, port.protocol.as_str())))
                 .map(ToString::to_string)
                 .collect();
             if foreign.is_empty() {
                 return ok(format!("port {port}: a container declares where it leads"));
             }
-            let known: Vec<String> = declared.keys().map(ToString::to_string).collect();
+            let known: Vec<String> =
+                declared.iter().map(|(number, protocol)| format!("{number}/{protocol}")).collect();
             let text = format!(
                 "port {port} leads to {}, and the containers declare {} only: whether anything listens there is not known",
                 foreign.join(", "),
@@ -244,13 +245,20 @@ fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
 }
 
 /// From where packets come that reach a pod through the load balancer.
+///
+/// With `Local` that is the load balancer. Without, a node puts its own address in its place on the way to another node; whether it
+/// does so before a policy for its own pods acts is a matter of the network plugin.
 fn sources(look: &Look<'_>) -> Vec<IpNet> {
-    if look.is_local() {
-        let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
-        return doors.filter_map(|door| door.from).collect();
+    let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
+    let mut sources: Vec<IpNet> = doors.filter_map(|door| door.from).collect();
+    if !look.is_local() {
+        sources.extend(node_addresses(look));
     }
-    let nodes = look.cluster.nodes.iter().flatten();
-    nodes.flat_map(|node| &node.addresses).map(|address| IpNet::from(*address)).collect()
+    sources
+}
+
+fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
+    look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
 }
 
 /// Policies for ingress that select the pods.
@@ -266,48 +274,59 @@ fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
         .backend
         .as_ref()
         .map_or(selector, |backend| if backend.labels.is_empty() { selector } else { &backend.labels });
-    let sources = sources(look);
-    Answer::each(
-        look.ports(),
-        || skipped("the Service has no ports"),
-        |(port, spec)| {
-            let numbers: Vec<i32> = target_numbers(slices, port, spec).into_iter().collect();
-            let names: Vec<&str> = match &spec.target_port {
-                Some(IntOrString::String(name)) => vec![name.as_str()],
-                _ => Vec::new(),
-            };
-            let entry = Entry {
-                namespace: look.namespace(),
-                labels,
-                numbers: &numbers,
-                names: &names,
-                protocol: port.protocol,
-                sources: &sources,
-            };
-            let Entrance { policies: closing, open, for_pods } = entrance(policies, entry);
-            if closing.is_empty() || open == Some(true) {
-                return ok(format!("port {port}: no NetworkPolicy keeps packets from the pods"));
-            }
-            let text = format!(
-                "port {port}: NetworkPolicy {} does not let in what comes from the load balancer",
-                some_of(&closing, 3)
+    let (sources, nodes) = (sources(look), node_addresses(look).collect::<Vec<_>>());
+    let pods = pod_addresses(slices);
+    let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
+    let mut found: Vec<Check> = Vec::new();
+    for (port, spec) in look.ports() {
+        let numbers: Vec<i32> = target_numbers(slices, port, spec).into_iter().collect();
+        let names: Vec<&str> = match &spec.target_port {
+            Some(IntOrString::String(name)) => vec![name.as_str()],
+            _ => Vec::new(),
+        };
+        let from = |sources: &[IpNet]| {
+            let protocol = port.protocol;
+            let (namespace, numbers, names, pods) = (look.namespace(), &numbers, &names, &pods);
+            entrance(policies, Entry { namespace, labels, numbers, names, protocol, sources, pods })
+        };
+        let through = from(&sources);
+        if through.open != Some(true) {
+            // Who knows not from where the load balancer sends cannot say that a network is the wrong one.
+            let is_known = look.facts.cloud.is_ok() || !through.by_network;
+            let surely = through.open == Some(false) && is_known;
+            found.push(
+                closed(port, &through, "the load balancer").stops(Stops::Through).surely(surely).into(),
             );
-            // A node reaches its own pods, whatever policies say; a policy that knows pods may let these in around the load balancer.
-            let surely = look.is_local() && open == Some(false);
-            let finding = Finding::new(Code::D805, text)
-                .seen(
-                    format!("NetworkPolicy {}", closing[0]),
-                    "spec.ingress",
-                    "no rule for the port from nodes or the load balancer",
-                )
-                .at(port)
-                .surely(surely);
-            match for_pods && look.short_circuit() {
-                true => finding.stops(Stops::Through).into(),
-                false => finding.into(),
+        }
+        for to in &around {
+            if through.to_pods != Some(true) {
+                let finding = closed(port, &through, "pods").to(to).stops(Stops::Pods);
+                found.push(finding.surely(through.to_pods == Some(false)).into());
             }
-        },
-    )
+            // A node reaches its own pods, whatever policies say.
+            if from(&nodes).open != Some(true) {
+                found.push(
+                    closed(port, &through, "other nodes").to(to).stops(Stops::Nodes).surely(false).into(),
+                );
+            }
+        }
+    }
+    Answer::found(found, || ok("no NetworkPolicy keeps packets from the pods"))
+}
+
+fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
+    let policies = &entrance.policies;
+    let text =
+        format!("port {port}: NetworkPolicy {} does not let in what comes from {whom}", some_of(policies, 3));
+    let first = policies.first().map(String::as_str).unwrap_or_default();
+    Finding::new(Code::D805, text)
+        .seen(format!("NetworkPolicy {first}"), "spec.ingress", format!("no rule for the port from {whom}"))
+        .at(port)
+}
+
+fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
+    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+    endpoints.flat_map(|one| &one.addresses).filter_map(|address| address.parse().ok()).collect()
 }
 
 /// Whether a policy of another kind may select the pods.
@@ -350,17 +369,18 @@ fn local(look: &Look<'_>) -> Answer {
         Ok(cloud) => cloud,
         Err(check) => return (*check).into(),
     };
-    let monitored = !pools(look, cloud).is_empty()
-        && pools(look, cloud).iter().all(|(pool, _)| {
-            let mut children = cloud.children.objects.iter();
-            children.any(|object| object.kind == "health monitor" && object.pool.as_ref() == Some(&pool.id))
-        });
+    let has_monitor = |pool: &CloudObject| {
+        let mut children = cloud.children.objects.iter();
+        children.any(|object| object.kind == "health monitor" && object.pool.as_ref() == Some(&pool.id))
+    };
+    let bare: Vec<Port> = pools(look, cloud)
+        .into_iter()
+        .filter(|(pool, _)| !has_monitor(pool) && is_uneven(look, cloud, pool))
+        .flat_map(|(_, ports)| ports)
+        .collect();
     let message = look.warnings("LoadBalancerLocalWithoutMonitor").first().copied();
-    if message.is_none() && (monitored || !is_uneven(look, cloud)) {
+    if message.is_none() && bare.is_empty() {
         return ok("externalTrafficPolicy is Local, and no node without an endpoint gets connections").into();
-    }
-    if monitored && message.is_none() {
-        return ok("externalTrafficPolicy is Local, and there is a health monitor").into();
     }
     let mut finding = Finding::new(Code::D802, "nodes without an endpoint get connections and drop them");
     finding = match message {
@@ -370,44 +390,42 @@ fn local(look: &Look<'_>) -> Answer {
     if look.is_ours() {
         finding = finding.fix(look.annotate("loadbalancer.openstack.org/enable-health-monitor=true"));
     }
-    Check::from(finding).into()
+    Check::from(bare.into_iter().fold(finding, Finding::at)).into()
 }
 
-/// Whether a member is on a node without a ready endpoint.
-fn is_uneven(look: &Look<'_>, cloud: &crate::facts::CloudFacts) -> bool {
-    let with_endpoints: BTreeSet<&str> = look
-        .facts
-        .slices
-        .iter()
-        .flatten()
+/// Whether a member of a pool is on a node without a ready endpoint.
+fn is_uneven(look: &Look<'_>, cloud: &CloudFacts, pool: &CloudObject) -> bool {
+    let slices = look.facts.slices.iter().flatten();
+    let with_endpoints: BTreeSet<&str> = slices
         .flat_map(|slice| &slice.endpoints)
-        .filter(|one| one.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true))
+        .filter(|one| is_ready(one))
         .filter_map(|one| one.node_name.as_deref())
         .collect();
-    let members = cloud.children.objects.iter().filter(|object| object.kind == "member");
+    let members = cloud.children.objects.iter();
+    let members = members.filter(|one| one.kind == "member" && one.pool.as_ref() == Some(&pool.id));
     let mut nodes = members.filter_map(|member| look.node_at(member.name.rsplit_once(':')?.0.parse().ok()?));
     !with_endpoints.is_empty() && nodes.any(|node| !with_endpoints.contains(node.name.as_str()))
 }
 
-/// The label with which kube-proxy leaves a Service, its node ports too, to another service proxy.
-const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
-
 fn ports(look: &Look<'_>) -> Answer {
-    let without = look.without_node_port();
+    if let Some(other) = look.left_to() {
+        let text =
+            format!("kube-proxy makes no node port: the Service is left to the service proxy {other:?}");
+        let finding = Finding::new(Code::D806, text)
+            .seen(look.object(), "metadata.labels", format!("{SERVICE_PROXY_NAME}={other}"))
+            .fix(Fix::kubectl(
+                look.namespace(),
+                ["label", "service", look.name(), &format!("{SERVICE_PROXY_NAME}-")],
+            ));
+        return Check::from(finding).into();
+    }
     let patch = r#"{"spec":{"allocateLoadBalancerNodePorts":true}}"#;
-    let found = without.into_iter().map(|port| {
+    let found = look.without_node_port().into_iter().map(|port| {
         Finding::new(Code::D803, format!("port {} has no node port", port.number))
             .seen(look.object(), "spec.ports[].nodePort", "absent")
             .fix(Fix::kubectl(look.namespace(), ["patch", "service", look.name(), "--patch", patch]))
             .at(port)
             .into()
     });
-    let labels = look.facts.service.metadata.labels.as_ref();
-    let other = labels.and_then(|labels| labels.get(SERVICE_PROXY_NAME));
-    Answer::found(found.collect(), || match other {
-        Some(other) => unknown(format!(
-            "kube-proxy leaves the node ports to the service proxy {other}, of which nothing is known"
-        )),
-        None => ok("all ports have a node port, or need none"),
-    })
+    Answer::found(found.collect(), || ok("all ports have a node port, or need none"))
 }

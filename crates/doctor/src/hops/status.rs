@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use super::controller::{last_writer, leader};
 use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
 use super::name::balancer_addresses;
-use crate::backend::Expectation;
+use crate::backend::{Expectation, Judgement};
 use crate::code::{Code, Stops};
 use crate::facts::{Looked, Outlook, PathFact, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
@@ -85,12 +85,14 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     let is_planned = |entries: &Vec<LoadBalancerIngress>| {
         entries.iter().any(|entry| entry.ip.as_ref().and_then(|ip| ip.parse().ok()) == Some(address))
     };
+    let is_behind = !cloud.floating.contains(&address)
+        && cloud.floating.iter().any(|floating| floating.is_ipv6() == address.is_ipv6());
     match planned {
         // The VIP in place of the floating IP, for example: clients in its network reach it.
         Some(entries)
             if known.contains(&address)
                 && !is_planned(entries)
-                && entries.iter().any(|entry| entry.ip.is_some()) =>
+                && (is_behind || entries.iter().any(|entry| entry.ip.is_some())) =>
         {
             let text =
                 format!("{address} is the load balancer's, and clients outside get {}", all_shown(entries));
@@ -141,8 +143,9 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     if around.is_empty() {
         return ok(format!("nodes leave it alone, and {needs}")).into();
     }
-    let either = matches!(&look.backend, Ok(judgement) if judgement.expects == Expectation::Either);
-    if path.header && either {
+    let takes_both =
+        |judgement: &Judgement| matches!(judgement.expects, Expectation::Either | Expectation::Off);
+    if path.header && look.backend.as_ref().is_ok_and(takes_both) {
         return ok("nodes may short-circuit, and the application takes connections without the header")
             .into();
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::look::{Look, listener_of};
+use super::look::{Look, destination, listener_of};
 use crate::code::{Code, Stops};
-use crate::facts::{Dial, DialResult};
+use crate::facts::{CloudFacts, Dial, DialResult};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::{Port, Scope};
-use crate::policy::{Destination, shut_in};
+use crate::hop::{Flow, Port, Scope};
+use crate::policy::{Destination, shut_in, shut_off};
 use crate::question::{Answer, questions};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -32,13 +32,12 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let client = client(look);
-    let dialled = dials(look);
+    let (client, dialled, policies) = (client(look), dials(look), policies(look));
     if look.short_circuit() && !look.by_proxy() {
         let stay = skipped("packets from inside do not leave the nodes");
-        return Questions { client, dialled, ..Questions::all(&stay) };
+        return Questions { client, dialled, policies, ..Questions::all(&stay) };
     }
-    Questions { policies: policies(look), foreign: foreign(look), ranges: ranges(look), client, dialled }
+    Questions { policies, foreign: foreign(look), ranges: ranges(look), client, dialled }
 }
 
 fn policies(look: &Look<'_>) -> Answer {
@@ -52,33 +51,55 @@ fn policies(look: &Look<'_>) -> Answer {
     };
     let empty = BTreeMap::new();
     let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
-    let addresses = look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
-    let mut found: BTreeMap<IpAddr, Vec<String>> = BTreeMap::new();
-    for address in addresses {
-        for port in look.ports().map(|(port, _)| port).filter(|port| port.protocol != Protocol::Sctp) {
-            let to = Destination {
-                address,
-                port: port.number,
-                protocol: port.protocol,
-                namespace: look.namespace(),
-                selector,
-            };
-            found.entry(address).or_default().extend(shut_in(policies, to));
-        }
+    let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
+    let mut found: Vec<Check> = Vec::new();
+    for to in look.destinations() {
+        let finding = match around.contains(&to) {
+            true => shut_off_from(look, policies, selector),
+            false => shut_in_from(look, policies, selector, &to),
+        };
+        found.extend(finding.map(|finding| finding.to(to).into()));
     }
-    let finding = |(address, mut names): (IpAddr, Vec<String>)| {
-        names.dedup();
-        let text = format!("pods under {} may not connect to {address}", some_of(&names, 3));
-        let width = if address.is_ipv4() { 32 } else { 128 };
-        let first = names.first().cloned().unwrap_or_default();
+    Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
+}
+
+/// Packets of pods that leave for an address, or for what a hostname resolves to.
+fn shut_in_from(
+    look: &Look<'_>,
+    policies: &[NetworkPolicy],
+    selector: &BTreeMap<String, String>,
+    to: &str,
+) -> Option<Finding> {
+    let (namespace, mut names) = (look.namespace(), Vec::new());
+    let address = *super::name::addresses_of(look, to).first()?;
+    for (port, _) in look.ports().filter(|(port, _)| port.protocol != Protocol::Sctp) {
+        let (port, protocol) = (port.number, port.protocol);
+        names.extend(shut_in(policies, Destination { address, port, protocol, namespace, selector }));
+    }
+    names.sort();
+    names.dedup();
+    let first = names.first()?.clone();
+    let text = format!("pods under {} may not connect to {address}", some_of(&names, 3));
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    Some(
         Finding::new(Code::D401, text)
             .seen(format!("NetworkPolicy {first}"), "spec.egress", "no ipBlock for the address")
-            .to(address.to_string())
-            .fix(open_to(policies, &first, &format!("{address}/{width}")))
-            .into()
-    };
-    let found = found.into_iter().filter(|(_, names)| !names.is_empty()).map(finding);
-    Answer::found(found.collect(), || ok("no NetworkPolicy keeps pods that use the Service from its address"))
+            .fix(open_to(policies, &first, &format!("{address}/{width}"))),
+    )
+}
+
+/// Packets of pods that the node sends to a pod at once.
+fn shut_off_from(
+    look: &Look<'_>,
+    policies: &[NetworkPolicy],
+    selector: &BTreeMap<String, String>,
+) -> Option<Finding> {
+    let pods = look.facts.slices.iter().flatten().flat_map(|slice| &slice.endpoints);
+    let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
+    let names = shut_off(policies, look.namespace(), selector, &pods);
+    let first = names.first()?;
+    let text = format!("pods under {} may connect to nothing", some_of(&names, 3));
+    Some(Finding::new(Code::D401, text).seen(format!("NetworkPolicy {first}"), "spec.egress", "empty"))
 }
 
 /// The command that lets the pods of a policy, `namespace/name`, out to a network.
@@ -119,24 +140,76 @@ fn foreign(look: &Look<'_>) -> Answer {
         .into()
 }
 
+/// What the listeners have decides; what the Service asks for is to come.
 fn ranges(look: &Look<'_>) -> Answer {
-    let lacking = look.warnings("LoadBalancerSourceRangesLackCluster");
-    if let Some(message) = lacking.first() {
-        let finding = Finding::new(Code::D402, "the source ranges keep the cluster's own clients out")
-            .seen(look.object(), "LoadBalancerSourceRangesLackCluster", *message)
-            .fix(look.annotate("loadbalancer.openstack.org/allow-cluster-sources=true"))
-            .surely(!is_to_come(look));
-        return Check::from(finding).into();
+    let cloud = match look.cloud() {
+        Ok(cloud) => cloud,
+        Err(check) if is_restricted(look) => {
+            return check.about(Scope::default(), Stops::InsideThrough).into();
+        }
+        Err(_) => return ok("the Service has no source ranges").into(),
+    };
+    let found: Vec<Check> = look.flows().iter().filter_map(|flow| range(look, cloud, flow)).collect();
+    let warning = look.warnings("LoadBalancerSourceRangesLackCluster").first().copied();
+    match warning.filter(|_| !found.iter().any(|check| matches!(check, Check::Found(_)))) {
+        // The controller knows from where the cluster comes.
+        Some(message) => {
+            let text = "the source ranges keep the cluster's own clients out";
+            let finding = Finding::new(Code::D402, text)
+                .seen(look.object(), "LoadBalancerSourceRangesLackCluster", message)
+                .fix(look.annotate(ALLOW_CLUSTER));
+            Check::from(finding.surely(!found.is_empty() && !is_to_come(look))).into()
+        }
+        None => {
+            Answer::found(found, || ok("the source ranges hold the cluster's own clients, or there are none"))
+        }
     }
+}
+
+const ALLOW_CLUSTER: &str = "loadbalancer.openstack.org/allow-cluster-sources=true";
+
+fn is_restricted(look: &Look<'_>) -> bool {
     let spec = look.facts.service.spec.as_ref();
-    let restricted = spec
-        .and_then(|spec| spec.load_balancer_source_ranges.as_ref())
-        .is_some_and(|ranges| !ranges.is_empty());
-    match (look.cloud(), restricted) {
-        (Ok(_), true) => ok("the source ranges hold the cluster's own clients").into(),
-        (_, false) => ok("the Service has no source ranges").into(),
-        (Err(check), true) => check.about(Scope::default(), Stops::Inside).into(),
+    spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref()).is_some_and(|ranges| !ranges.is_empty())
+}
+
+/// Whether the listener of a flow accepts what comes from the cluster; absent where it does.
+fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
+    let networks: Vec<IpNet> =
+        admitted(look, flow.port).iter().filter_map(|network| network.parse().ok()).collect();
+    let address = *super::name::addresses_of(look, &flow.to).first()?;
+    if networks.is_empty() {
+        return None;
     }
+    let of_nodes = || look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
+    let sources: Vec<IpAddr> = match (&cloud.translated, cloud.floating.contains(&address)) {
+        (_, false) => of_nodes(),
+        (Some(Ok(translated)), true) => translated.clone(),
+        (Some(Err(cause)), true) => {
+            let text = format!("from which addresses the cluster comes to {address} is not known: {cause}");
+            return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
+        }
+        (None, true) => {
+            let text = format!("from which addresses the cluster comes to {address} is not known");
+            return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
+        }
+    };
+    let (held, lacking): (Vec<IpAddr>, Vec<IpAddr>) = sources
+        .into_iter()
+        .filter(|source| source.is_ipv6() == address.is_ipv6())
+        .partition(|source| networks.iter().any(|network| network.contains(source)));
+    let shown: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+    let first = shown.first()?;
+    let text =
+        format!("the listener of {} keeps the cluster's own clients out, which come from {first}", flow.port);
+    let finding = Finding::new(Code::D402, text)
+        .seen("listener", "allowed_cidrs", some_of(&admitted(look, flow.port), 5))
+        .seen("cluster", "addresses towards the load balancer", some_of(&shown, 5))
+        .at(flow.port)
+        .to(flow.to.clone())
+        .surely(held.is_empty());
+    let by_annotation = look.is_ours() && is_restricted(look);
+    Some(if by_annotation { finding.fix(look.annotate(ALLOW_CLUSTER)) } else { finding }.into())
 }
 
 /// Whether the source ranges are not what the listeners have yet.
@@ -155,6 +228,15 @@ pub(super) fn admitted(look: &Look<'_>, port: Port) -> Vec<String> {
     let everywhere = |network: &String| matches!(network.as_str(), "0.0.0.0/0" | "::/0");
     let allowed = listener.map(|listener| listener.allowed.clone()).unwrap_or_default();
     if allowed.iter().any(everywhere) { Vec::new() } else { allowed }
+}
+
+/// Those of the family of a flow's address.
+pub(super) fn admitted_to(look: &Look<'_>, flow: &Flow) -> Vec<String> {
+    let mut networks = admitted(look, flow.port);
+    if let Ok(address) = flow.to.parse::<IpAddr>() {
+        networks.retain(|network| network.contains(':') == address.is_ipv6());
+    }
+    networks
 }
 
 fn client(look: &Look<'_>) -> Answer {

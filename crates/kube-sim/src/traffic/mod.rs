@@ -142,7 +142,12 @@ impl DataPath {
                 return Err(Stop::Policy);
             }
             let peer = pod.map_or(Peer::Address(own), Peer::Pod);
-            reach(objects, at, &[peer])
+            // Kubernetes: whatever policies say, a node reaches the pods that run on it.
+            let is_own = pod.is_none()
+                && objects
+                    .pod_at(at.address)
+                    .is_some_and(|pod| pod["spec"]["nodeName"] == node["metadata"]["name"]);
+            reach(objects, at, if is_own { &[] } else { std::slice::from_ref(&peer) })
         });
         Ok(Departure::Around(at_least_one(reached.collect())))
     }

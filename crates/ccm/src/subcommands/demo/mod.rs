@@ -276,6 +276,7 @@ async fn keep(files: &Path) -> anyhow::Result<World> {
          \n  OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml openstack --os-cloud lab loadbalancer list\n\
          \nThe other subcommands work on it; the cluster is called demo:\n\
          \n  export CLOUD_CONFIG={folder}/cloud.conf CLUSTER_NAME=demo\
+         \n  openstack-ccm doctor default/ingress\
          \n  openstack-ccm status\
          \n  openstack-ccm check-config --online --services\
          \n  openstack-ccm plan default/ingress --as-if loadbalancer.openstack.org/proxy-protocol-\

@@ -81,6 +81,9 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
+    if returns.is_empty() {
+        return "OCCM will change nothing.\n".to_owned();
+    }
     let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
     text.push_str(&format!(
         "{} with the rollback, {breaks} of them will fail.\n",

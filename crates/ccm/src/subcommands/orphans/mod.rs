@@ -132,9 +132,9 @@ fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
 
 fn nothing(older_than: Duration) -> String {
     if older_than.is_zero() {
-        return "Nothing is orphaned.".to_owned();
+        return "No orphans.".to_owned();
     }
-    format!("Nothing that is older than {} is orphaned.", duration::format(older_than))
+    format!("No orphans. (Objects younger than {} are not judged.)", duration::format(older_than))
 }
 
 /// The command line that finds the same again.

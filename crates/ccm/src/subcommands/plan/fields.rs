@@ -83,7 +83,7 @@ impl Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
-        if !self.name.is_empty() {
+        if !self.name.is_empty() && self.words.is_none() {
             parts.push(self.name.clone());
         }
         parts.extend(self.removed.iter().map(|one| format!("- {one}")));
@@ -147,12 +147,15 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
     let mut fields = Vec::new();
     for key in keys.into_iter().filter(|key| !NOT_SHOWN.contains(&key.as_str())) {
         let (before, after) = (&before[key.as_str()], &after[key.as_str()]);
-        if before == after || (is_nothing(before) && is_nothing(after)) {
+        // What an object of another form does not have is off.
+        let is_off = *before == Value::Bool(false) && after.is_null();
+        if before == after || is_off || (is_nothing(before) && is_nothing(after)) {
             continue;
         }
         // Which pool a listener uses is in the line of the pool.
         if kind == Kind::Listener && key == "default_pool_id" {
-            let words = Some("another".to_owned());
+            let is_new = after.as_str().is_some_and(is_placeholder);
+            let words = Some(if is_new { "uses the new pool" } else { "uses another pool" }.to_owned());
             fields.push(Field { words, ..Field::value("default_pool", given(before), given(after)) });
             continue;
         }

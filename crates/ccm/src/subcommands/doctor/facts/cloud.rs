@@ -40,6 +40,7 @@ pub(super) async fn gather(
     provider: &OpenStackProvider,
     arguments: &WalkArgs,
     services: &[Service],
+    nodes: &[IpAddr],
 ) -> anyhow::Result<BTreeMap<ServiceKey, Looked<CloudFacts>>> {
     let wanted = arguments.controller.load_balancer_class.as_deref();
     let mut facts = BTreeMap::new();
@@ -83,13 +84,29 @@ pub(super) async fn gather(
         seen.extend(item.seen.iter().map(|(key, object)| (key.clone(), object.clone())));
     }
     let network = Network::read(&openstack).await;
+    let mut translated = None;
     for item in &items {
         let Subject::Service(key) = &item.subject else { continue };
         let Some(service) = ours.get(key) else { continue };
         let looker = Looker { openstack: &openstack, seen: &seen, network: &network };
-        facts.insert(key.clone(), Ok(looker.look(item, service).await));
+        let mut found = looker.look(item, service).await;
+        if is_narrowed(&found) {
+            if translated.is_none() {
+                translated = Some(match &network {
+                    Ok(network) => network.translated(&openstack, nodes).await,
+                    Err(cause) => Err(cause.clone()),
+                });
+            }
+            found.translated.clone_from(&translated);
+        }
+        facts.insert(key.clone(), Ok(found));
     }
     Ok(facts)
+}
+
+/// Whether a listener accepts some clients only.
+fn is_narrowed(facts: &CloudFacts) -> bool {
+    facts.children.objects.iter().any(|object| !object.allowed.is_empty())
 }
 
 /// What the load balancers of all Services are read with.
@@ -143,6 +160,7 @@ impl Looker<'_> {
             }
             Ok(network) => {
                 let floating = network.floating_of(load_balancer.vip_port_id.as_deref());
+                facts.floating.clone_from(&floating);
                 let all: Vec<IpAddr> = vips.into_iter().chain(floating).collect();
                 for address in published(service).filter(|address| !all.contains(address)) {
                     if let Some(where_to) = network.astray(address, facts) {

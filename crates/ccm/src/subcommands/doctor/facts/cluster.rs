@@ -1,5 +1,6 @@
 //! Nodes, Services, policies, who leads, and what the API server keeps.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -76,7 +77,7 @@ pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Res
     let facts = ClusterFacts {
         time,
         keeps_mode,
-        nodes: verdicts.map(|verdicts| verdicts.into_iter().map(|held| fact(held, &nodes)).collect()),
+        nodes: verdicts.map(|verdicts| node_facts(verdicts, nodes.as_deref().unwrap_or_default())),
         services: of_cluster,
         policies: all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said),
         foreign_policies: policies::foreign(client).await,
@@ -91,21 +92,33 @@ pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Res
     Ok(Known { facts, services, held })
 }
 
-fn fact((name, held): (String, NodeVerdict), nodes: &Looked<Vec<Node>>) -> NodeFact {
-    let node = nodes.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(&name));
-    let status = node.and_then(|node| node.status.as_ref());
+/// All nodes, with what is held of those on which a client may run.
+fn node_facts(verdicts: Vec<(String, NodeVerdict)>, nodes: &[Node]) -> Vec<NodeFact> {
+    let mut held: BTreeMap<String, NodeVerdict> = verdicts.into_iter().collect();
+    let mut facts: Vec<NodeFact> = nodes.iter().map(|node| node_fact(node, &mut held)).collect();
+    facts.sort_by(|one, other| one.name.cmp(&other.name));
+    facts
+}
+
+fn node_fact(node: &Node, verdicts: &mut BTreeMap<String, NodeVerdict>) -> NodeFact {
+    let status = node.status.as_ref();
     let addresses = status.and_then(|status| status.addresses.as_ref()).into_iter().flatten();
     let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-    NodeFact {
+    let known = NodeFact {
+        name: node.metadata.name.clone().unwrap_or_default(),
         addresses: addresses.filter_map(|address| address.address.parse().ok()).collect(),
         ready: conditions
             .find(|condition| condition.type_ == "Ready")
             .map(|condition| condition.status == "True"),
-        name,
+        ..NodeFact::default()
+    };
+    let Some(held) = verdicts.remove(&known.name) else { return NodeFact { dead: true, ..known } };
+    NodeFact {
         honours: held.verdict == Verdict::Fit,
         source: held.source.as_str().to_owned(),
         measured: matches!(held.source, Source::Canary | Source::KubeProxy),
         cause: held.cause.to_string(),
+        ..known
     }
 }
 

@@ -1,7 +1,7 @@
 //! What Neutron has for load balancers: the floating IPs that lead to them, and the security groups of their members. It is read
 //! once, for all Services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -44,6 +44,38 @@ impl Network {
         let leads_there = |one: &&FloatingIp| vip_port.is_some() && one.port_id.as_deref() == vip_port;
         let found = self.floating_ips.iter().filter(leads_there);
         found.filter_map(|one| one.floating_ip_address.parse().ok()).collect()
+    }
+
+    /// The addresses with which nodes come to a floating IP: their own floating IPs, or those of the routers of their networks.
+    pub(super) async fn translated(&self, openstack: &OpenStack, nodes: &[IpAddr]) -> Looked<Vec<IpAddr>> {
+        let floating_of = |node: &IpAddr| {
+            let is_it = |one: &&FloatingIp| {
+                one.fixed_ip_address.as_ref().and_then(|fixed| fixed.parse().ok()) == Some(*node)
+            };
+            self.floating_ips.iter().find(is_it)?.floating_ip_address.parse().ok()
+        };
+        let mut found: Vec<IpAddr> = nodes.iter().filter_map(floating_of).collect();
+        if found.len() == nodes.len() {
+            return Ok(found);
+        }
+        let machines = self.ports.iter().filter(|port| nodes.iter().any(|node| has_address(port, *node)));
+        let networks: BTreeSet<&str> = machines.map(|port| port.network_id.as_str()).collect();
+        let routers: BTreeSet<&str> = self
+            .ports
+            .iter()
+            .filter(|port| networks.contains(port.network_id.as_str()) && is_of_router(port))
+            .map(|port| port.device_id.as_str())
+            .collect();
+        let before = found.len();
+        for id in routers {
+            let router = openstack.neutron.get_router(id).await.map_err(|error| error.to_string())?;
+            let gateway = router.external_gateway_info.iter().flat_map(|gateway| &gateway.external_fixed_ips);
+            found.extend(gateway.filter_map(|fixed| fixed.ip_address.parse::<IpAddr>().ok()));
+        }
+        if found.len() == before {
+            return Err("the router of the nodes cannot be seen".to_owned());
+        }
+        Ok(found)
     }
 
     /// Where a published address leads that is none of the load balancer's; absent where it was never a floating IP of the Service.
@@ -135,6 +167,12 @@ impl Network {
             from_group: rule.remote_group_id.as_ref().map(source),
         }
     }
+}
+
+/// Whether a port belongs to a router: plain, distributed or highly available.
+fn is_of_router(port: &Port) -> bool {
+    let owner = port.device_owner.as_str();
+    owner.starts_with("network:router_") || owner == "network:ha_router_replicated_interface"
 }
 
 fn has_address(port: &Port, address: IpAddr) -> bool {

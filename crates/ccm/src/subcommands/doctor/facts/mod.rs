@@ -26,6 +26,7 @@ mod reading;
 mod workloads;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Service;
@@ -71,7 +72,9 @@ pub(super) async fn gather(
     let provider = provider(arguments);
     let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
     progress.report("waiting for the cloud");
-    let mut clouds = look_at_cloud(&provider, arguments, &chosen).await;
+    let nodes: Vec<IpAddr> =
+        known.facts.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
+    let mut clouds = look_at_cloud(&provider, arguments, &chosen, &nodes).await;
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
     let many = chosen.len() > FEW;
@@ -181,6 +184,7 @@ async fn look_at_cloud(
     provider: &Provider,
     arguments: &WalkArgs,
     services: &[Service],
+    nodes: &[IpAddr],
 ) -> BTreeMap<ServiceKey, Looked<CloudFacts>> {
     let all = |cause: &str| services.iter().map(|service| (key_of(service), Err(cause.to_owned()))).collect();
     if services.is_empty() {
@@ -191,7 +195,8 @@ async fn look_at_cloud(
         Ok(provider) => provider,
     };
     // A cloud that accepts and is silent must not hold up what can be said without it.
-    let looked = tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services)).await;
+    let looked =
+        tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services, nodes)).await;
     match looked {
         Ok(Ok(facts)) => facts,
         Ok(Err(error)) => all(&crate::error_text::said_once(&error)),

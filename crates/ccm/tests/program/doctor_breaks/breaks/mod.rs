@@ -1,0 +1,81 @@
+//! What an operator, a tenant or an accident does to a Service that is served.
+
+mod application;
+mod balancer;
+mod cluster;
+mod controller;
+mod floating;
+mod policies;
+mod published;
+mod security;
+
+use super::stage::{Kind, Stage};
+
+/// What doctor can see of a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// All of it: what it says has to be what packets do.
+    Clear,
+    /// Packets arrive, and the controller would repair something on their way: a member that is missing beside another.
+    Spare,
+    /// Objects do not show what becomes of packets.
+    Doubt,
+    /// Objects show nothing at all: `unknown` is right, and green would be wrong where packets are lost.
+    Hidden,
+}
+
+/// One of them.
+pub(super) struct Break {
+    pub(super) name: &'static str,
+    /// In which worlds it can be done.
+    pub(super) fits: fn(Kind) -> bool,
+    pub(super) sight: Sight,
+    pub(super) does: fn(&Stage),
+}
+
+impl Break {
+    const fn new(name: &'static str, fits: fn(Kind) -> bool, does: fn(&Stage)) -> Self {
+        Self { name, fits, sight: Sight::Clear, does }
+    }
+
+    const fn seen(self, sight: Sight) -> Self {
+        Self { sight, ..self }
+    }
+}
+
+/// What breaks are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Balancer,
+    Floating,
+    Security,
+    Cluster,
+    Policies,
+    Published,
+    Application,
+    Controller,
+}
+
+/// All that can be done in a world of this kind.
+pub(super) fn fitting(kind: Kind) -> Vec<&'static Break> {
+    let all: [(Part, &'static [Break]); 8] = [
+        (Part::Balancer, balancer::BREAKS),
+        (Part::Floating, floating::BREAKS),
+        (Part::Security, security::BREAKS),
+        (Part::Cluster, cluster::BREAKS),
+        (Part::Policies, policies::BREAKS),
+        (Part::Published, published::BREAKS),
+        (Part::Application, application::BREAKS),
+        (Part::Controller, controller::BREAKS),
+    ];
+    let parts = all.into_iter().filter(|(part, _)| kind.differs_in(*part));
+    parts.flat_map(|(_, breaks)| breaks).filter(|one| (one.fits)(kind)).collect()
+}
+
+fn anywhere(_: Kind) -> bool {
+    true
+}
+
+fn in_cloud(kind: Kind) -> bool {
+    kind.is_in_cloud()
+}

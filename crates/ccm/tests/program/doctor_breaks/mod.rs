@@ -1,0 +1,140 @@
+//! Green means that it arrives: everything that can be broken on the way to a Service is broken, packets are sent from pods, nodes and
+//! outside, and doctor has to say what they did.
+//!
+//! The real program serves a world of each kind once; every break is done to a copy of it. What becomes of packets follows from the
+//! simulators alone (`Sim::send` of the cloud, `Sim::leave` and `Sim::arrive` of the cluster), which know nothing of doctor.
+//!
+//! `DOCTOR_PAIRS=10000` has so many random pairs of breaks done, from the seed `DOCTOR_FIRST` on; `make faults` does that.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `cluster` | what others make in a cluster |
+//! | `stage` | a served world |
+//! | `packets` | what becomes of packets |
+//! | `breaks` | what is broken |
+//! | `histories` | how else a healthy world comes to be |
+//! | `costs` | how many calls a look takes, and how long it waits |
+//! | `verdict` | what doctor says, and whether that agrees |
+
+mod breaks;
+mod cluster;
+mod costs;
+mod histories;
+mod packets;
+mod stage;
+mod verdict;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fastrand::Rng;
+use rstest::rstest;
+
+use breaks::Break;
+use stage::{Kind, Stage};
+use verdict::{Alone, Disagreements, compare};
+
+/// Pairs without `DOCTOR_PAIRS`, of all worlds together.
+const PAIRS: u64 = 200;
+/// After so many the rest would show nothing new.
+const ENOUGH: usize = 40;
+
+#[rstest]
+#[case::proxy(Kind::Proxy)]
+#[case::plain(Kind::Plain)]
+#[case::udp(Kind::Udp)]
+#[case::local(Kind::Local)]
+#[case::monitored(Kind::Monitored)]
+#[case::ranges(Kind::Ranges)]
+#[case::managed(Kind::Managed)]
+#[case::shared(Kind::Shared)]
+#[case::internal(Kind::Internal)]
+#[case::hostname(Kind::Hostname)]
+#[case::dual_stack(Kind::DualStack)]
+#[case::overlay(Kind::Overlay)]
+#[tokio::test(start_paused = true)]
+async fn doctor_says_what_packets_do(#[case] kind: Kind) {
+    let stage = Stage::of(kind).await;
+    let mut found = healthy(&stage).await;
+    let fitting = breaks::fitting(kind);
+    for one in &fitting {
+        stage.heal();
+        (one.does)(&stage);
+        stage.check_health();
+        let disagreements = compare(&stage, &[one.sight], None).await;
+        if !disagreements.is_empty() {
+            found.push(told(one.name, &disagreements));
+        }
+    }
+    found.extend(pairs(&stage, &fitting).await);
+    assert!(found.is_empty(), "{kind:?}: {} disagreements\n{}", found.len(), found.join("\n"));
+}
+
+/// What doctor finds where nothing is broken.
+async fn healthy(stage: &Stage) -> Vec<String> {
+    let disagreements = compare(stage, &[], None).await;
+    let mut found: Vec<String> = Vec::new();
+    if !disagreements.is_empty() {
+        found.push(told("healthy", &disagreements));
+    }
+    match verdict::diagnose(stage).await {
+        Ok(report) => found.extend(verdict::codes(&report).into_iter().map(|one| format!("healthy: {one}"))),
+        Err(error) => found.push(format!("healthy: {error}")),
+    }
+    found
+}
+
+fn told(what: &str, disagreements: &Disagreements) -> String {
+    let lines: Vec<String> =
+        disagreements.iter().map(|(text, of)| format!("    {text}\n        {}", of.join("; "))).collect();
+    format!("{what}\n{}", lines.join("\n"))
+}
+
+/// The command that does a pair again.
+fn repeat(seed: u64) -> String {
+    format!(
+        "DOCTOR_FIRST={seed} DOCTOR_PAIRS=1 cargo test --workspace --all-features --test program doctor_breaks"
+    )
+}
+
+/// Random pairs of breaks: this world's part of them.
+async fn pairs(stage: &Stage, fitting: &[&Break]) -> Vec<String> {
+    let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().unwrap());
+    let first = number("DOCTOR_FIRST").unwrap_or_default();
+    let count = number("DOCTOR_PAIRS").unwrap_or(PAIRS);
+    let worlds = u64::try_from(Kind::ALL.len()).unwrap();
+    let own = u64::try_from(Kind::ALL.iter().position(|kind| *kind == stage.kind).unwrap()).unwrap();
+    let mut found = Vec::new();
+    for seed in (first..first + count).filter(|seed| seed % worlds == own) {
+        if found.len() >= ENOUGH {
+            break;
+        }
+        let mut rng = Rng::with_seed(seed);
+        let mut draw = || fitting[rng.usize(..fitting.len())];
+        let pair = [draw(), draw()];
+        let Some(alone) = break_both(stage, pair) else { continue };
+        let disagreements = compare(stage, &pair.map(|one| one.sight), Some(&alone)).await;
+        if !disagreements.is_empty() {
+            found.push(told(
+                &format!("{}: {} + {}", repeat(seed), pair[0].name, pair[1].name),
+                &disagreements,
+            ));
+        }
+    }
+    found
+}
+
+/// Does both, and returns what each does alone; nothing where one leaves nothing for the other to be done to.
+fn break_both(stage: &Stage, pair: [&Break; 2]) -> Option<Alone> {
+    let mut alone = Alone::default();
+    for one in pair {
+        stage.heal();
+        (one.does)(stage);
+        stage.check_health();
+        alone.note(stage);
+    }
+    stage.heal();
+    (pair[0].does)(stage);
+    catch_unwind(AssertUnwindSafe(|| (pair[1].does)(stage))).ok()?;
+    stage.check_health();
+    Some(alone)
+}

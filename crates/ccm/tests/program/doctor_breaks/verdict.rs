@@ -1,0 +1,225 @@
+//! What doctor says of a world, and whether it agrees with what packets did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use clap::{Args as _, FromArgMatches as _};
+use ipnet::IpNet;
+use openstack_ccm::subcommands::doctor::args::WalkArgs;
+use openstack_ccm::subcommands::doctor::look_knowing;
+use openstack_ccm_doctor::code::Severity;
+use openstack_ccm_doctor::facts::Host;
+use openstack_ccm_doctor::output::{Outcome, json};
+use openstack_ccm_openstack_sim::Loss;
+use serde_json::Value;
+
+use super::breaks::Sight;
+use super::packets::{Flow, Moment, Origin, Place, Sent};
+use super::stage::Stage;
+
+/// What disagrees with what, and of which packets: equal ones are told once.
+pub(super) type Disagreements = BTreeMap<String, Vec<String>>;
+
+/// What doctor says, as programs read it.
+///
+/// # Errors
+/// It cannot look.
+pub(super) async fn diagnose(stage: &Stage) -> Result<Value, String> {
+    match look(stage.command_line()).await {
+        Ok(outcome) => Ok(json::object(&outcome, Severity::Error)),
+        Err(error) => Err(format!("doctor cannot look: {error:#}")),
+    }
+}
+
+/// What doctor finds with these words of a command line.
+///
+/// # Errors
+/// It cannot look.
+pub(super) async fn look(words: Vec<String>) -> anyhow::Result<Outcome> {
+    let command = WalkArgs::augment_args(clap::Command::new("doctor"));
+    let arguments = command.try_get_matches_from(words).unwrap();
+    let arguments = WalkArgs::from_arg_matches(&arguments).unwrap();
+    let names = |name: &str| {
+        Some(match Stage::resolve(name) {
+            Some(address) => Host::Is(vec![address]),
+            None => Host::IsNot("there is no such name".to_owned()),
+        })
+    };
+    look_knowing(&arguments, &names).await
+}
+
+/// What each of several breaks does alone.
+#[derive(Default)]
+pub(super) struct Alone {
+    /// The hops at which packets end.
+    hops: BTreeSet<u64>,
+    /// The flows of which nothing arrives.
+    lost: BTreeSet<String>,
+}
+
+impl Alone {
+    /// Adds what is broken now.
+    pub(super) fn note(&mut self, stage: &Stage) {
+        let moment = Moment::of(stage);
+        for flow in moment.flows() {
+            for origin in Origin::ALL {
+                let sent = moment.send(origin, &flow, &[], |_| true);
+                self.hops.extend(sent.hops());
+                if sent.arrived == 0 {
+                    self.lost.insert(format!("{origin} to {flow}"));
+                }
+            }
+        }
+    }
+}
+
+/// Sends packets, asks doctor, and compares. `sights` is what doctor can see of what was done; `alone` is what each of two breaks does by
+/// itself.
+pub(super) async fn compare(stage: &Stage, sights: &[Sight], alone: Option<&Alone>) -> Disagreements {
+    let mut found = Disagreements::new();
+    let report = match diagnose(stage).await {
+        Ok(report) => report,
+        Err(text) => return Disagreements::from([(text, Vec::new())]),
+    };
+    let moment = Moment::of(stage);
+    let flows = moment.flows();
+    let service = &report["services"][0];
+    for origin in Origin::ALL {
+        let mut all = service["conclusion"].as_array().into_iter().flatten();
+        let Some(conclusion) = all.find(|one| one["from"] == origin.as_str()) else {
+            return Disagreements::from([(format!("no conclusion: {service}"), Vec::new())]);
+        };
+        let mut note = |text: String, of: String| found.entry(text).or_default().push(of);
+        let is_unpublished =
+            conclusion["verdict"] == "ends" && (conclusion["hop"] == 0 || conclusion["hop"] == 2);
+        if flows.is_empty() && !is_unpublished {
+            note(format!("nothing is published, and doctor says {}", conclusion["text"]), origin.to_string());
+        }
+        for flow in &flows {
+            let of = format!("{origin} to {flow}");
+            match said(conclusion, flow) {
+                None => note("nothing is said".to_owned(), of),
+                Some(said) => {
+                    if let Some(text) = disagreement(&moment, origin, flow, said, sights, alone) {
+                        note(text, of);
+                    }
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        found.extend(wrong_exit_code(stage, service, &report).map(|text| (text, Vec::new())));
+    }
+    found
+}
+
+fn said<'a>(conclusion: &'a Value, flow: &Flow) -> Option<&'a Value> {
+    let mut flows = conclusion["flows"].as_array()?.iter();
+    flows.find(|one| one["to"] == *flow.to && one["port"] == flow.port && one["protocol"] == *flow.protocol)
+}
+
+fn disagreement(
+    moment: &Moment<'_>,
+    origin: Origin,
+    flow: &Flow,
+    said: &Value,
+    sights: &[Sight],
+    alone: Option<&Alone>,
+) -> Option<String> {
+    let ranges: Vec<IpNet> = said["onlyFrom"].as_array().map_or_else(Vec::new, |ranges| {
+        ranges.iter().filter_map(Value::as_str).map(|range| range.parse().unwrap()).collect()
+    });
+    let is_let_in = |client: IpAddr| ranges.is_empty() || ranges.iter().any(|range| range.contains(&client));
+    let others_arrive = moment.send(origin, flow, &[], |client| !is_let_in(client)).arrived > 0;
+    if !ranges.is_empty() && origin == Origin::Outside && others_arrive {
+        return Some(format!("doctor says only from {}, and packets of others arrived", said["onlyFrom"]));
+    }
+    let meant = moment.send(origin, flow, &ranges, is_let_in);
+    let all = moment.send(origin, flow, &ranges, |_| true);
+    let case = Case { moment, origin, flow, said, sights, alone };
+    // What is said of a flow is about those who are let in, unless it is that some are not.
+    let agrees = case.agrees(&meant) || (said["verdict"] != "should-reach" && case.agrees(&all));
+    (!agrees).then(|| {
+        let arrived = if all.arrived > 0 { "some arrived" } else { "none arrived" };
+        format!(
+            "doctor says {} at hop {} ({}); of the packets {arrived}, and were lost: {:?}",
+            said["verdict"],
+            said["hop"],
+            said["reason"].as_str().unwrap_or("no reason"),
+            all.lost
+        )
+    })
+}
+
+/// What doctor says of one flow from one origin, and what it could know.
+struct Case<'a> {
+    moment: &'a Moment<'a>,
+    origin: Origin,
+    flow: &'a Flow,
+    said: &'a Value,
+    sights: &'a [Sight],
+    alone: Option<&'a Alone>,
+}
+
+impl Case<'_> {
+    fn agrees(&self, sent: &Sent) -> bool {
+        let Self { moment, origin, flow, said, sights, alone } = self;
+        let (some, none) = (sent.arrived > 0, sent.arrived == 0 && !sent.lost.is_empty());
+        let mut hops = sent.hops();
+        hops.extend(alone.iter().flat_map(|alone| &alone.hops));
+        let is_name = flow.to.parse::<IpAddr>().is_err();
+        if is_name && sent.lost.contains(&Place::Cloud(Loss::Address)) {
+            // The name leads elsewhere.
+            hops.insert(1);
+        }
+        let is_right_hop = said["hop"].as_u64().is_some_and(|hop| hops.contains(&hop));
+        // Nobody here knows the load balancer of another cloud, and from where it sends.
+        let is_foreign = !moment.kind().is_in_cloud();
+        match said["verdict"].as_str().unwrap_or_default() {
+            "should-reach" => sent.lost.is_empty(),
+            "ends" => none && is_right_hop,
+            "may-end" if sent.lost.is_empty() => sights.contains(&Sight::Spare),
+            "may-end" => {
+                // Two breaks that each stop some may stop all.
+                let is_sum = alone.is_some_and(|alone| !alone.lost.contains(&format!("{origin} to {flow}")));
+                (some || is_sum || is_foreign || sights.contains(&Sight::Doubt)) && is_right_hop
+            }
+            "unknown" => {
+                let is_doubtful = sights.iter().any(|sight| matches!(sight, Sight::Hidden | Sight::Doubt));
+                // Nor what pods and nodes make of a name.
+                is_doubtful || (is_name && *origin != Origin::Outside) || is_foreign
+            }
+            // Nobody sent a packet for doctor.
+            _ => false,
+        }
+    }
+}
+
+/// A gate goes by the exit code: it is green only where every packet should reach.
+fn wrong_exit_code(stage: &Stage, service: &Value, report: &Value) -> Option<String> {
+    let conclusions = service["conclusion"].as_array().into_iter().flatten();
+    // Who says --no-cloud does not ask for it.
+    let is_asked = |one: &Value| one["verdict"] != "unknown" || stage.kind.is_in_cloud();
+    let is_green =
+        conclusions.clone().filter(|one| is_asked(one)).all(|one| one["verdict"] == "should-reach");
+    let ends = conclusions.clone().any(|one| one["verdict"] == "ends");
+    let code = report["exitCode"].as_u64();
+    let wrong = (code == Some(0) && !is_green) || (ends && code != Some(2));
+    wrong.then(|| format!("the exit code is {code:?}: {}", service["sentence"]))
+}
+
+/// The codes of what doctor found, for messages.
+pub(super) fn codes(report: &Value) -> Vec<String> {
+    let categories = report["services"][0]["categories"].as_array().into_iter().flatten();
+    let checks = categories.flat_map(|category| category["checks"].as_array().into_iter().flatten());
+    checks
+        .filter(|check| check["result"] == "error" || check["result"] == "warning")
+        .map(|check| {
+            format!(
+                "{} {}",
+                check["code"].as_str().unwrap_or_default(),
+                check["description"].as_str().unwrap_or_default()
+            )
+        })
+        .collect()
+}
