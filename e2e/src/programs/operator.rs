@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 
 use crate::artifacts::node::Image;
 use crate::artifacts::{Artifacts, source};
-use crate::machine::process::run;
 use crate::machine::world::in_namespace;
 use crate::network::{NODES, NodePlace};
 
@@ -66,6 +66,10 @@ impl Operator {
         shell.env("KUBECONFIG", &self.kubeconfig).env("HOME", &self.folder);
         // The operator's machine trusts the authority of the cloud too.
         shell.env("SSL_CERT_FILE", &self.authorities);
-        run(&mut shell)
+        let output = shell.stdin(Stdio::null()).output().context("bash cannot be started")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{} ({}): {error}{text}", commands.trim(), output.status);
+        Ok(text)
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn upgrade(stage: &mut Stage, site: &Site) {
         replaced(stage, site, &command("helm rollback")?)
     });
     stage.check(SCENARIO, "helm test: a pod of the chart logs in and looks up what cloud.conf names", |_| {
-        let said = site.operator.types("helm test openstack-ccm --namespace kube-system")?;
+        let said = site.operator.types("helm test openstack-ccm --namespace kube-system --logs")?;
         ensure!(said.contains("Succeeded"), "{said}");
         Ok("Phase: Succeeded".into())
     });

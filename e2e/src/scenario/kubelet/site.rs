@@ -7,6 +7,7 @@ use super::PLACES;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::manager::Manager;
+use crate::kubernetes::manifests;
 use crate::kubernetes::names::Names;
 use crate::kubernetes::node::{Node, scheduler};
 use crate::kubernetes::proxy::Mode;
@@ -55,6 +56,8 @@ impl Site {
         }
         let audit = stage.start_audited_cluster("kubelet", CURRENT)?;
         let (api, artifacts, folder) = (stage.api()?, stage.artifacts.clone(), stage.folder().join("site"));
+        // Those of the manifests, with which every cluster of a world begins, are Helm's here.
+        manifests::all()?.iter().try_for_each(|object| manifests::remove(&api, object))?;
         let front = Front::start(&folder.join("front"))?;
         let registry = Registry::start(&folder.join("registry"))?;
         let image = artifacts.image()?;
