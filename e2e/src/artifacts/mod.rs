@@ -14,6 +14,7 @@ use crate::machine::python;
 
 pub(crate) mod acme;
 pub(crate) mod gateways;
+pub(crate) mod node;
 pub(crate) mod ovn;
 
 /// The files of the program that reads a diagram.

@@ -28,6 +28,12 @@ pub(crate) enum Part {
     OvnProvider,
     Pebble,
     CertManager,
+    /// `kubelet` or `kube-scheduler`.
+    Node(&'static str),
+    Helm,
+    Kubectl,
+    /// The image of `make image`.
+    Image,
 }
 
 impl Part {
@@ -35,8 +41,9 @@ impl Part {
     pub(crate) fn longest(self) -> Duration {
         let seconds = match self {
             Self::OpenStack(_) => 450,
-            Self::Kubernetes(..) | Self::Occm(_) | Self::Traefik => 600,
-            Self::Owner(_) | Self::CertManager => 300,
+            Self::Image => 1500,
+            Self::Kubernetes(..) | Self::Node(_) | Self::Occm(_) | Self::Traefik => 600,
+            Self::Owner(_) | Self::CertManager | Self::Helm | Self::Kubectl => 300,
             Self::Etcd => 180,
             Self::Drivers(_) | Self::Mermaid | Self::Envoy | Self::OvnProvider | Self::Pebble => 30,
         };
@@ -45,7 +52,11 @@ impl Part {
 
     /// Whether both are compiled from one module, so that the second takes little more.
     pub(crate) fn shares_build_with(self, other: Self) -> bool {
-        matches!((self, other), (Self::Kubernetes(one, _), Self::Kubernetes(another, _)) if one == another)
+        match (self, other) {
+            (Self::Kubernetes(one, _), Self::Kubernetes(another, _)) => one == another,
+            (Self::Node(_), Self::Node(_)) => true,
+            _ => false,
+        }
     }
 }
 
@@ -64,6 +75,10 @@ impl fmt::Display for Part {
             Self::OvnProvider => formatter.write_str("Octavia's driver for OVN"),
             Self::Pebble => formatter.write_str("Pebble"),
             Self::CertManager => formatter.write_str("cert-manager"),
+            Self::Node(program) => write!(formatter, "{program} {}", Minor::V1_36.text()),
+            Self::Helm => formatter.write_str("Helm"),
+            Self::Kubectl => formatter.write_str("kubectl"),
+            Self::Image => formatter.write_str("the image"),
         }
     }
 }
@@ -87,6 +102,10 @@ impl Artifacts {
             Part::OvnProvider => self.ovn_provider().map(drop),
             Part::Pebble => self.pebble().map(drop),
             Part::CertManager => self.cert_manager().map(drop),
+            Part::Node(program) => self.of_node(program).map(drop),
+            Part::Helm => self.helm().map(drop),
+            Part::Kubectl => self.kubectl().map(drop),
+            Part::Image => self.image().map(drop),
         }
     }
 
@@ -127,5 +146,9 @@ fn entry(part: Part) -> Result<(String, Key)> {
         Part::OvnProvider => Ok(super::ovn::provider_entry()),
         Part::Pebble => super::acme::pebble_build().entry("pebble"),
         Part::CertManager => super::acme::cert_manager_build()?.0.entry("cert-manager"),
+        Part::Node(program) => super::node::node_entry(program),
+        Part::Helm => super::node::helm_build().entry("helm"),
+        Part::Kubectl => super::node::kubectl_build().entry("kubectl"),
+        Part::Image => super::node::image_entry(),
     }
 }

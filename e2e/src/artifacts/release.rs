@@ -8,16 +8,16 @@ use crate::machine::python;
 /// A release, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Release {
-    /// Octavia 10, API 2.25.
+    /// Octavia 10.
     #[value(name = "yoga")]
     Yoga,
-    /// Octavia 12, API 2.26.
+    /// Octavia 12.
     #[value(name = "2023.1")]
     V2023_1,
-    /// Octavia 14, API 2.28.
+    /// Octavia 14.
     #[value(name = "2024.1")]
     V2024_1,
-    /// Octavia 16, API 2.30.
+    /// Octavia 16.
     #[value(name = "2025.1")]
     V2025_1,
     /// Octavia 19.
@@ -36,6 +36,17 @@ impl Release {
             Self::V2024_1 => "2024.1",
             Self::V2025_1 => "2025.1",
             Self::V2026_2 => "2026.2",
+        }
+    }
+
+    /// The newest version of Octavia's API; absent where it is not known.
+    pub(crate) fn octavia_api(self) -> Option<&'static str> {
+        match self {
+            Self::Yoga => Some("v2.25"),
+            Self::V2023_1 => Some("v2.26"),
+            Self::V2024_1 => Some("v2.28"),
+            Self::V2025_1 => Some("v2.30"),
+            Self::V2026_2 => None,
         }
     }
 

@@ -57,6 +57,12 @@ pub(crate) fn apply(api: &Kubernetes, object: &Value) -> Result<()> {
     api.ensure(&format!("{}?fieldValidation=Strict", collection(object)?), object)
 }
 
+/// Deletes an object, if it is there.
+pub(crate) fn remove(api: &Kubernetes, object: &Value) -> Result<()> {
+    let name = object["metadata"]["name"].as_str().context("an object has no name")?;
+    api.delete(&format!("{}/{name}", collection(object)?))
+}
+
 /// The path of an object's siblings.
 fn collection(object: &Value) -> Result<String> {
     let text = |key: &str| object[key].as_str().with_context(|| format!("{FOLDER}: an object has no {key}"));

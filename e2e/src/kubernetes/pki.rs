@@ -8,7 +8,7 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 
-use crate::network::API_SERVER;
+use crate::network::{API_SERVER, NODES};
 
 /// The files of a cluster's authority.
 #[derive(Clone)]
@@ -31,8 +31,12 @@ impl Pki {
         pki.write("ca.crt", &authority.pem())?;
         pki.server(&authority)?;
         pki.client(&authority, "admin", "admin", Some("system:masters"))?;
-        for component in ["kube-proxy", "kube-controller-manager"] {
+        for component in ["kube-proxy", "kube-controller-manager", "kube-scheduler"] {
             pki.client(&authority, component, &format!("system:{component}"), None)?;
+        }
+        for place in NODES {
+            let name = place.name();
+            pki.client(&authority, &name, &format!("system:node:{name}"), Some("system:nodes"))?;
         }
         let tokens = KeyPair::generate()?;
         pki.write("service-account.key", &tokens.serialize_pem())?;

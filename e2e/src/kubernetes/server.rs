@@ -150,6 +150,10 @@ impl ControlPlane {
         let second = if kind.dual_stack { ",fd00:96::/112" } else { "" };
         command.arg(format!("--service-cluster-ip-range=10.96.0.0/16{second}"));
         command.arg("--authorization-mode=Node,RBAC");
+        // Where a node has a kubelet, its name resolves nowhere.
+        command.arg("--kubelet-preferred-address-types=InternalIP");
+        command.arg("--kubelet-client-certificate").arg(file("admin.crt"));
+        command.arg("--kubelet-client-key").arg(file("admin.key"));
         command.args(["--profiling=false", "--shutdown-delay-duration=0s"]);
         if kind.minor.has_mutating_policy() {
             // Off by default; what 1.34 and 1.35 have is tried on 1.36, too.

@@ -2,6 +2,8 @@
 
 pub(crate) mod answer;
 pub(crate) mod cache;
+pub(crate) mod cgroup;
+pub(crate) mod containers;
 pub(crate) mod packages;
 pub(crate) mod process;
 pub(crate) mod progress;

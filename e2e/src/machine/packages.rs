@@ -37,6 +37,15 @@ pub(crate) const ALL: [Package; 13] = [
 /// What the group `ovn` needs beyond that.
 pub(crate) const OVN: [Package; 1] = [("/usr/bin/ovn-northd", "ovn-central")];
 
+/// What real nodes need beyond that: containers, and a compiler for what keeps the namespaces of a pod.
+pub(crate) const KUBELET: [Package; 5] = [
+    ("/usr/bin/containerd", "containerd"),
+    ("/usr/sbin/runc", "runc"),
+    ("/usr/lib/cni/ptp", "containernetworking-plugins"),
+    ("/usr/bin/curl", "curl"),
+    ("/usr/bin/cc", "gcc"),
+];
+
 /// Those that are not installed.
 pub(crate) fn missing(wanted: &[Package]) -> Vec<&'static str> {
     wanted.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect()

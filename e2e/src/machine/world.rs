@@ -39,6 +39,13 @@ pub(crate) fn in_namespace(namespace: &str, program: impl AsRef<std::ffi::OsStr>
     command
 }
 
+/// The same with the mounts of this world: `ip netns exec` puts a `/sys` without cgroups in place.
+pub(crate) fn in_network(namespace: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{namespace}")).arg(program);
+    command
+}
+
 /// Gives this world an `/etc/hosts` of its own, which stands in for the DNS records that an operator would make.
 pub(crate) fn own_hosts_file(file: &Path) -> Result<()> {
     std::fs::write(file, "127.0.0.1 localhost\n")?;

@@ -134,11 +134,7 @@ pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
             pod(place, &namespace, &format!("10.244.{}.{last}", place.0))?;
         }
     }
-    for from in NODES {
-        for to in NODES.into_iter().filter(|to| *to != from) {
-            run_line(&format!("ip -n {} route add {} via {}", from.name(), to.pod_range(), to.address()))?;
-        }
-    }
+    NODES.into_iter().try_for_each(add_routes)?;
     machine(cloud, &networks.cluster, NEIGHBOUR, "machine-neighbour", NEIGHBOUR_ADDRESS)?;
     run_line(&format!("ip -n {NEIGHBOUR} route add default via 198.18.0.1"))?;
     plug(OUTSIDE, &networks.public, None, OUTSIDE_ADDRESS)
@@ -147,7 +143,6 @@ pub(crate) fn build(cloud: &OpenStack, networks: &Networks) -> Result<()> {
 fn node(cloud: &OpenStack, networks: &Networks, place: NodePlace) -> Result<()> {
     let name = place.name();
     machine(cloud, &networks.cluster, &name, &place.server(), &place.address())?;
-    run_line(&format!("ip -n {name} route add default via 198.18.0.1"))?;
     run_line(&format!("ip link add m-{name} type veth peer name management netns {name}"))?;
     run_line(&format!("ip link set m-{name} master management up"))?;
     run_line(&format!("ip -n {name} addr add 10.0.0.1{}/24 dev management", place.0))?;
@@ -161,6 +156,34 @@ fn node(cloud: &OpenStack, networks: &Networks, place: NodePlace) -> Result<()> 
         ))?;
     }
     run_line(&format!("ip -n {name} addr add 10.244.{}.1/32 dev lo", place.0))?;
+    Ok(())
+}
+
+/// To the router and to the pods of the other nodes. They go when the link goes down.
+fn add_routes(from: NodePlace) -> Result<()> {
+    let name = from.name();
+    run_line(&format!("ip -n {name} route add default via 198.18.0.1"))?;
+    for to in NODES.into_iter().filter(|to| *to != from) {
+        run_line(&format!("ip -n {name} route add {} via {}", to.pod_range(), to.address()))?;
+    }
+    Ok(())
+}
+
+/// Takes the links of a machine down.
+pub(crate) fn unplug(place: NodePlace) -> Result<()> {
+    set_links(place, "down")
+}
+
+/// Undoes [`unplug`].
+pub(crate) fn plug_again(place: NodePlace) -> Result<()> {
+    set_links(place, "up")?;
+    add_routes(place)
+}
+
+fn set_links(place: NodePlace, state: &str) -> Result<()> {
+    for link in ["eth0", "management"] {
+        run_line(&format!("ip -n {} link set {link} {state}", place.name()))?;
+    }
     Ok(())
 }
 

@@ -3,4 +3,5 @@
 pub(crate) mod controller;
 pub(crate) mod guide;
 pub(crate) mod occm;
+pub(crate) mod operator;
 pub(crate) mod terminal;

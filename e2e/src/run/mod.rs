@@ -17,6 +17,7 @@ use crate::artifacts::part::Part;
 use crate::artifacts::release::Release;
 use crate::machine;
 use crate::machine::cache::{self, Cache};
+use crate::machine::containers;
 use crate::machine::packages;
 use crate::machine::say;
 use crate::programs::controller;
@@ -103,6 +104,9 @@ fn has_packages(groups: &[&Group]) -> Result<bool> {
     let mut missing = packages::missing(&packages::ALL);
     if groups.iter().any(|group| group.with_ovn) {
         missing.extend(packages::missing(&packages::OVN));
+    }
+    if groups.iter().any(|group| group.with_kubelet) {
+        missing.extend(packages::missing(&packages::KUBELET));
     }
     if missing.is_empty() || packages::may_install(&missing)? {
         return packages::install(&packages::ALL).map(|()| true);
@@ -268,6 +272,13 @@ impl Plan {
             }
             if group.with_ovn
                 && let Err(error) = packages::install(&packages::OVN)
+            {
+                say(&format!("left out: the group {}, because {error:#}", group.name));
+                continue;
+            }
+            if group.with_kubelet
+                && let Err(error) =
+                    packages::install(&packages::KUBELET).and_then(|()| containers::possible())
             {
                 say(&format!("left out: the group {}, because {error:#}", group.name));
                 continue;

@@ -16,6 +16,7 @@ pub(crate) mod gateways;
 pub(crate) mod hairpin;
 pub(crate) mod interfaces;
 pub(crate) mod killed;
+pub(crate) mod kubelet;
 pub(crate) mod kubernetes_release;
 pub(crate) mod life;
 pub(crate) mod login;
@@ -69,6 +70,8 @@ pub(crate) struct Group {
     pub with_gateways: bool,
     /// Whether it needs OVN's databases and Octavia's driver for them.
     pub with_ovn: bool,
+    /// Whether it needs nodes that run containers.
+    pub with_kubelet: bool,
     /// Whether it runs only where it is named.
     pub on_request: bool,
     /// The release of OpenStack that it runs on.
@@ -94,6 +97,7 @@ impl Group {
             with_mermaid: false,
             with_gateways: false,
             with_ovn: false,
+            with_kubelet: false,
             on_request: false,
             release: Release::NEWEST,
             run,
@@ -105,11 +109,21 @@ impl Group {
         let programs = |minor: &Minor| {
             self.programs.iter().map(|program| Part::Kubernetes(*minor, program)).collect::<Vec<_>>()
         };
-        let further: [(bool, &[Part]); 4] = [
+        let further: [(bool, &[Part]); 5] = [
             (self.with_mermaid, &[Part::Mermaid]),
             (self.with_gateways, &[Part::Envoy, Part::Traefik]),
             (self.with_ovn, &[Part::OvnProvider]),
             (self.with_acme, &[Part::Pebble, Part::CertManager]),
+            (
+                self.with_kubelet,
+                &[
+                    Part::Node("kubelet"),
+                    Part::Node("kube-scheduler"),
+                    Part::Helm,
+                    Part::Kubectl,
+                    Part::Image,
+                ],
+            ),
         ];
         let mut parts = vec![Part::OpenStack(self.release), Part::Drivers(self.release), Part::Etcd];
         parts.extend(self.needs.iter().flat_map(programs));
@@ -172,6 +186,12 @@ pub(crate) const GROUPS: &[Group] = &[
         occm: &[OccmRelease::V1_36],
         on_request: true,
         ..Group::new("beside-occm", &[Minor::V1_36], SERVED, calls::beside_occm)
+    },
+    // The image takes a release build of a quarter of an hour, more than all others together may take in CI.
+    Group {
+        with_kubelet: true,
+        on_request: true,
+        ..Group::new("kubelet", &[Minor::V1_36], MANAGED, kubelet::run)
     },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
     Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },

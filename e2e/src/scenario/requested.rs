@@ -117,7 +117,9 @@ fn no_metrics(stage: &mut Stage) -> Result<String> {
         Ok(())
     })?;
     at_rest(&stage.cloud.user, SERVICE)?;
-    Ok(format!("metrics: {}", scrape(stage, &client_outside(Reach::Internal).namespace)?))
+    let seen = scrape(stage, &client_outside(Reach::Internal).namespace)?;
+    ensure!(!matches!(seen, Outcome::Answered { .. }), "the client outside: {seen}");
+    Ok(format!("metrics: {seen}"))
 }
 
 fn local(stage: &mut Stage) -> Result<String> {

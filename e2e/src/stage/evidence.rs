@@ -57,6 +57,8 @@ pub(crate) fn keep(stage: &Stage, folder: &Path) -> String {
             write(&format!("kubernetes-{name}.json"), &text);
         }
         copy(cluster.plane.folder(), folder, "cluster-logs", "*.log");
+        // There are pods only where there are kubelets.
+        copy(cluster.plane.folder(), folder, "pod-logs", "machine-*/pods/*");
         for log in logs_of_controllers(cluster.plane.folder()) {
             say_lines_that_matter(&log);
         }

@@ -23,7 +23,7 @@ const PUBLIC: &str = "planned-public";
 const INTERNAL: &str = "planned-internal";
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// Where the credential and the rights are shown.
-const PAGE: &str = "plan-changes.md";
+const PAGE: &str = "guides/plan-changes.md";
 /// What a plan would change that is asked for with `--as-if`.
 const AS_IF: &str = "--as-if=loadbalancer.openstack.org/timeout-client-data=61000";
 /// Whoever may not patch a status has to say what the cluster can do.

@@ -19,6 +19,33 @@ use crate::subcommands::output::print_line;
 
 /// Where a kubelet finds the message of a container that ended.
 const MESSAGE: &str = "/dev/termination-log";
+/// How many bytes of it a kubelet reads.
+const LONGEST_MESSAGE: usize = 4096;
+/// The most bytes of an answer or a cause that are written.
+const LONGEST_DETAIL: usize = 80;
+/// The most bytes of a result beside the target and the detail.
+const LONGEST_REST: usize = 128;
+
+/// The targets in portions, of each of which a kubelet reads all results.
+pub(super) fn portions(targets: &[String]) -> Vec<&[String]> {
+    let mut portions = Vec::new();
+    let mut rest = targets;
+    while !rest.is_empty() {
+        let mut left = LONGEST_MESSAGE - 2;
+        let fits = |target: &&String| {
+            let longest = target.len() + LONGEST_DETAIL + LONGEST_REST;
+            let fits = longest <= left;
+            left = left.saturating_sub(longest);
+            fits
+        };
+        // One that is too long by itself is a portion too: its pod says that it reported nothing.
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (portion, after) = rest.split_at(count);
+        portions.push(portion);
+        rest = after;
+    }
+    portions
+}
 
 /// What is spoken after the connection is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +144,19 @@ async fn dial(to: &str, speech: Speech, node_ips: &[IpAddr], limit: Duration) ->
         }
     };
     let milliseconds = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Written { to: to.to_owned(), result: result.to_owned(), detail, milliseconds, source }
+    Written { to: to.to_owned(), result: result.to_owned(), detail: short(&detail), milliseconds, source }
+}
+
+/// The beginning of a text, as many bytes as may be written, without what would be longer in JSON.
+fn short(text: &str) -> String {
+    let plain = text.chars().filter(|one| !one.is_control() && !matches!(one, '"' | '\\'));
+    let mut end = 0;
+    plain
+        .take_while(|one| {
+            end += one.len_utf8();
+            end <= LONGEST_DETAIL
+        })
+        .collect()
 }
 
 /// The addresses of a name, or why there are none. Name servers that are silent have a time of their own: that is no answer of
@@ -177,7 +216,7 @@ fn described(answer: &[u8], speech: Speech) -> String {
         (Speech::Tls, Some(0x15)) => "TLS alert".to_owned(),
         _ => {
             let text = String::from_utf8_lossy(answer);
-            text.lines().next().unwrap_or_default().chars().take(80).collect()
+            text.lines().next().unwrap_or_default().to_owned()
         }
     }
 }
@@ -241,6 +280,34 @@ mod tests {
         let to = answering(answer).await;
         let written = dial(&to, speech, &[], Duration::from_secs(20)).await;
         assert_eq!((written.result.as_str(), written.detail.as_str()), (result, detail));
+    }
+
+    /// Forty refused dials of one portion would be 4,661 bytes, of which the end is lost.
+    #[rstest]
+    #[case::addresses(40, "203.0.113.10:65535")]
+    #[case::names(40, "a-load-balancer-with-a-long-name.of-a-team.example.org:65535")]
+    #[case::one(1, "203.0.113.10:80")]
+    #[case::none(0, "")]
+    fn a_kubelet_reads_all_results_of_a_portion(#[case] count: usize, #[case] to: &str) {
+        let targets = vec![format!("{to}=silence"); count];
+        let portions = portions(&targets);
+        assert_eq!(portions.concat(), targets);
+        for portion in portions {
+            let worst = Written {
+                to: to.to_owned(),
+                result: "answered".to_owned(),
+                detail: short(&"\u{7}\"é".repeat(300)),
+                milliseconds: u64::MAX,
+                source: "an unknown address".to_owned(),
+            };
+            let message = serde_json::to_string(&vec![worst; portion.len()]).unwrap();
+            assert!(
+                message.len() <= LONGEST_MESSAGE,
+                "{} results have {} bytes",
+                portion.len(),
+                message.len()
+            );
+        }
     }
 
     #[tokio::test]

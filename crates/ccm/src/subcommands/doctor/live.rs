@@ -1,4 +1,4 @@
-//! `--live`: one short pod on each node dials the load balancers, as their ports expect.
+//! `--live`: a short pod on each node dials the load balancers, as their ports expect; several where there are many.
 //!
 //! The pods have no token and no privilege. They and their namespace go again, whatever happens.
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::args::WalkArgs;
-use super::dial::{Speech, Written};
+use super::dial::{Speech, Written, portions};
 use super::facts::Gathered;
 use openstack_ccm_canary::objects::USER;
 
@@ -140,9 +140,11 @@ async fn all(
             dials.push(not_dialled(&node.name_any(), excuse));
             continue;
         }
-        let made = create(&pods, &serde_json::from_value(pod(node, image, targets))?, deadline).await;
-        made.with_context(|| format!("no pod can be created on the node {}", node.name_any()))?;
-        expected += 1;
+        for portion in portions(targets) {
+            let made = create(&pods, &serde_json::from_value(pod(node, image, portion))?, deadline).await;
+            made.with_context(|| format!("no pod can be created on the node {}", node.name_any()))?;
+            expected += 1;
+        }
     }
     loop {
         let seen = pods.list(&ListParams::default()).await.context("the pods cannot be read")?.items;

@@ -1,0 +1,131 @@
+//! A release of Helm that is upgraded, rolled back, tested and uninstalled, as the pages say.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::SCENARIO;
+use super::proxy::works;
+use super::quickstart::all_ready;
+use super::site::Site;
+use crate::kubernetes::audit::{Claim, LEASE};
+use crate::machine::wait::soon;
+use crate::openstack::writes::Writes;
+use crate::programs::guide;
+use crate::scenario::steps;
+use crate::stage::Stage;
+
+const PAGE: &str = "guides/upgrade-and-uninstall.md";
+/// Longest time without a leader while pods are replaced.
+const HAND_OVER: f64 = 5.0;
+/// Every object but Events, by kind, namespace and name.
+const EVERYTHING: &str = "kinds=$(kubectl api-resources --verbs=list -o name | grep -v '^events' | paste -sd,); \
+     kubectl get \"$kinds\" --all-namespaces --ignore-not-found --no-headers \
+     -o custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name";
+
+/// The commands of the page in the order in which it has them.
+fn command(beginning: &str) -> Result<String> {
+    let all = guide::commands(PAGE)?;
+    let found = all.into_iter().find(|command| command.starts_with(beginning));
+    found.with_context(|| format!("{PAGE} has no {beginning}"))
+}
+
+/// What is in the cluster now.
+pub(super) fn everything(site: &Site) -> Result<BTreeSet<String>> {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(site.operator.types(EVERYTHING)?.lines().map(words).collect())
+}
+
+/// The cases with a Service that is served.
+pub(super) fn upgrade(stage: &mut Stage, site: &Site) {
+    stage.check(
+        SCENARIO,
+        "helm upgrade to another image: nothing is written, and somebody leads all the time",
+        |stage| {
+            let upgrade = command("helm upgrade")?;
+            ensure!(upgrade.contains("--set image.tag="), "{upgrade}");
+            let upgrade = upgrade.replace(env!("CARGO_PKG_VERSION"), super::site::NEXT);
+            replaced(stage, site, &upgrade)
+        },
+    );
+    stage.check(SCENARIO, "helm rollback: nothing is written, and somebody leads all the time", |stage| {
+        replaced(stage, site, &command("helm rollback")?)
+    });
+    stage.check(SCENARIO, "helm test: a pod of the chart logs in and looks up what cloud.conf names", |_| {
+        let said = site.operator.types("helm test openstack-ccm --namespace kube-system --logs")?;
+        ensure!(said.contains("Succeeded"), "{said}");
+        Ok("Phase: Succeeded".into())
+    });
+}
+
+/// After this only the Lease is there that was not there before the installation.
+pub(super) fn uninstall(stage: &mut Stage, site: &Site, before: &BTreeSet<String>) {
+    stage.check(
+        SCENARIO,
+        "the Services are deleted while openstack-ccm runs: nothing is left in the cloud",
+        |stage| {
+            site.operator.types("kubectl delete --filename ingress.yaml")?;
+            steps::nothing_left(stage)
+        },
+    );
+    stage.check(SCENARIO, "helm uninstall: the released Lease stays, and nothing else", |_| {
+        site.operator.types(&command("helm uninstall")?)?;
+        soon("what was installed is gone", || {
+            let after = everything(site)?;
+            let left: Vec<&String> = after.difference(before).collect();
+            ensure!(left == [&format!("Lease kube-system {LEASE}")], "left: {left:?}");
+            Ok(())
+        })?;
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE}");
+        let holder = site.api.get(&lease)?["spec"]["holderIdentity"].clone();
+        ensure!(holder == "", "it is held by {holder}");
+        Ok(format!("{} objects before and after, and the Lease, which is free", before.len()))
+    });
+}
+
+/// Types a command that replaces the pods, while a Service is served.
+fn replaced(stage: &Stage, site: &Site, command: &str) -> Result<String> {
+    let (writes, events) = (Writes::from_now(&stage.cloud.folders)?, events(site)?);
+    let known = site.audit.claims()?.len();
+    site.operator.types(command)?;
+    all_ready(site)?;
+    let seen = works(stage, site)?;
+    let claims = site.audit.claims()?;
+    let gaps = hand_overs(&claims[known.saturating_sub(1)..]);
+    ensure!(!gaps.is_empty(), "nobody handed the lead over: no pod was replaced");
+    for (from, to, seconds) in &gaps {
+        ensure!(*seconds <= HAND_OVER, "{to} followed {from} after {seconds:.2} s");
+    }
+    writes.none()?;
+    let told = self::events(site)?;
+    ensure!(told == events, "Events of Services: {:?}", told.difference(&events).collect::<Vec<_>>());
+    let gaps: Vec<String> = gaps.iter().map(|(_, _, seconds)| format!("{seconds:.2} s")).collect();
+    Ok(format!(
+        "no write in the cloud, no Event of a Service, lead handed over in {}; {seen}",
+        gaps.join(" and ")
+    ))
+}
+
+/// From whom to whom the lead went, and the seconds between the last word of one and the first of the other.
+pub(super) fn hand_overs(claims: &[Claim]) -> Vec<(String, String, f64)> {
+    let pairs = claims.windows(2).filter_map(|pair| match pair {
+        [last, first] if last.pod != first.pod => {
+            let seconds = first.answered.duration_since(last.answered).as_secs_f64();
+            Some((last.pod.clone(), first.pod.clone(), seconds))
+        }
+        _ => None,
+    });
+    pairs.collect()
+}
+
+/// The Events about Services, with how often each was told.
+fn events(site: &Site) -> Result<BTreeSet<String>> {
+    let list = site.api.get("/apis/events.k8s.io/v1/events")?;
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let about = |event: &&Value| event["regarding"]["kind"] == "Service";
+    let line = |event: &Value| {
+        format!("{} {} {}", event["reason"], event["note"], event["metadata"]["resourceVersion"])
+    };
+    Ok(items.iter().filter(about).map(line).collect())
+}
