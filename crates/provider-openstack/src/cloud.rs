@@ -15,6 +15,7 @@ use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
 use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
 use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, Reload};
+use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 use openstack_ccm_openstack_api::transport::{Service, Transport};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
 use tokio_util::sync::CancellationToken;
@@ -76,8 +77,17 @@ impl OpenStackProvider {
         &self,
         between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
     ) -> Result<OpenStack, Failure> {
-        let connected = connect_through(&self.login, ClientSettings::default(), between).await;
+        let connected = connect_through(&self.login, self.client_settings(), between).await;
         connected.map_err(|error| explained(&error))
+    }
+
+    fn client_settings(&self) -> ClientSettings {
+        let section = &self.config.load_balancer;
+        let stated = section.octavia_api_version.map(|(major, minor)| OctaviaFeatures::of(major, minor));
+        let default = ClientSettings::default();
+        let interval = Some(section.drift_check_interval).filter(|interval| !interval.is_zero());
+        let lacking_for = interval.unwrap_or(default.lacking_for);
+        ClientSettings { octavia_api_version: stated, lacking_for, ..default }
     }
 
     /// The cloud for the controllers.
@@ -116,7 +126,7 @@ impl Provider for OpenStackProvider {
 
     async fn log_in(&self, request: LoginRequest) -> Result<Arc<dyn Cloud>, Failure> {
         let LoginRequest { observer, user_agent } = request;
-        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };
+        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..self.client_settings() };
         let login = AuthOptions { user_agent, ..self.login.clone() };
         let connected = connect_through(&login, settings, |transport, _| transport).await;
         Ok(Arc::new(self.cloud(connected.map_err(|error| explained(&error))?)))

@@ -32,7 +32,7 @@ pub(crate) mod tls;
 pub(crate) mod tree;
 
 pub(crate) use super::names::Tags;
-pub(crate) use facts::{Facts, Features, OVN, ResolvedVip};
+pub(crate) use facts::{Facts, Features, FloatingIpMarks, OVN, ResolvedVip};
 pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 pub(crate) use header::InsertedHeader;
 pub(crate) use listener::{ListenerAttributes, ListenerKey, ListenerSpec, TlsAttributes};

@@ -16,6 +16,8 @@
 //!
 //! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
 //!
+//! Where a floating IP takes no tags, its description is OCCM's followed by ` (UID-OF-CLUSTER UID-OF-SERVICE)`, see [`described_owner`].
+//!
 //! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].
 
 mod generated;
@@ -29,8 +31,9 @@ use openstack_ccm_core::service::{Service, ServiceKey};
 use crate::user_tag::LONGEST_IN_OCTAVIA;
 use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
-    GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
-    is_made_for_service, is_retained, renamed_child, retained_description,
+    GeneratedName, described_owner, describes_floating_ip, is_generated, is_generated_elsewhere,
+    is_generated_security_group, is_made_for_service, is_retained, read_owner, renamed_child,
+    retained_description,
 };
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
