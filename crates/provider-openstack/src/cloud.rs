@@ -15,7 +15,6 @@ use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
 use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
 use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, Reload};
-use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 use openstack_ccm_openstack_api::transport::{Service, Transport};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
 use tokio_util::sync::CancellationToken;
@@ -83,11 +82,11 @@ impl OpenStackProvider {
 
     fn client_settings(&self) -> ClientSettings {
         let section = &self.config.load_balancer;
-        let stated = section.octavia_api_version.map(|(major, minor)| OctaviaFeatures::of(major, minor));
         let default = ClientSettings::default();
         let interval = Some(section.drift_check_interval).filter(|interval| !interval.is_zero());
         let lacking_for = interval.unwrap_or(default.lacking_for);
-        ClientSettings { octavia_api_version: stated, lacking_for, ..default }
+        let octavia_api_version = section.octavia_api_version;
+        ClientSettings { octavia_api_version, lacking_for, ..default }
     }
 
     /// The cloud for the controllers.

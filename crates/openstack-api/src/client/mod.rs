@@ -5,6 +5,7 @@ mod call;
 mod clock;
 mod observer;
 mod paging;
+mod parts;
 mod retry;
 
 use std::sync::Arc;
@@ -26,7 +27,6 @@ pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
 
 use crate::error::{ApiError, DecodeError, Fault};
-use crate::octavia::OctaviaFeatures;
 use crate::optional::Parts;
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 use clock::ServiceClock;
@@ -41,7 +41,7 @@ pub struct ClientSettings {
     /// After so long an optional part of the API that was lacking is asked for again.
     pub lacking_for: Duration,
     /// The API version of Octavia, where somebody states it.
-    pub octavia_api_version: Option<OctaviaFeatures>,
+    pub octavia_api_version: Option<(u32, u32)>,
 }
 
 impl Default for ClientSettings {
@@ -69,7 +69,7 @@ struct Shared {
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
     parts: Parts,
-    octavia_api_version: Option<OctaviaFeatures>,
+    octavia_api_version: Option<(u32, u32)>,
     octavia_clock: ServiceClock,
 }
 
@@ -125,7 +125,7 @@ impl Client {
                 if service == Service::LoadBalancer {
                     self.shared.octavia_clock.note(&response.headers);
                 }
-                let well = !(response.status.is_client_error() || response.status.is_server_error());
+                let well = response.status != StatusCode::UNAUTHORIZED && !response.status.is_server_error();
                 let others_well = self.shared.parts.answered(service, call, well);
                 check_status(call, sent, others_well, response)
             }
@@ -139,12 +139,8 @@ impl Client {
         result
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
-        &self.shared.parts
-    }
-
     /// The API version of Octavia that somebody states.
-    pub(crate) fn octavia_api_version(&self) -> Option<OctaviaFeatures> {
+    pub(crate) fn octavia_api_version(&self) -> Option<(u32, u32)> {
         self.shared.octavia_api_version
     }
 

@@ -138,8 +138,8 @@ impl Octavia {
     /// Any [`ApiError`] where nothing is known, shared by all who waited; [`crate::ErrorKind::Decode`] when no listed version can be
     /// understood.
     pub async fn api_versions(&self) -> Result<OctaviaFeatures, Arc<ApiError>> {
-        if let Some(stated) = self.client.octavia_api_version() {
-            return Ok(stated);
+        if let Some(version) = self.client.octavia_api_version() {
+            return Ok(OctaviaFeatures { version });
         }
         let Some(known) = self.versions.known.last(&()) else {
             if self.client.lacks(OptionalPart::Versions) {

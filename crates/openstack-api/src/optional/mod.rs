@@ -1,7 +1,7 @@
 //! Parts of a cloud's API that the program would like, and what is known of those that a cloud lacks.
 //!
-//! What the cloud will answer the same again is noted here, by the part that the call belongs to; who needs the part asks [`Client::lacks`] and
-//! does without. It is asked for again after a while. Nothing here outlives the process: it costs a refused call to learn it again.
+//! What the cloud will answer the same again is noted here, by the part that the call belongs to; who needs the part asks the client, and does
+//! without. It is asked for again after a while. Nothing here outlives the process: it costs a refused call to learn it again.
 
 mod table;
 
@@ -16,7 +16,6 @@ use tracing::info;
 
 pub use table::{Access, FEATURES, Feature, OptionalPart};
 
-use crate::client::Client;
 use crate::error::{ApiError, DecodeError, ErrorKind, Fault};
 use crate::service::Service;
 
@@ -88,11 +87,12 @@ impl Parts {
         answers.before.is_some_and(|(_, well)| well)
     }
 
-    fn lacks(&self, part: OptionalPart) -> bool {
+    pub(crate) fn lacks(&self, part: OptionalPart) -> bool {
         self.known().lacking.get(&part).is_some_and(|refused| refused.at.elapsed() < self.again_after)
     }
 
-    fn note(&self, part: OptionalPart, error: Option<&ApiError>) {
+    /// Notes an answer to a call that belongs to an optional part.
+    pub(crate) fn note(&self, part: OptionalPart, error: Option<&ApiError>) {
         let is_asked = !self.lacks(part);
         let mut known = self.known();
         match error {
@@ -111,35 +111,15 @@ impl Parts {
             None | Some(_) => {}
         }
     }
-}
 
-impl Client {
-    /// Awaits the answer to a call that belongs to an optional part, and notes whether the cloud has that.
-    pub(crate) async fn noting<T>(
-        &self,
-        part: OptionalPart,
-        answer: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<T, ApiError> {
-        let answer = answer.await;
-        self.parts().note(part, answer.as_ref().err());
-        answer
-    }
-
-    /// Whether the cloud lacks a part, as far as is known.
-    pub fn lacks(&self, part: OptionalPart) -> bool {
-        self.parts().lacks(part)
-    }
-
-    /// The parts that the cloud lacks.
-    pub fn lacking(&self) -> Vec<Lacking> {
-        let known = self.parts().known();
+    pub(crate) fn lacking(&self) -> Vec<Lacking> {
+        let known = self.known();
         let lacking = known.lacking.iter();
         lacking.map(|(part, refused)| Lacking { part: *part, refusal: refused.refusal.clone() }).collect()
     }
 
-    /// Those that nobody was told of. Who asks tells them.
-    pub fn newly_lacking(&self) -> Vec<Lacking> {
-        let mut known = self.parts().known();
+    pub(crate) fn newly_lacking(&self) -> Vec<Lacking> {
+        let mut known = self.known();
         let news = known.lacking.iter_mut().filter_map(|(part, refused)| {
             let is_news = !std::mem::replace(&mut refused.is_said, true);
             is_news.then(|| Lacking { part: *part, refusal: refused.refusal.clone() })
@@ -204,12 +184,7 @@ fn names_object(fault: &Fault) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
-    use crate::client::{ClientSettings, RetryPolicy};
-    use crate::neutron::{FloatingIpFilter, Neutron, Tagged};
-    use crate::transport::{FnTransport, Response};
 
     #[test]
     fn each_part_has_a_row() {
@@ -217,94 +192,5 @@ mod tests {
             assert_eq!(part.feature().part, Some(part));
         }
         assert_eq!(FEATURES.iter().filter(|feature| feature.part.is_some()).count(), OptionalPart::ALL.len());
-    }
-
-    /// A cloud that answers the setting of tags so, and everything else well.
-    fn client(status: u16, body: &'static str) -> Client {
-        let transport = FnTransport::new(move |request| async move {
-            let (status, body) = if request.path.ends_with("/tags") {
-                (status, body)
-            } else {
-                (200, r#"{"floatingips": []}"#)
-            };
-            let mut answer = http::Response::new(bytes::Bytes::from_static(body.as_bytes()));
-            *answer.status_mut() = StatusCode::from_u16(status).expect("a status");
-            Ok(Response::from(answer))
-        });
-        let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
-        Client::new(std::sync::Arc::new(transport), settings)
-    }
-
-    #[rstest]
-    #[case::names_the_attribute(
-        400,
-        r#"{"NeutronError": {"type": "BadRequest", "message": "Unrecognized attribute(s) 'tags'"}}"#,
-        true
-    )]
-    #[case::another_fault(
-        400,
-        r#"{"NeutronError": {"type": "BadRequest", "message": "Malformed request body"}}"#,
-        false
-    )]
-    #[case::access_rules(
-        401,
-        r#"{"error": {"message": "The request you have made requires authentication."}}"#,
-        true
-    )]
-    #[case::policy(
-        403,
-        r#"{"NeutronError": {"type": "PolicyNotAuthorized", "message": "rule:update_floatingip_tags"}}"#,
-        true
-    )]
-    #[case::quota(
-        403,
-        r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['tag']."}}"#,
-        false
-    )]
-    #[case::no_such_path(
-        404,
-        r#"{"message": "The resource could not be found.", "title": "Not Found"}"#,
-        true
-    )]
-    #[case::object_is_gone(
-        404,
-        r#"{"NeutronError": {"type": "TagResourceNotFound", "message": "gone"}}"#,
-        false
-    )]
-    #[case::method(405, "", true)]
-    #[case::not_implemented(501, "{}", true)]
-    #[case::page(418, "<html>no</html>", true)]
-    #[case::fault(500, "<html>boom</html>", false)]
-    #[case::gateway(502, "<html>boom</html>", false)]
-    #[case::rate(429, "<html>slow</html>", false)]
-    #[tokio::test(start_paused = true)]
-    async fn only_what_would_be_answered_the_same_again_counts(
-        #[case] status: u16,
-        #[case] body: &'static str,
-        #[case] lasting: bool,
-    ) {
-        let (client, part) = (client(status, body), OptionalPart::FloatingIpTags);
-        let neutron = Neutron::new(client.clone());
-        neutron.list_floating_ips(&FloatingIpFilter::default()).await.expect("a list");
-        neutron
-            .replace_tags(Tagged::FloatingIp, "id", &["a".to_owned()].into())
-            .await
-            .expect_err("a refusal");
-        assert_eq!(client.lacks(part), lasting);
-        assert_eq!(client.newly_lacking().len(), usize::from(lasting));
-        assert!(client.newly_lacking().is_empty(), "it is said once");
-        tokio::time::advance(Duration::from_secs(1800)).await;
-        assert!(!client.lacks(part), "it is asked for again");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_token_that_no_call_takes_says_nothing_of_a_part() {
-        let client = client(401, "{}");
-        let neutron = Neutron::new(client.clone());
-        neutron
-            .replace_tags(Tagged::FloatingIp, "id", &["a".to_owned()].into())
-            .await
-            .expect_err("a refusal");
-        assert!(!client.lacks(OptionalPart::FloatingIpTags));
     }
 }

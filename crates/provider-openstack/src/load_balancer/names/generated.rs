@@ -3,7 +3,6 @@
 use openstack_ccm_core::service::ServiceKey;
 use uuid::Uuid;
 
-use super::tags::{CLUSTER_TAG, SERVICE_TAG, Tags, cluster_uids, service_uids};
 use crate::user_tag::LONGEST_IN_OCTAVIA;
 
 /// Every name that OCCM generates for a load balancer starts so.
@@ -48,34 +47,6 @@ pub(super) fn floating_ip_description(service: &ServiceKey, cluster: &str) -> St
 /// Whether a description is one that OCCM or this program generated for a floating IP.
 pub fn describes_floating_ip(description: &str) -> bool {
     description.starts_with(FLOATING_IP_DESCRIPTION)
-}
-
-/// The longest description that Neutron keeps.
-const LONGEST_DESCRIPTION: usize = 255;
-
-/// The description of a floating IP where it takes no tags: OCCM's, and then the uids that the tags would have.
-pub fn described_owner(description: &str, tags: &Tags) -> String {
-    let (Some(cluster), Some(service)) = (cluster_uids(tags).next(), service_uids(tags).next()) else {
-        return description.to_owned();
-    };
-    let uids = format!(" ({cluster} {service})");
-    format!("{}{uids}", cut(description, LONGEST_DESCRIPTION.saturating_sub(uids.len())))
-}
-
-/// Reads it: OCCM's description, and the tags that stand in it.
-pub fn read_owner(description: &str) -> (&str, Tags) {
-    let uids = description.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
-    let uids = uids.and_then(|(text, uids)| Some((text, uids.split_once(' ')?)));
-    let is_uid =
-        |uid: &str| !uid.is_empty() && uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    match uids {
-        Some((text, (cluster, service)))
-            if is_uid(cluster) && is_uid(service) && describes_floating_ip(text) =>
-        {
-            (text, Tags::from([format!("{CLUSTER_TAG}{cluster}"), format!("{SERVICE_TAG}{service}")]))
-        }
-        Some(_) | None => (description, Tags::new()),
-    }
 }
 
 /// The name of a child when that of its load balancer has changed from `previous` to `present`; absent for names that

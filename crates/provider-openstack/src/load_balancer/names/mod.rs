@@ -21,6 +21,7 @@
 //! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].
 
 mod generated;
+mod owner;
 mod tags;
 
 use std::net::IpAddr;
@@ -31,10 +32,10 @@ use openstack_ccm_core::service::{Service, ServiceKey};
 use crate::user_tag::LONGEST_IN_OCTAVIA;
 use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
-    GeneratedName, described_owner, describes_floating_ip, is_generated, is_generated_elsewhere,
-    is_generated_security_group, is_made_for_service, is_retained, read_owner, renamed_child,
-    retained_description,
+    GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
+    is_made_for_service, is_retained, renamed_child, retained_description,
 };
+pub use owner::{described_owner, read_owner};
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,
