@@ -186,6 +186,8 @@ pub struct Ready {
     pub cluster_access: ClusterAccess,
     /// Whether this reconciliation wrote to the cloud.
     pub changed: bool,
+    /// What it did there, in words, as far as nothing had to be waited for.
+    pub done: Vec<String>,
     /// What failed apart from the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
     /// The delay after which the provider wants another reconciliation although nothing happens: it took something for done that it

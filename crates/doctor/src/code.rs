@@ -240,7 +240,7 @@ codes! {
     D504 Warning Some(Hop::LoadBalancer), Nobody false,
         "the provider of the load balancer cannot do what is asked for",
         "The Service asks for something that Octavia, or the provider of this load balancer, does not support; the message says what happens instead.",
-        "Use the provider amphora (annotation `loadbalancer.openstack.org/lb-provider`), or, for client addresses on ovn, `externalTrafficPolicy: Local` with a health monitor instead of the PROXY protocol.";
+        "Use the provider amphora (`lb-provider` in `[LoadBalancer]` of cloud.conf), or, for client addresses on ovn, `externalTrafficPolicy: Local` with a health monitor instead of the PROXY protocol.";
     D505 Error Some(Hop::LoadBalancer), Through false,
         "the controller would refuse the Service, or could not serve it",
         "What the Service or the configuration asks for cannot be done; the message is the one that the controller gives.",

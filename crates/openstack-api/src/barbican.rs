@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::client::{Client, Paths};
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 use crate::transport::Service;
 
 const V1: Paths = Paths::new(Service::KeyManager, &["v1"]);
@@ -52,11 +53,13 @@ impl Barbican {
 
     /// Looks whether there is a container.
     pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
-        self.client.fetch_all(&V1.get("container_get", &["containers", id])).await
+        let call = V1.get("container_get", &["containers", id]);
+        self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await
     }
 
     /// Looks whether there is a secret.
     pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
-        self.client.fetch_all(&V1.get("secret_get", &["secrets", id])).await
+        let call = V1.get("secret_get", &["secrets", id]);
+        self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await
     }
 }

@@ -108,7 +108,9 @@ pub async fn connect_through(
     let transport = SessionTransport::connect(options).await?;
     let token = transport.keystone().token().await?;
     let listed = |service: &Service| {
-        token.catalog.endpoint(service.catalog_type(), options.interface, options.region.as_deref()).is_some()
+        let listed =
+            token.catalog.endpoint(service.catalog_type(), options.interface, options.region.as_deref());
+        options.endpoints.contains_key(service) || listed.is_some()
     };
     let services = Service::ALL.into_iter().filter(listed).collect();
     let project_id = token.project_id.clone();

@@ -11,6 +11,7 @@
 //! | [`cache`] | answers that many ask for, shared and kept for a while |
 //! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
+//! | [`optional`] | what calls there are, and what is known of those that a cloud can lack |
 //! | [`error`] | what a failed call means |
 //!
 //! Every call may fail with any [`ApiError`]; where its documentation names one, that one says something about the object. A
@@ -47,6 +48,7 @@ pub mod neutron;
 pub mod nova;
 pub mod octavia;
 mod open_enum;
+pub mod optional;
 mod service;
 mod session_transport;
 pub mod transport;

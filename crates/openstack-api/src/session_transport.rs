@@ -3,6 +3,7 @@
 //! The session is there for typed calls of that crate. It does not send the requests of this one: its errors hide whether a
 //! request can have been processed, and it keeps the endpoints for ever.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -36,6 +37,7 @@ pub struct SessionTransport {
     session: Session,
     region: Option<String>,
     interface: InterfaceType,
+    endpoints: BTreeMap<Service, Url>,
 }
 
 impl std::fmt::Debug for SessionTransport {
@@ -66,7 +68,8 @@ impl SessionTransport {
             .map_err(|error| AuthError::Session(error.into()))?
             .with_endpoint_filters(filters);
         let (region, interface) = (options.region.clone(), options.interface);
-        Ok(Self { http, keystone, session, region, interface })
+        let endpoints = options.endpoints.clone();
+        Ok(Self { http, keystone, session, region, interface, endpoints })
     }
 
     /// The session, for the typed calls of the `openstack` crate.
@@ -79,7 +82,7 @@ impl SessionTransport {
         &self.keystone
     }
 
-    /// Address of a service as the catalog of the present token lists it: services move while this program runs.
+    /// Address of a service as the configuration says, or else as the catalog of the present token lists it: services move while this program runs.
     ///
     /// # Errors
     /// [`TransportError::NoEndpoint`] when it does not; a failed login.
@@ -89,9 +92,8 @@ impl SessionTransport {
     }
 
     fn listed(&self, service: Service, token: &Token) -> Result<Url, TransportError> {
-        let listed =
-            token.catalog.endpoint(service.catalog_type(), self.interface, self.region.as_deref()).cloned();
-        listed.ok_or_else(|| TransportError::NoEndpoint {
+        let listed = token.catalog.endpoint(service.catalog_type(), self.interface, self.region.as_deref());
+        self.endpoints.get(&service).or(listed).cloned().ok_or_else(|| TransportError::NoEndpoint {
             service,
             region: self.region.clone(),
             interface: self.interface,

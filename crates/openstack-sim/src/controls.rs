@@ -111,6 +111,11 @@ impl Sim {
         self.change_load_balancer(name, |one| one.entity.updated_at = Some(time.to_owned()))
     }
 
+    /// Shows a load balancer without `vip_port_id`, as clouds do whose VIPs are no ports of Neutron. Answers whether there is one.
+    pub fn hide_vip_port(&self, name: &str) -> bool {
+        self.change_load_balancer(name, |one| one.hides_port = true)
+    }
+
     /// So many connections have passed a load balancer. Answers whether there is one.
     pub fn set_total_connections(&self, id: &str, total: u64) -> bool {
         self.change_load_balancer(id, |one| one.connections = total)

@@ -21,6 +21,8 @@ pub struct Fault {
     service: Option<String>,
     method: Option<Method>,
     path: Option<String>,
+    body: Option<String>,
+    without: Option<String>,
     skip: u32,
     times: Option<u32>,
     latency: Duration,
@@ -34,6 +36,7 @@ enum Effect {
     #[default]
     None,
     Answer(StatusCode, Value),
+    Page(StatusCode, String),
     Replica(Box<World>),
     Unauthorized,
     DropBefore,
@@ -61,6 +64,18 @@ impl Fault {
     /// Only requests whose path with query has a match of this regular expression (or has it as text, if it is not one).
     pub fn path(mut self, pattern: &str) -> Self {
         self.path = Some(pattern.to_owned());
+        self
+    }
+
+    /// Only requests whose body has this text.
+    pub fn with_body(mut self, text: &str) -> Self {
+        self.body = Some(text.to_owned());
+        self
+    }
+
+    /// Only requests whose body lacks this text.
+    pub fn without_body(mut self, text: &str) -> Self {
+        self.without = Some(text.to_owned());
         self
     }
 
@@ -99,6 +114,13 @@ impl Fault {
         self
     }
 
+    /// Answers with a page for people, as front ends do.
+    pub fn page(mut self, status: u16, html: &str) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        self.effect = Effect::Page(status, html.to_owned());
+        self
+    }
+
     /// A replica of the database answers that has not seen everything yet: it has this world. For reads.
     pub fn as_of(mut self, world: World) -> Self {
         self.effect = Effect::Replica(Box::new(world));
@@ -133,6 +155,8 @@ impl Fault {
         let path = || format!("{}?{}", request.path, request.raw_query);
         self.service.as_ref().is_none_or(|service| service == request.service.catalog_type())
             && self.method.as_ref().is_none_or(|method| *method == request.method)
+            && self.body.as_ref().is_none_or(|text| request.has(text))
+            && self.without.as_ref().is_none_or(|text| !request.has(text))
             && self.path.as_ref().is_none_or(|pattern| match Regex::new(pattern) {
                 Ok(regex) => regex.is_match(path().trim_end_matches('?')),
                 Err(_) => path().contains(pattern),
@@ -323,6 +347,7 @@ fn decision(fault: &Fault, identity_url: &str) -> Decision {
     let fate = match &fault.effect {
         Effect::None => Fate::Serve,
         Effect::Answer(status, body) => Fate::Answer(with_retry(Reply::json(*status, body.clone()))),
+        Effect::Page(status, html) => Fate::Answer(with_retry(Reply::page(*status, html))),
         Effect::Replica(world) => Fate::Replica(world.clone()),
         Effect::Unauthorized => Fate::Answer(with_retry(Reply::unauthorized(identity_url))),
         Effect::DropBefore => Fate::DropBefore,

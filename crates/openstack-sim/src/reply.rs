@@ -25,6 +25,11 @@ impl Reply {
         Self { status, headers: Vec::new(), body: Some(body) }
     }
 
+    /// A page for people.
+    pub(crate) fn page(status: StatusCode, html: &str) -> Self {
+        Self { status, headers: vec![(CONTENT_TYPE, "text/html".to_owned())], body: Some(json!(html)) }
+    }
+
     /// A JSON answer with status 200.
     pub(crate) fn ok(body: Value) -> Self {
         Self::json(StatusCode::OK, body)
@@ -74,9 +79,15 @@ impl Reply {
     pub(crate) fn into_http(self) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = self.status;
-        if let Some(body) = self.body {
-            *response.body_mut() = Bytes::from(body.to_string());
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self.body {
+            Some(Value::String(page)) if self.headers.iter().any(|(name, _)| *name == CONTENT_TYPE) => {
+                *response.body_mut() = Bytes::from(page);
+            }
+            Some(body) => {
+                *response.body_mut() = Bytes::from(body.to_string());
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            None => {}
         }
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {

@@ -75,6 +75,11 @@ impl Request {
         serde_json::from_slice(&self.body).ok()
     }
 
+    /// Whether the body has a text.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        String::from_utf8_lossy(&self.body).contains(text)
+    }
+
     /// Whether the request asks for a change.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.method, Method::GET | Method::HEAD)

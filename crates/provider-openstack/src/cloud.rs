@@ -76,8 +76,17 @@ impl OpenStackProvider {
         &self,
         between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
     ) -> Result<OpenStack, Failure> {
-        let connected = connect_through(&self.login, ClientSettings::default(), between).await;
+        let connected = connect_through(&self.login, self.client_settings(), between).await;
         connected.map_err(|error| explained(&error))
+    }
+
+    fn client_settings(&self) -> ClientSettings {
+        let section = &self.config.load_balancer;
+        let default = ClientSettings::default();
+        let interval = Some(section.drift_check_interval).filter(|interval| !interval.is_zero());
+        let lacking_for = interval.unwrap_or(default.lacking_for);
+        let octavia_api_version = section.octavia_api_version;
+        ClientSettings { octavia_api_version, lacking_for, ..default }
     }
 
     /// The cloud for the controllers.
@@ -116,7 +125,7 @@ impl Provider for OpenStackProvider {
 
     async fn log_in(&self, request: LoginRequest) -> Result<Arc<dyn Cloud>, Failure> {
         let LoginRequest { observer, user_agent } = request;
-        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..ClientSettings::default() };
+        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..self.client_settings() };
         let login = AuthOptions { user_agent, ..self.login.clone() };
         let connected = connect_through(&login, settings, |transport, _| transport).await;
         Ok(Arc::new(self.cloud(connected.map_err(|error| explained(&error))?)))

@@ -48,6 +48,39 @@ fn every_annotation_that_a_page_names_exists() {
     }
 }
 
+/// Events, findings and hints lead nowhere if they advise what nobody reads.
+#[test]
+fn field_56_no_text_of_the_program_advises_an_annotation_that_does_not_exist() {
+    let known: BTreeSet<&str> = ALL.iter().map(|annotation| annotation.key).collect();
+    let mut unknown = BTreeSet::new();
+    for package in ["advertise", "controllers", "core", "doctor", "provider-openstack", "overlay", "ccm"] {
+        let mut sources = String::new();
+        gather_texts(&repository().join(format!("crates/{package}/src")), &mut sources);
+        for word in sources.split(|c| !is_part_of_a_name(c)) {
+            let word = word.trim_end_matches(['-', '.']);
+            let is_named =
+                word.strip_prefix("loadbalancer.openstack.org/").is_some_and(|name| !name.is_empty());
+            if is_named && !known.contains(word) {
+                unknown.insert(format!("{package}: {word}"));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "no such annotations: {unknown:#?}");
+}
+
+/// The sources in a folder, as far as they are no tests.
+fn gather_texts(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            gather_texts(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            text.push_str(source.split("#[cfg(test)]").next().unwrap_or_default());
+        }
+    }
+}
+
 /// Flags in a text: words that begin with two dashes, and a letter behind them.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '(' | ')' | ',' | '='))

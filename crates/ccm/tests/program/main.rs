@@ -38,6 +38,7 @@ mod metrics_page;
 mod missing;
 mod nodes;
 mod octavia_releases;
+mod optional_parts;
 mod orphan_report;
 mod orphans;
 mod owners;

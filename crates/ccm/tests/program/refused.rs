@@ -47,7 +47,7 @@ fn members_in_use(world: &World) -> Vec<(u64, BTreeSet<String>)> {
 }
 
 /// Whether the listeners of these ports, and no others, lead to so many nodes.
-fn leads(world: &World, ports: &[u64], nodes: usize) -> bool {
+pub(crate) fn leads(world: &World, ports: &[u64], nodes: usize) -> bool {
     let used = members_in_use(world);
     used.iter().map(|(port, _)| *port).eq(ports.iter().copied())
         && used.iter().all(|(_, members)| members.len() == nodes)
@@ -95,7 +95,7 @@ impl Wish {
     }
 }
 
-fn on_port_80() -> Value {
+pub(crate) fn on_port_80() -> Value {
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080}]);
     service("web", json!({"spec": {"ports": ports}}))
 }

@@ -7,6 +7,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod calls;
 mod clouds;
 mod drop_in;
 mod events;
@@ -41,6 +42,11 @@ fn the_page_of_clouds_is_up_to_date() {
 #[test]
 fn the_policy_of_the_chart_is_up_to_date() {
     compare("../../charts/ip-mode-overlay/files/policy.json", &openstack_ccm_overlay::policy::chart_parts());
+}
+
+#[test]
+fn the_page_of_calls_is_up_to_date() {
+    compare("openstack-calls.md", &calls::markdown());
 }
 
 #[test]

@@ -32,9 +32,10 @@ impl Drift {
     }
 
     /// The load balancer is up to date again: what was put right, if anything was. `changed` says that the last reconciliation
-    /// changed something too.
-    pub(super) fn report(&self, changed: bool) -> Option<Notice> {
-        (changed || !self.steps.is_empty()).then(|| repaired(self))
+    /// changed something too, and `done` what.
+    pub(super) fn report(mut self, changed: bool, done: &[String]) -> Option<Notice> {
+        self.steps.extend_from_slice(done);
+        (changed || !self.steps.is_empty()).then(|| repaired(&self))
     }
 }
 

@@ -276,7 +276,7 @@ impl ServiceSync {
             tracing::info!(service = %key, reason = notice.reason, "load balancer is up to date");
             self.record_event(&key, uid(service), notice);
         }
-        self.report_drift(&key, uid(service), ready.changed);
+        self.report_drift(&key, uid(service), ready.changed, &ready.done);
         // The check for drift sees everything.
         match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
             Some(again) => Reschedule::again(Some(again), Cause::Again),
@@ -285,9 +285,9 @@ impl ServiceSync {
     }
 
     /// Says what a check for drift has put right, if anything.
-    fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool) {
+    fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool, done: &[String]) {
         let drift = self.memory.with(key, |known| known.drift.take()).flatten();
-        if let Some(notice) = drift.and_then(|drift| drift.report(changed)) {
+        if let Some(notice) = drift.and_then(|drift| drift.report(changed, done)) {
             self.metrics.drift_repairs.inc();
             tracing::warn!(service = %key, message = notice.message, "drift repaired");
             self.record_event(key, uid, notice);

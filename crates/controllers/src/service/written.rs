@@ -93,6 +93,7 @@ mod tests {
             preference: Preference { hostname_suffix: Some("example.org".into()), ..Preference::default() },
             cluster_access: ClusterAccess::Open,
             changed: false,
+            done: Vec::new(),
             unfinished: None,
             requeue_after: None,
         }

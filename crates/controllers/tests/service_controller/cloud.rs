@@ -132,6 +132,7 @@ impl Cloud {
             preference: state.preference.clone(),
             cluster_access: state.cluster_access.clone(),
             changed,
+            done: Vec::new(),
             unfinished: None,
             requeue_after: state.requeue_after.take(),
         };

@@ -361,6 +361,7 @@ async fn framework_s19_a_load_balancer_without_an_address_is_a_failure() {
         preference: Preference::default(),
         cluster_access: ClusterAccess::Open,
         changed: true,
+        done: Vec::new(),
         unfinished: None,
         requeue_after: None,
     };

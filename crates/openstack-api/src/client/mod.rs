@@ -5,6 +5,7 @@ mod call;
 mod clock;
 mod observer;
 mod paging;
+mod parts;
 mod retry;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
 
 use crate::error::{ApiError, DecodeError, Fault};
+use crate::optional::Parts;
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 use clock::ServiceClock;
 
@@ -36,11 +38,20 @@ pub struct ClientSettings {
     pub observer: Arc<dyn CallObserver>,
     /// What is sent again by the client itself.
     pub retry: RetryPolicy,
+    /// After so long an optional part of the API that was lacking is asked for again.
+    pub lacking_for: Duration,
+    /// The API version of Octavia, where somebody states it.
+    pub octavia_api_version: Option<(u32, u32)>,
 }
 
 impl Default for ClientSettings {
     fn default() -> Self {
-        Self { observer: Arc::new(NoObserver), retry: RetryPolicy::default() }
+        Self {
+            observer: Arc::new(NoObserver),
+            retry: RetryPolicy::default(),
+            lacking_for: Duration::from_secs(1800),
+            octavia_api_version: None,
+        }
     }
 }
 
@@ -57,14 +68,23 @@ struct Shared {
     transport: Arc<dyn Transport>,
     observer: Arc<dyn CallObserver>,
     retry: RetryPolicy,
+    parts: Parts,
+    octavia_api_version: Option<(u32, u32)>,
     octavia_clock: ServiceClock,
 }
 
 impl Client {
     /// A client over `transport`.
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
-        let ClientSettings { observer, retry } = settings;
-        let shared = Shared { transport, observer, retry, octavia_clock: ServiceClock::default() };
+        let ClientSettings { observer, retry, lacking_for, octavia_api_version } = settings;
+        let shared = Shared {
+            transport,
+            observer,
+            retry,
+            parts: Parts::new(lacking_for),
+            octavia_api_version,
+            octavia_clock: ServiceClock::default(),
+        };
         Self { shared: Arc::new(shared), gate: Gate::open() }
     }
 
@@ -99,12 +119,15 @@ impl Client {
         observer::request(call, &request);
         let span = observer::span(call, &request);
         let (start, service) = (Instant::now(), request.service);
+        let sent = format!("{} {}", request.method, request.path);
         let result = match self.shared.transport.send(request).instrument(span.clone()).await {
             Ok(response) => {
                 if service == Service::LoadBalancer {
                     self.shared.octavia_clock.note(&response.headers);
                 }
-                check_status(call, response)
+                let well = response.status != StatusCode::UNAUTHORIZED && !response.status.is_server_error();
+                let others_well = self.shared.parts.answered(service, call, well);
+                check_status(call, sent, others_well, response)
             }
             Err(error) => Err(ApiError::from_transport(call, error)),
         };
@@ -114,6 +137,11 @@ impl Client {
         let outcome = result.as_ref().map(drop).map_err(ApiError::kind);
         self.shared.observer.observe(call, duration, outcome);
         result
+    }
+
+    /// The API version of Octavia that somebody states.
+    pub(crate) fn octavia_api_version(&self) -> Option<(u32, u32)> {
+        self.shared.octavia_api_version
     }
 
     /// The present by the clock of Octavia.
@@ -129,7 +157,7 @@ impl Client {
     /// Sends a call and reads the object named `root` in the answer.
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call, root: &str) -> Result<T, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, read(root, &response.body)).map(|(value, _)| value)
+        below(call, root, &response, read(root, &response.body)).map(|(value, _)| value)
     }
 
     /// Sends a call and reads one page of the list named `root` into a collection. Answers the links to other pages.
@@ -140,7 +168,7 @@ impl Client {
         items: &mut C,
     ) -> Result<Value, ApiError> {
         let response = self.send(call).await?;
-        below(call, root, answer::read_list(root, &response.body, items)).map(|((), links)| links)
+        below(call, root, &response, answer::read_list(root, &response.body, items)).map(|((), links)| links)
     }
 
     /// Sends a call and reads the whole answer.
@@ -153,19 +181,30 @@ impl Client {
 fn below<T>(
     call: &Call,
     root: &str,
+    response: &Response,
     answer: Result<Answer<T>, serde_json::Error>,
 ) -> Result<(T, Value), ApiError> {
-    let Answer { value, links } = answer.map_err(|error| call.undecodable(error.into()))?;
+    let Answer { value, links } = answer.map_err(|error| unreadable(call, response, error))?;
     let value = value.ok_or_else(|| call.undecodable(DecodeError::MissingRoot(root.to_owned())))?;
     Ok((value, links))
 }
 
 fn decode<T: DeserializeOwned>(call: &Call, response: &Response) -> Result<T, ApiError> {
-    serde_json::from_slice(&response.body).map_err(|error| call.undecodable(error.into()))
+    serde_json::from_slice(&response.body).map_err(|error| unreadable(call, response, error))
+}
+
+fn unreadable(call: &Call, response: &Response, error: serde_json::Error) -> ApiError {
+    let is_page = response.body.trim_ascii_start().starts_with(b"<");
+    call.undecodable(if is_page { DecodeError::Html } else { error.into() })
 }
 
 /// Every 2xx is a success, and 300 too: that is how services answer with a list of their versions.
-fn check_status(call: &'static str, response: Response) -> Result<Response, ApiError> {
+fn check_status(
+    call: &'static str,
+    sent: String,
+    others_well: bool,
+    response: Response,
+) -> Result<Response, ApiError> {
     let Response { status, headers, body } = &response;
     if status.is_success() || *status == StatusCode::MULTIPLE_CHOICES {
         return Ok(response);
@@ -179,6 +218,8 @@ fn check_status(call: &'static str, response: Response) -> Result<Response, ApiE
     }
     Err(ApiError::Status {
         call,
+        sent,
+        others_well,
         status: *status,
         fault,
         request_id: text("x-openstack-request-id").or_else(|| text("x-compute-request-id")),
@@ -186,7 +227,7 @@ fn check_status(call: &'static str, response: Response) -> Result<Response, ApiE
     })
 }
 
-/// Reads `Retry-After` as seconds; its other form, a date, is not used by OpenStack's front ends and counts as absent.
+/// Reads `Retry-After` as seconds. Its other form, a date, comes from front ends whose clock may be another one, and counts as absent.
 pub(crate) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

@@ -72,9 +72,7 @@ impl ApiError {
     /// What the failure means: the one thing to decide on.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Status { status, fault, retry_after, .. } => {
-                of_status(*status, fault, retry_after.is_some())
-            }
+            Self::Status { status, fault, .. } => of_status(*status, fault),
             Self::Transport { source, .. } => of_transport(source),
             Self::Decode { .. } => ErrorKind::Decode,
             Self::Auth { source, .. } => source.kind(),
@@ -99,16 +97,15 @@ impl AuthError {
     /// What the failure means: the one thing to decide on.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refused { status, fault, retry_after, .. } => {
-                match of_status(*status, fault, retry_after.is_some()) {
-                    // Keystone refuses a login as 403 (locked account, receipt) as well as 401.
-                    ErrorKind::Policy => ErrorKind::Unauthorized,
-                    other => other,
-                }
-            }
+            Self::Refused { status, fault, .. } => match of_status(*status, fault) {
+                // Keystone refuses a login as 403 (locked account, receipt) as well as 401.
+                ErrorKind::Policy => ErrorKind::Unauthorized,
+                other => other,
+            },
             // A proxy without a Keystone behind it answers so, too; nothing of the cloud is known to be absent.
             Self::Unreachable { .. } | Self::NotKeystone { .. } => ErrorKind::Unavailable,
             Self::Decode { .. } | Self::TooLong { .. } | Self::NoSubjectToken => ErrorKind::Decode,
+            Self::Redirected { .. } => ErrorKind::NoEndpoint,
             Self::InvalidAuthUrl { .. } | Self::Tls(_) | Self::HttpClient(_) | Self::Session(_) => {
                 ErrorKind::BadRequest
             }
@@ -117,7 +114,7 @@ impl AuthError {
     }
 }
 
-fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind {
+fn of_status(status: StatusCode, fault: &Fault) -> ErrorKind {
     let text = fault.message.to_ascii_lowercase();
     match status {
         StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
@@ -126,8 +123,8 @@ fn of_status(status: StatusCode, fault: &Fault, asks_to_wait: bool) -> ErrorKind
         StatusCode::NOT_FOUND | StatusCode::GONE => ErrorKind::NotFound,
         StatusCode::CONFLICT => of_conflict(&text),
         StatusCode::PRECONDITION_FAILED => ErrorKind::Conflict(ConflictCause::Stale),
-        // Older Nova: 413 is a rate limit when it names a time, and a quota when it does not.
-        StatusCode::PAYLOAD_TOO_LARGE if !asks_to_wait => ErrorKind::Quota,
+        StatusCode::PAYLOAD_TOO_LARGE if text.contains("too large") => ErrorKind::BadRequest,
+        // Front ends of old limit rates so, with the time in a header, in the body (`overLimit`), or nowhere.
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
         // Octavia: the provider driver does not have the option.
         StatusCode::NOT_IMPLEMENTED => ErrorKind::BadRequest,

@@ -39,6 +39,11 @@ impl Fault {
         }
     }
 
+    /// Whether it is a page for people, which a front end sends.
+    pub(crate) fn is_html(&self) -> bool {
+        self.name.is_none() && self.message.starts_with('<')
+    }
+
     fn from_object(object: &Map<String, Value>) -> Option<Self> {
         if let Some(message) = text(object, "faultstring") {
             return Some(Self { name: text(object, "faultcode"), message });

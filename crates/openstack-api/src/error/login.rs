@@ -31,6 +31,15 @@ pub enum AuthError {
         url: String,
         status: StatusCode,
     },
+    /// A front end sends the login somewhere else. It is not followed: a password goes where the configuration says.
+    #[error("{url} redirects to {to} ({}): redirects are not followed; set auth-url to {to}", status.as_u16())]
+    Redirected {
+        /// What was asked.
+        url: String,
+        status: StatusCode,
+        /// Where to, as an auth-url.
+        to: String,
+    },
     /// Keystone cannot be reached, or gave no answer in time.
     #[error("keystone at {host} cannot be reached")]
     Unreachable {

@@ -29,6 +29,10 @@ pub enum ApiError {
     Status {
         /// Name of the call, as in the metrics.
         call: &'static str,
+        /// Method and path.
+        sent: String,
+        /// Whether the service answers other calls well.
+        others_well: bool,
         status: StatusCode,
         /// What the service says about it.
         fault: Fault,
@@ -159,6 +163,9 @@ pub enum DecodeError {
     /// Not JSON, or an attribute of another type than documented.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
+    /// A page for people, which a front end sends.
+    #[error("the answer is an HTML page")]
+    Html,
     /// The object that the whole answer should be wrapped in is not there.
     #[error("no {0:?} in the answer")]
     MissingRoot(String),
@@ -204,6 +211,28 @@ impl ApiError {
             | Self::NoEndpoint { call, .. }
             | Self::InvalidId { call, .. } => call,
         }
+    }
+
+    /// Method and path of the call, if it was answered with an error status.
+    pub fn sent(&self) -> Option<&str> {
+        let Self::Status { sent, .. } = self else { return None };
+        Some(sent)
+    }
+
+    /// Whether the token is refused for this call, and taken for others of the same service.
+    pub fn is_of_this_call_alone(&self) -> bool {
+        matches!(self, Self::Status { status: StatusCode::UNAUTHORIZED, others_well: true, .. })
+    }
+
+    /// What helps where the token is refused for this call alone.
+    pub fn access_advice(&self) -> Option<String> {
+        let Self::Status { sent, .. } = self else { return None };
+        self.is_of_this_call_alone().then(|| {
+            format!(
+                "the credential may log in and make other calls, but not {sent}: add an access rule for this call to the application \
+                 credential, or use one without access rules"
+            )
+        })
     }
 
     /// HTTP status, if there was an answer with an error status.

@@ -1,5 +1,6 @@
 //! Everything that a login needs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,6 +8,9 @@ use std::time::Duration;
 
 use openstack::InterfaceType;
 use secrecy::SecretString;
+use url::Url;
+
+use crate::service::Service;
 
 /// A domain, by id or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +133,8 @@ pub struct AuthOptions {
     pub region: Option<String>,
     /// Kind of the endpoints.
     pub interface: InterfaceType,
+    /// Addresses of services in place of those that the catalog lists.
+    pub endpoints: BTreeMap<Service, Url>,
     /// How HTTPS servers are checked.
     pub tls: Tls,
     /// Longest time for one HTTP exchange, from connecting to the last byte.
@@ -151,6 +157,7 @@ impl AuthOptions {
             scope,
             region: None,
             interface: InterfaceType::default(),
+            endpoints: BTreeMap::new(),
             tls: Tls::default(),
             request_timeout: Self::DEFAULT_REQUEST_TIMEOUT,
             user_agent: Vec::new(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::header::LOCATION;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use openstack::auth::AuthType;
@@ -279,6 +280,13 @@ async fn exchange(login: &Login, request: RequestBuilder) -> Result<(HeaderMap, 
         return Err(AuthError::NotKeystone { url: login.tokens_url.to_string(), status });
     }
     let url = login.tokens_url.to_string();
+    if status.is_redirection() {
+        let target =
+            headers.get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("an unnamed place");
+        // Without the path of the tokens it is what auth-url should be.
+        let to = target.trim_end_matches('/').trim_end_matches("/auth/tokens").to_owned();
+        return Err(AuthError::Redirected { url, status, to });
+    }
     Err(AuthError::Refused { url, status, fault: refusal(&body), retry_after: retry_after(&headers) })
 }
 

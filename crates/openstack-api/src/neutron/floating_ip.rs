@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A floating IP as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +31,29 @@ pub struct FloatingIp {
     /// Single ports that it leads to; their form does not matter.
     #[serde(default, deserialize_with = "null_as_default")]
     pub port_forwardings: Vec<serde_json::Value>,
+    /// The port that it leads to.
+    #[serde(default)]
+    pub port_details: Option<PortDetails>,
+}
+
+/// What a floating IP says of its port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortDetails {
+    #[serde(deserialize_with = "null_as_default")]
+    pub device_owner: String,
+    #[serde(deserialize_with = "null_as_default")]
+    pub device_id: String,
 }
 
 impl FloatingIp {
+    /// What has the port that it leads to, as far as Neutron says: `compute:nova SERVER-ID`.
+    pub fn device(&self) -> Option<String> {
+        let PortDetails { device_owner, device_id } = self.port_details.clone()?;
+        let text = format!("{device_owner} {device_id}");
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
     /// Whether it leads anywhere. One with port forwardings shows no port.
     pub fn is_in_use(&self) -> bool {
         let named = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
@@ -41,7 +62,7 @@ impl FloatingIp {
 }
 
 /// What is read of a floating IP. Neutron shows about twice as much.
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "id",
     "floating_ip_address",
     "floating_network_id",
@@ -52,6 +73,7 @@ const FIELDS: [&str; 10] = [
     "created_at",
     "router_id",
     "port_forwardings",
+    "port_details",
 ];
 
 /// Which floating IPs to list. Every part that is set must match.
@@ -91,6 +113,9 @@ pub struct CreateFloatingIp {
     /// Port that it shall lead to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
+    /// Address of the port, where it has several, or shows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_ip_address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -125,9 +150,8 @@ impl Neutron {
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
     pub async fn create_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
-        self.client
-            .fetch(&V2.post("floating_ip_create", &["floatingips"]).body("floatingip", new), "floatingip")
-            .await
+        let call = V2.post("floating_ip_create", &["floatingips"]).body("floatingip", new);
+        self.client.fetch(&call, "floatingip").await
     }
 
     /// Has a floating IP lead to a port; absent: to none.
@@ -135,6 +159,30 @@ impl Neutron {
         let changes = BTreeMap::from([("port_id", port_id)]);
         let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
         self.client.fetch(&call, "floatingip").await
+    }
+
+    /// Has a floating IP lead to an address of a port.
+    pub async fn attach_floating_ip(
+        &self,
+        id: &str,
+        port_id: Option<&str>,
+        fixed_ip_address: Option<&str>,
+    ) -> Result<(), ApiError> {
+        let changes = BTreeMap::from([("port_id", port_id), ("fixed_ip_address", fixed_ip_address)]);
+        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
+        self.client.execute(&call).await
+    }
+
+    /// Says something else about a floating IP. Neutron takes one off whose port is not named.
+    pub async fn describe_floating_ip(
+        &self,
+        id: &str,
+        description: &str,
+        port_id: Option<&str>,
+    ) -> Result<(), ApiError> {
+        let changes = BTreeMap::from([("description", Some(description)), ("port_id", port_id)]);
+        let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
+        self.client.noting(OptionalPart::FloatingIpDescription, self.client.execute(&call)).await
     }
 
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {

@@ -12,7 +12,7 @@ mod router;
 mod security_group;
 mod tag;
 
-pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter};
+pub use floating_ip::{CreateFloatingIp, FloatingIp, FloatingIpFilter, PortDetails};
 pub use network::{Extension, Network, NetworkFilter, Subnet, SubnetFilter};
 pub use port::{
     AllowedAddressPair, FixedIp, Port, PortFilter, PortStatus, SubPort, TrunkDetails, UpdatePort,
@@ -28,6 +28,7 @@ use http::HeaderValue;
 use http::header::IF_MATCH;
 
 use crate::client::{Call, Client, Paths};
+use crate::optional::OptionalPart;
 use crate::transport::Service;
 
 const V2: Paths = Paths::new(Service::Network, &["v2.0"]);
@@ -39,6 +40,11 @@ pub struct Neutron {
 }
 
 impl Neutron {
+    /// Whether the cloud lacks a part, as far as is known.
+    pub fn lacks(&self, part: OptionalPart) -> bool {
+        self.client.lacks(part)
+    }
+
     /// Calls over `client`.
     pub const fn new(client: Client) -> Self {
         Self { client }

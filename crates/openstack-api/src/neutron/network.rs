@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A network as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -81,7 +82,8 @@ impl Neutron {
     }
 
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
-        self.client.fetch(&V2.get("network_get", &["networks", id]), "network").await
+        let call = V2.get("network_get", &["networks", id]);
+        self.client.noting(OptionalPart::NetworkById, self.client.fetch(&call, "network")).await
     }
 
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {

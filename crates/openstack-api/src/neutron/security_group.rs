@@ -8,6 +8,7 @@ use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
+use crate::optional::OptionalPart;
 
 open_enum! {
     /// Side of the port that a rule is about.
@@ -121,13 +122,14 @@ impl Neutron {
             .get("security_group_list", &["security-groups"])
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
-        self.client.list(call, "security_groups").await
+        self.client.noting(OptionalPart::SecurityGroups, self.client.list(call, "security_groups")).await
     }
 
     /// Names of all security groups of the project, and of others that are shared with it.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
         let call = V2.get("security_group_name_list", &["security-groups"]).fields(&["name"]);
-        let named: Vec<Named> = self.client.list(call, "security_groups").await?;
+        let listed = self.client.list(call, "security_groups");
+        let named: Vec<Named> = self.client.noting(OptionalPart::SecurityGroups, listed).await?;
         Ok(named.into_iter().map(|group| group.name).collect())
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Neutron, V2};
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// Kinds of objects whose tags are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,10 @@ impl Neutron {
     ) -> Result<(), ApiError> {
         let [collection, _, name] = kind.names();
         let call = V2.put(name, &[collection, id, "tags"]).body("tags", tags);
-        self.client.execute(&call).await
+        let answer = self.client.execute(&call);
+        match kind {
+            Tagged::FloatingIp => self.client.noting(OptionalPart::FloatingIpTags, answer).await,
+            Tagged::Port | Tagged::SecurityGroup => answer.await,
+        }
     }
 }

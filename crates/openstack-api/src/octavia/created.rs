@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::{CreateLoadBalancer, HealthMonitor, LBAAS, Listener, LoadBalancer, Member, Octavia, Pool};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A load balancer that was just made, and what was made with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,6 @@ impl Octavia {
         let call = LBAAS.post("loadbalancer_create", &["loadbalancers"]).body("loadbalancer", &new);
         // Thousands of members need not wait for the answer.
         drop(new);
-        self.client.fetch(&call, "loadbalancer").await
+        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
     }
 }

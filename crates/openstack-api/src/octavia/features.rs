@@ -11,6 +11,7 @@ use super::Octavia;
 use crate::cache::{Cache, CachedAnswer, Moment};
 use crate::client::Paths;
 use crate::error::{ApiError, DecodeError};
+use crate::optional::OptionalPart;
 use crate::transport::Service;
 
 /// What an Octavia can do. Octavia has no microversion header: the newest version it lists is the one that answers.
@@ -21,6 +22,11 @@ pub struct OctaviaFeatures {
 }
 
 impl OctaviaFeatures {
+    /// The oldest API that is supported: what counts where nobody can say which it is.
+    pub const OLDEST: Self = Self::of(2, 0);
+    /// The newest one of which it is known what it can do.
+    pub const NEWEST: Self = Self::of(2, 30);
+
     /// Features of a version.
     pub const fn of(major: u32, minor: u32) -> Self {
         Self { version: (major, minor) }
@@ -126,14 +132,23 @@ impl Versions {
 
 impl Octavia {
     /// What this Octavia can do. Asked for again every six to seven hours, alongside the work: what is known serves until there is an
-    /// answer, and a failure never means "can do nothing".
+    /// answer, and a failure never means "can do nothing". Where the cloud refuses to say it for good, the oldest API counts.
     ///
     /// # Errors
     /// Any [`ApiError`] where nothing is known, shared by all who waited; [`crate::ErrorKind::Decode`] when no listed version can be
     /// understood.
     pub async fn api_versions(&self) -> Result<OctaviaFeatures, Arc<ApiError>> {
+        if let Some(version) = self.client.octavia_api_version() {
+            return Ok(OctaviaFeatures { version });
+        }
         let Some(known) = self.versions.known.last(&()) else {
-            let features = self.versions.known.get_or_fetch(&(), self.discover()).await?;
+            if self.client.lacks(OptionalPart::Versions) {
+                return Ok(OctaviaFeatures::OLDEST);
+            }
+            let features = match self.versions.known.get_or_fetch(&(), self.discover()).await {
+                Err(_) if self.client.lacks(OptionalPart::Versions) => return Ok(OctaviaFeatures::OLDEST),
+                features => features?,
+            };
             self.versions.refresh().tried = Some(Instant::now());
             return Ok(features);
         };
@@ -163,7 +178,8 @@ impl Octavia {
 
     async fn discover(&self) -> Result<OctaviaFeatures, ApiError> {
         let call = Paths::new(Service::LoadBalancer, &[]).get("version_list", &[]);
-        let document: VersionDocument = self.client.fetch_all(&call).await?;
+        let document: VersionDocument =
+            self.client.noting(OptionalPart::Versions, self.client.fetch_all(&call)).await?;
         let versions = document.versions.iter().filter_map(|version| parse(&version.id));
         // The list has no promised order.
         let version = versions.max().ok_or_else(|| call.undecodable(DecodeError::NoVersion))?;

@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
+use crate::optional::OptionalPart;
 
 open_enum! {
     /// What a listener speaks with clients. Cannot be changed.
@@ -205,7 +206,7 @@ impl Octavia {
     /// Starts to make a listener.
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
         let call = LBAAS.post("loadbalancer_listener_create", &["listeners"]).body("listener", new);
-        self.client.fetch(&call, "listener").await
+        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "listener")).await
     }
 
     /// Starts to change a listener.

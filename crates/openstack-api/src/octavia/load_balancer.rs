@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A load balancer as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,7 +226,7 @@ impl Octavia {
         changes: &UpdateLoadBalancer,
     ) -> Result<LoadBalancer, ApiError> {
         let call = LBAAS.put("loadbalancer_update", &["loadbalancers", id]).body("loadbalancer", changes);
-        self.client.fetch(&call, "loadbalancer").await
+        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
     }
 
     /// Starts to delete a load balancer; with `cascade` also all its children. Without, Octavia refuses one with children

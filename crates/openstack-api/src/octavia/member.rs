@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A member as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -121,7 +122,7 @@ impl Octavia {
             .query_if("additive_only", Some("true"))
             .body("members", &members);
         drop(members);
-        self.client.execute(&call).await
+        self.client.noting(OptionalPart::AdditiveBatches, self.client.execute(&call)).await
     }
 
     /// Starts to add one member.

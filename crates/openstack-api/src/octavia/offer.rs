@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::{LBAAS, Octavia};
 use crate::error::ApiError;
+use crate::optional::OptionalPart;
 
 /// A provider driver that the operator has switched on.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -37,7 +38,8 @@ pub struct AvailabilityZone {
 impl Octavia {
     /// Lists provider drivers.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
-        self.client.list(LBAAS.get("loadbalancer_provider_list", &["providers"]), "providers").await
+        let call = LBAAS.get("loadbalancer_provider_list", &["providers"]);
+        self.client.noting(OptionalPart::Providers, self.client.list(call, "providers")).await
     }
 
     /// Lists what flavors of a provider can set. For administrators on most clouds.

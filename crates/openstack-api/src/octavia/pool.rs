@@ -9,6 +9,7 @@ use crate::change::Change;
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
+use crate::optional::OptionalPart;
 
 open_enum! {
     /// What a pool speaks with its members. Cannot be changed.
@@ -201,7 +202,8 @@ impl Octavia {
 
     /// Starts to make a pool.
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
-        self.client.fetch(&LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new), "pool").await
+        let call = LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new);
+        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "pool")).await
     }
 
     /// Starts to change a pool.

@@ -6,6 +6,7 @@ use super::{LBAAS, Octavia};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::open_enum::open_enum;
+use crate::optional::OptionalPart;
 
 open_enum! {
     /// Whether Octavia's own work on the object is done.
@@ -118,6 +119,7 @@ impl Octavia {
     /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
     pub async fn load_balancer_statuses(&self, id: &str) -> Result<StatusTree, ApiError> {
         let call = LBAAS.get("loadbalancer_status", &["loadbalancers", id, "status"]);
-        self.client.fetch(&call, "statuses").await.map(|Statuses { loadbalancer }| loadbalancer)
+        let answer = self.client.noting(OptionalPart::StatusTree, self.client.fetch(&call, "statuses"));
+        answer.await.map(|Statuses { loadbalancer }| loadbalancer)
     }
 }

@@ -288,6 +288,21 @@ async fn an_auth_url_with_a_wrong_path_is_named() {
     assert!(text.contains("usually ends with /v3"), "{text}");
 }
 
+/// A front end that wants https. The password is not sent anywhere else; the cure is named.
+#[tokio::test]
+async fn field_57_a_redirect_of_keystone_says_where_to() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(301)
+        .insert_header("location", "https://cloud.example.org/identity/v3/auth/tokens");
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let options = AuthOptions::new(server.uri(), password("lab"), project());
+    let error = connect(&options, ClientSettings::default()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("redirects to https://cloud.example.org/identity/v3 (301)"), "{text}");
+    assert!(text.ends_with("set auth-url to https://cloud.example.org/identity/v3"), "{text}");
+    assert_eq!(error.kind(), ErrorKind::NoEndpoint);
+}
+
 #[tokio::test]
 async fn fifty_calls_without_a_token_cause_one_log_in() {
     let (server, log_ins) = keystone(usize::MAX).await;

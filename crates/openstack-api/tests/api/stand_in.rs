@@ -35,7 +35,7 @@ impl StandIn {
     }
 
     pub(crate) fn client_with(&self, retry: RetryPolicy, observer: Arc<dyn CallObserver>) -> Client {
-        let settings = ClientSettings { observer, retry };
+        let settings = ClientSettings { observer, retry, ..ClientSettings::default() };
         Client::new(Arc::new(self.clone()), settings)
     }
 

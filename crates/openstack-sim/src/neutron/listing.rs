@@ -20,13 +20,13 @@ const CONTROL: [&str; 6] = ["fields", "limit", "marker", "sort_key", "sort_dir",
 pub(crate) fn list(world: &World, caller: &Caller, request: &Request, kind: ResourceKind) -> Answer {
     let filters = filters(request);
     check_filters(world, kind, &filters)?;
-    let tags = TagFilter::from_request(request);
+    let (has_tags, tags) = (has_extension(world, "standard-attr-tag"), TagFilter::from_request(request));
     let mut views: Vec<Value> = kind
         .resources(&world.network)
         .values()
         .filter(|resource| resource::may_see(world, caller, kind, resource))
         .filter(|resource| filters.iter().all(|(name, values)| may_match(resource, name, values)))
-        .filter(|resource| tags.accepts(&json!(resource.tags)))
+        .filter(|resource| !has_tags || tags.accepts(&json!(resource.tags)))
         .map(|resource| views::view(world, caller, kind, resource))
         .filter(|view| filters.iter().all(|(name, values)| matches(view, name, values)))
         .collect();

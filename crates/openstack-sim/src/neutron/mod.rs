@@ -122,7 +122,9 @@ fn resource(
             delete(world, caller, kind, id)?;
             Ok(Reply::empty(http::StatusCode::NO_CONTENT))
         }
-        (_, [id, "tags", rest @ ..]) => tags::answer(world, caller, request, kind, id, rest),
+        (_, [id, "tags", rest @ ..]) if has_extension(world, "standard-attr-tag") => {
+            tags::answer(world, caller, request, kind, id, rest)
+        }
         (Method::PUT, [id, action]) if kind == ResourceKind::Router => {
             routers::act(world, caller, request, id, action)
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::kind::ResourceKind;
-use super::trunks;
+use super::{has_extension, trunks};
 use crate::world::World;
 use crate::world::identity::Caller;
 use crate::world::network::Resource;
@@ -23,6 +23,9 @@ fn base(resource: &Resource) -> Map<String, Value> {
 /// A resource as GET, PUT and lists show it.
 pub(crate) fn view(world: &World, caller: &Caller, kind: ResourceKind, resource: &Resource) -> Value {
     let mut view = base(resource);
+    if !has_extension(world, "standard-attr-tag") {
+        view.remove("tags");
+    }
     match kind {
         ResourceKind::Network => {
             let subnets: Vec<&str> =

@@ -97,6 +97,7 @@ fn create(world: &mut World, caller: &Caller, request: &Request) -> Answer {
         built: false,
         security_group_id: None,
         connections: 0,
+        hides_port: false,
     };
     world.load_balancing.load_balancers.insert(id.clone(), lb.clone());
     if let Err(fault) = tree::grow(world, &id, &project_id, &given) {

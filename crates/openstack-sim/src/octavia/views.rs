@@ -89,7 +89,7 @@ pub(crate) fn load_balancers<'a>(
 fn with_children(lb: &LoadBalancer, minor: u8, listeners: Value, pools: Value) -> Value {
     let mut view = common(&lb.entity, ObjectKind::LoadBalancer, minor);
     view.insert("vip_address".to_owned(), json!(lb.vip.address));
-    view.insert("vip_port_id".to_owned(), json!(lb.vip.port_id));
+    view.insert("vip_port_id".to_owned(), json!((!lb.hides_port).then_some(&lb.vip.port_id)));
     view.insert("vip_subnet_id".to_owned(), json!(lb.vip.subnet_id));
     view.insert("vip_network_id".to_owned(), json!(lb.vip.network_id));
     if minor >= 26 {

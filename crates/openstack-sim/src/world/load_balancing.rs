@@ -142,6 +142,8 @@ pub(crate) struct LoadBalancer {
     pub(crate) security_group_id: Option<String>,
     /// How many connections have passed it.
     pub(crate) connections: u64,
+    /// Whether answers do not show the port of the VIP.
+    pub(crate) hides_port: bool,
 }
 
 /// The primary address of a load balancer.

@@ -6,6 +6,7 @@
 use openstack_ccm_openstack_api::identity::{
     ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
 };
+use openstack_ccm_openstack_api::transport::Service;
 
 use super::Config;
 use super::error::ValueFault;
@@ -21,9 +22,12 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
     let global = &config.global;
     let mut missing = MissingKeys::default();
     let Some((credentials, scope)) = login(global, &mut missing) else { return Err(missing.0) };
+    let stated = global.endpoints.get(&Service::Identity).map(ToString::to_string);
+    let auth_url = stated.or_else(|| global.auth_url.clone());
     Ok(AuthOptions {
         region: global.region.clone(),
         interface: global.os_endpoint_type.unwrap_or_default(),
+        endpoints: global.endpoints.clone(),
         tls: Tls {
             ca_file: global.ca_file.as_ref().map(Into::into),
             ca_pem: global.ca_file_contents.clone(),
@@ -36,7 +40,7 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
             ),
         },
         request_timeout: config.metadata.request_timeout(),
-        ..AuthOptions::new(global.auth_url.clone().unwrap_or_default(), credentials, scope)
+        ..AuthOptions::new(auth_url.unwrap_or_default(), credentials, scope)
     })
 }
 

@@ -103,7 +103,8 @@ fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
                 .to_owned(),
         ),
         ErrorKind::Quota => Some(quota_advice(error)),
-        ErrorKind::Policy => Some(policy_advice(error).to_owned()),
+        ErrorKind::Policy => Some(policy_advice(error)),
+        ErrorKind::Unauthorized if error.is_of_this_call_alone() => error.access_advice(),
         ErrorKind::Unauthorized => {
             Some("check the credentials in cloud.conf and whether they have expired".to_owned())
         }
@@ -132,8 +133,34 @@ fn quota_resource(message: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn policy_advice(error: &ApiError) -> &'static str {
+fn policy_advice(error: &ApiError) -> String {
     let call = error.call();
+    let rule = error.fault().and_then(|fault| policy_rule(&fault.message));
+    if call == "floating_ip_delete" {
+        let rule = rule.unwrap_or("delete_floatingip");
+        return format!(
+            "the cloud's policy {rule} forbids it to the user of cloud.conf: have the floating IP deleted by who may, or keep it in the \
+             project with the annotation loadbalancer.openstack.org/keep-floatingip: \"true\""
+        );
+    }
+    if call.starts_with("floating_ip_create") {
+        return role_advice(call).to_owned();
+    }
+    rule.map_or_else(
+        || role_advice(call).to_owned(),
+        |rule| format!("the cloud's policy {rule} forbids it to the user of cloud.conf: have the rule changed, or give the user a role that it allows"),
+    )
+}
+
+/// The rule in Neutron's `(rule:delete_floatingip and ...) is disallowed by policy` and in Nova's `Policy doesn't allow RULE to be performed.`
+fn policy_rule(message: &str) -> Option<&str> {
+    let begin = message.split_once("rule:").or_else(|| message.split_once("doesn't allow "))?.1;
+    let end = begin.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_:-".contains(letter)));
+    let rule = &begin[..end.unwrap_or(begin.len())];
+    (!rule.is_empty()).then_some(rule)
+}
+
+fn role_advice(call: &str) -> &'static str {
     if call.starts_with("loadbalancer") {
         "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default \
          policy) in the project"
@@ -237,6 +264,12 @@ mod tests {
         "Subnet x not found"
     )]
     #[case::credentials(401, "{}", FailureClass::Auth, "check the credentials")]
+    #[case::nova_rule(
+        403,
+        r#"{"forbidden":{"code":403,"message":"Policy doesn't allow os_compute_api:servers:detail to be performed."}}"#,
+        FailureClass::Auth,
+        "the cloud's policy os_compute_api:servers:detail forbids it"
+    )]
     #[case::fault(500, r#"{"faultstring":"boom"}"#, FailureClass::Unavailable, "boom")]
     #[tokio::test(start_paused = true)]
     async fn a_refusal_of_octavia_says_what_to_do(
@@ -278,6 +311,29 @@ mod tests {
         let failure = neutron_says(status, body).await;
         assert_eq!(failure.class, class);
         assert!(failure.message.contains(text), "{failure}");
+    }
+
+    /// An API of old limits rates with 413, with or without a time.
+    #[rstest]
+    #[case::in_the_body(
+        r#"{"overLimit":{"code":413,"message":"This request was rate-limited.","retryAfter":"20"}}"#,
+        FailureClass::Unavailable,
+        "rate-limited"
+    )]
+    #[case::plain("slow down", FailureClass::Unavailable, "slow down")]
+    #[case::quota(r#"{"NeutronError":{"type":"OverQuota","message":"Quota exceeded for resources: ['floatingip'].","detail":""}}"#, FailureClass::Quota, "quota of \"floatingip\"")]
+    #[tokio::test(start_paused = true)]
+    async fn field_47_413_is_a_rate_limit_unless_the_cloud_says_otherwise(
+        #[case] body: &'static str,
+        #[case] class: FailureClass,
+        #[case] text: &str,
+    ) {
+        let failure = neutron_says(413, body).await;
+        assert_eq!(failure.class, class, "{failure}");
+        assert!(
+            failure.message.contains(text) && !failure.message.contains("enlarge the subnet"),
+            "{failure}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -168,6 +168,16 @@ impl LoadBalancers for OpenStackLoadBalancers {
         };
         let mut gauges = self.reconciler.creations().gauges();
         gauges.push(refused);
+        gauges.push(Gauge {
+            name: "openstack_ccm_internal_services_with_floating_ip",
+            help: "Internal Services to whose load balancer somebody has attached a floating IP",
+            value: self.reconciler.exposed_internal_services(),
+        });
+        gauges.push(Gauge {
+            name: "openstack_ccm_cloud_parts_missing",
+            help: "Optional parts of its API that the cloud lacks, as far as is known",
+            value: self.openstack.client.lacking().len(),
+        });
         gauges
     }
 

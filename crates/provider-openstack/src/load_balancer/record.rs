@@ -86,6 +86,10 @@ struct Record {
     since: Moment,
     /// Whether it is known that no other load balancer was made for the Service.
     duplicates_looked_for: bool,
+    /// Whether the Service was external, and what that gave it may still be there.
+    was_external: bool,
+    /// The floating IP that an annotation asks for, and whether that has changed since this process knows the Service.
+    annotated_floating_ip: Option<(Option<IpAddr>, bool)>,
     /// The steps of the last plan from a whole look, while nothing failed since.
     last_plan: Option<Digest>,
     /// Whether that plan came again, and its pause is over.
@@ -103,6 +107,8 @@ impl Record {
             drift_due: false,
             since,
             duplicates_looked_for: false,
+            was_external: false,
+            annotated_floating_ip: None,
             last_plan: None,
             may_repeat: false,
         }
@@ -288,6 +294,41 @@ impl Records {
     /// Somebody has, or another may have been made since.
     pub(crate) fn set_duplicates_looked_for(&self, key: &ServiceKey, looked: bool) {
         self.with(key, |record| record.duplicates_looked_for = looked);
+    }
+
+    /// Notes whether the Service is external. Returns whether it is internal and was seen to become so.
+    pub(crate) fn has_become_internal(&self, key: &ServiceKey, is_external: bool) -> bool {
+        self.with(key, |record| {
+            record.was_external |= is_external;
+            record.was_external && !is_external
+        })
+    }
+
+    /// Notes the floating IP that an annotation asks for. Returns whether that has changed since this process knows the Service.
+    pub(crate) fn has_changed_floating_ip(&self, key: &ServiceKey, annotated: Option<IpAddr>) -> bool {
+        self.with(key, |record| {
+            let (last, has_changed) = record.annotated_floating_ip.get_or_insert((annotated, false));
+            *has_changed |= *last != annotated;
+            *last = annotated;
+            *has_changed
+        })
+    }
+
+    /// An internal Service is as it asks to be.
+    pub(crate) fn is_internal(&self, key: &ServiceKey) {
+        self.with(key, |record| record.was_external = false);
+    }
+
+    /// How many Services were warned of with this reason when all else was well.
+    pub(crate) fn warned_of(&self, reason: &str) -> usize {
+        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_warned = |record: &&Record| match &record.known {
+            Remembered::Converged(converged) => {
+                converged.warnings.iter().any(|warning| warning.reason == reason)
+            }
+            _ => false,
+        };
+        records.values().filter(is_warned).count()
     }
 
     /// The Service is gone.

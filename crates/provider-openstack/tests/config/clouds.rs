@@ -213,14 +213,17 @@ fn empty_values_of_the_entry_fill_nothing() {
 
 #[test]
 fn former_names_of_projects_are_read_and_what_leads_elsewhere_is_reported() {
-    let yaml = "clouds:\n  c:\n    load_balancer_endpoint_override: https://o.example.org\n    auth:\n      auth_url: https://k\n      \
+    let yaml = "clouds:\n  c:\n    load_balancer_endpoint_override: https://o.example.org\n    dns_endpoint_override: https://d.example.org\n    auth:\n      auth_url: https://k\n      \
                 username: u\n      user_domain_name: d\n      password: p\n      tenant_name: t\n      project_domain_name: d\n";
     let loaded = Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", yaml).load();
     let loaded = loaded.unwrap();
     assert_eq!(loaded.config.global.tenant_name.as_deref(), Some("t"));
+    let endpoints = &loaded.auth_options.endpoints;
+    let addresses: Vec<&str> = endpoints.values().map(url::Url::as_str).collect();
+    assert_eq!(addresses, ["https://o.example.org/"]);
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert!(
-        warnings.iter().any(|text| text.contains("load_balancer_endpoint_override: has no effect")),
+        warnings.iter().any(|text| text.contains("dns_endpoint_override: has no effect")),
         "{warnings:?}"
     );
 }

@@ -6,9 +6,11 @@
 //! | `values` | values that every Service would be refused for |
 //! | `services` | all Services of a cluster (`--services`) |
 //! | `online` | that the cloud has what the configuration names (`--online`) |
+//! | `parts` | which optional parts of its API the cloud has (`--online`) |
 
 pub mod args;
 mod online;
+mod parts;
 mod services;
 mod values;
 
@@ -111,6 +113,8 @@ enum CheckSeverity {
     Warning,
     /// It does not work.
     Error,
+    /// It would change something, so it was not tried.
+    NotTried,
 }
 
 /// What was found about one thing.
@@ -141,6 +145,11 @@ impl Section {
         self.say("", CheckSeverity::Ok, text)
     }
 
+    /// Something that only a change of the cloud would show.
+    fn not_tried(&mut self, text: impl Display) -> anyhow::Result<()> {
+        self.say("", CheckSeverity::NotTried, text)
+    }
+
     /// Something that does not work; `subject` says whose it is, and is empty for the configuration itself.
     fn error(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
         self.say(subject, CheckSeverity::Error, text)
@@ -158,6 +167,7 @@ impl Section {
             CheckSeverity::Ok => "ok",
             CheckSeverity::Warning => "warning",
             CheckSeverity::Error => "error",
+            CheckSeverity::NotTried => "not tried",
         };
         match (self.as_json, subject) {
             (true, _) => {}

@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
-use super::Section;
+use super::{Section, parts};
 use crate::args::controllers::{ControllerName, ControllerSelection};
 use crate::wiring::missing_parts::{MissingParts, part_of};
 
@@ -52,6 +52,9 @@ pub(super) async fn check(
 ) -> anyhow::Result<()> {
     let openstack = provider.log_in_through(|transport, _| transport).await?;
     findings.ok("login to Keystone")?;
+    for (service, address) in &provider.config().global.endpoints {
+        findings.ok(format_args!("{service} is at {address}, as the configuration says"))?;
+    }
     let runs = |controller| selection.runs(controller) && provider.left_out(part_of(controller)).is_none();
     match MissingParts::check(&provider.cloud(openstack.clone()), runs) {
         Err(lacks) => findings.error("", lacks)?,
@@ -75,7 +78,11 @@ pub(super) async fn check(
         };
         findings.error("", format_args!("{place}: {problem}"))?;
     }
-    rights(&openstack, provider.config(), runs, findings).await
+    rights(&openstack, provider.config(), runs, findings).await?;
+    if runs(ControllerName::ServiceLb) {
+        parts::check(&openstack, findings).await?;
+    }
+    Ok(())
 }
 
 /// A key of cloud.conf, what its value is the name of, and the value.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
+use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::annotations;
 use openstack_ccm_provider_openstack::load_balancer::settings::Settings;
@@ -25,6 +26,16 @@ fn faults(config: &Config) -> BTreeSet<String> {
             let refused = Settings::read(&service, config).0.err();
             faults.extend(refused.iter().flat_map(|refused| refused.messages().to_vec()));
         }
+    }
+    let newest = OctaviaFeatures::NEWEST;
+    if let Some((major, minor)) =
+        config.load_balancer.octavia_api_version.filter(|stated| *stated > newest.version)
+    {
+        faults.insert(format!(
+            "octavia-api-version in [LoadBalancer] of cloud.conf: {major}.{minor} is newer than {}.{}, the newest version of which it is known what \
+             it can do; state that, or remove the key so that Octavia is asked",
+            newest.version.0, newest.version.1
+        ));
     }
     let router = config.route.router_id.as_deref();
     if let Some(router) = router.filter(|id| Uuid::try_parse(id).is_err()) {
@@ -96,6 +107,9 @@ mod tests {
         config.load_balancer.placement.floating_network_id = Some(ID.to_owned());
         config.route.router_id = Some(ID.to_owned());
         assert_eq!(faults(&config), BTreeSet::new());
+        config.load_balancer.octavia_api_version = Some((2, 99));
+        assert!(faults(&config).iter().any(|fault| fault.contains("2.99 is newer than 2.30")));
+        config.load_balancer.octavia_api_version = None;
         // What is switched off refuses nobody.
         config.load_balancer.placement.subnet_id = Some("foo".to_owned());
         config.load_balancer.enabled = false;

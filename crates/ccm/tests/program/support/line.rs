@@ -10,6 +10,7 @@ use openstack_ccm_core::permit::{NotPermitted, Permit};
 use openstack_ccm_kube_sim::Sim as Kubernetes;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
+use openstack_ccm_openstack_api::optional::FEATURES;
 use openstack_ccm_openstack_api::transport::{self, FnTransport, TransportError};
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::Value;
@@ -82,7 +83,7 @@ pub(crate) struct Line {
     latency: Duration,
     /// `User-Agent` of calls to OpenStack: the name of the program's cluster.
     client: String,
-    /// Writes that should not have been sent.
+    /// Calls that should not have been sent.
     breaches: Arc<Mutex<Vec<String>>>,
     /// Texts that the Kubernetes API has in place of others when it is asked for objects.
     translation: Option<(&'static str, &'static str)>,
@@ -145,7 +146,7 @@ impl Line {
         self.refusals.load(Ordering::SeqCst)
     }
 
-    /// Writes so far that were sent without a permit, or after the lead was lost.
+    /// Writes so far that were sent without a permit, or after the lead was lost; calls that the table does not have.
     pub(crate) fn breaches(&self) -> Vec<String> {
         self.breaches.lock().unwrap().clone()
     }
@@ -154,6 +155,18 @@ impl Line {
     fn judge(&self, name: &str, permit: Result<(), NotPermitted>) {
         if let Err(why) = permit {
             self.breaches.lock().unwrap().push(format!("{name}: {why}"));
+        }
+    }
+
+    /// Judges whether the table of calls has a call.
+    fn judge_access(&self, name: &str, request: &transport::Request) {
+        let transport::Request { service, method, path, .. } = request;
+        let mut calls = FEATURES.iter().flat_map(|feature| feature.calls);
+        if !calls.any(|call| call.allows(*service, method.as_str(), path)) {
+            self.breaches
+                .lock()
+                .unwrap()
+                .push(format!("{name}: not in the table of calls ({method} {path})"));
         }
     }
 
@@ -232,6 +245,7 @@ impl Line {
                 request.headers.insert("user-agent", line.client.parse().unwrap());
                 let name = super::describe::openstack(&request);
                 let write = request.method != Method::GET;
+                line.judge_access(&name, &request);
                 if write {
                     line.judge(
                         &name,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use openstack_ccm_openstack_api::transport::Service;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -13,6 +14,10 @@ pub(super) struct CloudEntry {
     pub(super) auth: Option<Auth>,
     pub(super) auth_type: Option<String>,
     pub(super) region_name: Option<String>,
+    pub(super) load_balancer_endpoint_override: Option<String>,
+    pub(super) network_endpoint_override: Option<String>,
+    pub(super) compute_endpoint_override: Option<String>,
+    pub(super) identity_endpoint_override: Option<String>,
     pub(super) endpoint_type: Option<String>,
     pub(super) interface: Option<String>,
     pub(super) verify: Option<bool>,
@@ -92,6 +97,10 @@ impl CloudEntry {
     /// Fills what is missing from an entry of lower rank.
     pub(super) fn put_under(&mut self, lower: &Self) {
         put_under!(self, lower: auth_type, region_name, cacert, cert, key);
+        put_under!(
+            self, lower: load_balancer_endpoint_override, network_endpoint_override, compute_endpoint_override,
+            identity_endpoint_override,
+        );
         self.verify = self.verify.or(lower.verify);
         // The two are one setting with two names.
         if self.endpoint_type.is_none() && self.interface.is_none() {
@@ -103,7 +112,21 @@ impl CloudEntry {
         self.others.extend(lower.others.clone());
     }
 
-    /// Keys that would lead somewhere else, and do not here.
+    /// Addresses of services, by the keys of cloud.conf that say the same.
+    pub(super) fn endpoints(&self) -> [(&'static str, Service, Option<&str>); 4] {
+        [
+            (
+                "endpoint-load-balancer",
+                Service::LoadBalancer,
+                self.load_balancer_endpoint_override.as_deref(),
+            ),
+            ("endpoint-network", Service::Network, self.network_endpoint_override.as_deref()),
+            ("endpoint-compute", Service::Compute, self.compute_endpoint_override.as_deref()),
+            ("endpoint-identity", Service::Identity, self.identity_endpoint_override.as_deref()),
+        ]
+    }
+
+    /// Those of other services, which have no effect here.
     pub(super) fn endpoint_overrides(&self) -> impl Iterator<Item = &str> {
         self.others.keys().map(String::as_str).filter(|key| key.ends_with("_endpoint_override"))
     }

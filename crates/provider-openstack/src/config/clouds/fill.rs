@@ -3,7 +3,7 @@
 use super::entry::CloudEntry;
 use crate::config::assembly::Assembly;
 use crate::config::error::{ConfigOrigin, ValueFault};
-use crate::config::section::{LoginKind, SectionName, parse_endpoint_type};
+use crate::config::section::{LoginKind, SectionName, endpoint, parse_endpoint_type};
 
 /// Fills each given key of `[Global]` that is empty from a field of the entry, and notes where it comes from.
 macro_rules! fill {
@@ -18,7 +18,11 @@ macro_rules! fill {
 pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOrigin) {
     for key in entry.endpoint_overrides() {
         assembly.set_origin(SectionName::Global, key, origin.clone());
-        assembly.warn(SectionName::Global, key, "has no effect: endpoints are those of Keystone's catalog");
+        assembly.warn(
+            SectionName::Global,
+            key,
+            "has no effect: the endpoint of this service is that of Keystone's catalog",
+        );
     }
     fill_words(assembly, &entry, origin);
     let auth = entry.auth.unwrap_or_default();
@@ -65,6 +69,15 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
     if let (None, Some(verify)) = (assembly.config.global.tls_insecure, entry.verify) {
         assembly.config.global.tls_insecure = Some(!verify);
         assembly.set_origin(SectionName::Global, "tls-insecure", origin.clone());
+    }
+    for (key, service, text) in entry.endpoints() {
+        let Some(text) = text.filter(|_| !assembly.config.global.endpoints.contains_key(&service)) else {
+            continue;
+        };
+        assembly.set_origin(SectionName::Global, key, origin.clone());
+        if let Err(fault) = endpoint(&mut assembly.config.global, service, text) {
+            assembly.fault(SectionName::Global, key, Some(text), &fault);
+        }
     }
     let system_scope = entry.auth.as_ref().and_then(|auth| auth.system_scope.as_deref());
     assembly.config.global.system_scope = system_scope == Some("all");

@@ -1,9 +1,13 @@
 //! `[Global]`: login and endpoints.
 
-use openstack_ccm_openstack_api::identity::InterfaceType;
-use secrecy::SecretString;
+use std::collections::BTreeMap;
 
-use super::key::{Field, Key, Parsed, defaulting_key, key, text};
+use openstack_ccm_openstack_api::identity::InterfaceType;
+use openstack_ccm_openstack_api::transport::Service;
+use secrecy::SecretString;
+use url::Url;
+
+use super::key::{Field, Key, Parsed, defaulting_key, key, key_since_0_3, text};
 use crate::config::error::ValueFault;
 
 /// Login and endpoints. `Debug` shows no secret.
@@ -48,6 +52,8 @@ pub struct Global {
     pub region: Option<String>,
     /// Kind of the endpoints; none means public.
     pub os_endpoint_type: Option<InterfaceType>,
+    /// Addresses of services in place of those that the catalog lists.
+    pub endpoints: BTreeMap<Service, Url>,
     /// PEM file with the CA certificates that replace the system's.
     pub ca_file: Option<String>,
     /// PEM text with CA certificates, used when there is no `ca_file`.
@@ -148,6 +154,30 @@ impl Global {
             "public",
             "Kind of the endpoints: `public`, `internal` or `admin`.",
         ),
+        key_since_0_3(
+            "endpoint-load-balancer",
+            Field::Form { form: "URL", set: |global, text| endpoint(global, Service::LoadBalancer, text) },
+            "",
+            "Address of Octavia, in place of the one that the catalog lists.",
+        ),
+        key_since_0_3(
+            "endpoint-network",
+            Field::Form { form: "URL", set: |global, text| endpoint(global, Service::Network, text) },
+            "",
+            "Address of Neutron, in place of the one that the catalog lists.",
+        ),
+        key_since_0_3(
+            "endpoint-compute",
+            Field::Form { form: "URL", set: |global, text| endpoint(global, Service::Compute, text) },
+            "",
+            "Address of Nova, in place of the one that the catalog lists.",
+        ),
+        key_since_0_3(
+            "endpoint-identity",
+            Field::Form { form: "URL", set: |global, text| endpoint(global, Service::Identity, text) },
+            "",
+            "Address of Keystone to log in at, in place of `auth-url`.",
+        ),
         text(
             "ca-file",
             |global| &mut global.ca_file,
@@ -199,6 +229,21 @@ pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType
         "admin" => Ok(InterfaceType::Admin),
         _ => Err(ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")),
     }
+}
+
+/// Stores the address of a service, as cloud.conf and clouds.yaml write it.
+pub(in crate::config) fn endpoint(global: &mut Global, service: Service, text: &str) -> Parsed {
+    if text.is_empty() {
+        global.endpoints.remove(&service);
+        return Ok(None);
+    }
+    let address =
+        Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let address = address.filter(|url| url.username().is_empty() && url.password().is_none());
+    let fix = "write an http or https address without user name and password, such as `https://octavia.example.org`";
+    let address = address.ok_or_else(|| ValueFault::new("it is no address of a service", fix))?;
+    global.endpoints.insert(service, address);
+    Ok(None)
 }
 
 fn endpoint_type(global: &mut Global, text: &str) -> Parsed {

@@ -8,8 +8,8 @@ mod key;
 mod load_balancer;
 mod small;
 
-pub(super) use global::parse_endpoint_type;
 pub use global::{Global, LoginKind};
+pub(super) use global::{endpoint, parse_endpoint_type};
 pub use key::{Field, Key, Parsed};
 pub use load_balancer::{CreateMonitor, DEFAULT_INGRESS_HOSTNAME_SUFFIX, ErrorRecovery, LoadBalancer};
 pub use small::{ANY_NAMESPACE, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route};

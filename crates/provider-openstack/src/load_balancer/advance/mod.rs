@@ -247,7 +247,7 @@ fn floating_ip(floating_ips: &mut Vec<ObservedFloatingIp>, step: &FloatingIpStep
     };
     match step {
         FloatingIpStep::Create { .. } => {}
-        FloatingIpStep::Attach { id, port, instead_of, address: _ } => {
+        FloatingIpStep::Attach { id, port, instead_of, address: _, vip: _ } => {
             let former = instead_of.as_ref().and_then(|former| find(floating_ips, &former.id));
             if let Some(former) = former.and_then(|place| floating_ips.get_mut(place)) {
                 former.port_id = None;
@@ -259,7 +259,7 @@ fn floating_ip(floating_ips: &mut Vec<ObservedFloatingIp>, step: &FloatingIpStep
             let place = find(floating_ips, id)?;
             floating_ips.get_mut(place)?.port_id = None;
         }
-        FloatingIpStep::Tag { id, tags } => {
+        FloatingIpStep::Tag { id, tags, description: _, port_id: _ } => {
             let place = find(floating_ips, id)?;
             floating_ips.get_mut(place)?.tags.clone_from(tags);
         }

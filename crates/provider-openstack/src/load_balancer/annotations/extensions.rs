@@ -21,6 +21,20 @@ pub const TAGS: Annotation = added_in_0_3("loadbalancer.openstack.org/tags")
     .effect("Tags of the user on the load balancer and its listeners, pools and health monitors, on the floating IP and on the security group that openstack-ccm manages, beside those of `tags` in cloud.conf. They are not put on a load balancer or a floating IP that was made for somebody else. Tags that begin with `openstack-ccm-`, `kube_service_` or `kube_cluster_id_` are refused.")
     .change(Change::How(TAGS_CHANGE));
 
+/// The floating IP of an external Service.
+pub const FLOATING_IP: Annotation = added_in_0_3("loadbalancer.openstack.org/floating-ip")
+    .form(Form::Text("an IPv4 address"))
+    .default("`spec.loadBalancerIP`, else any address of the floating network")
+    .effect("The floating IP of an external Service, in place of `spec.loadBalancerIP`, which Kubernetes has deprecated; with both, they have to agree. `allowed-addresses` in cloud.conf applies.")
+    .change(Change::How("A floating IP that was made for the Service is exchanged, if the annotation changes while openstack-ccm runs. One that was there already and differs is reported by an Event, and changes nothing."));
+
+/// The address of the load balancer itself.
+pub const VIP_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.org/vip-address")
+    .form(Form::Text("an IPv4 or IPv6 address of the subnet of the load balancer"))
+    .default("`spec.loadBalancerIP` of an internal Service, or if it is an IPv6 address; else any address of the subnet")
+    .effect("The address of the load balancer itself, in place of `spec.loadBalancerIP`, which Kubernetes has deprecated; with both on an internal Service, they have to agree. `allowed-addresses` in cloud.conf applies.")
+    .change(Change::Creation);
+
 /// By which of its addresses a node becomes a member.
 pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.org/node-address-type")
     .form(Form::Word(&["InternalIP", "ExternalIP"]))

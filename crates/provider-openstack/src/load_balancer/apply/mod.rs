@@ -28,6 +28,8 @@ pub(super) struct Applied {
     pub(super) changed: bool,
     /// What Octavia is doing now, when a step locked the load balancer or found it locked.
     pub(super) locked: Option<Locked>,
+    /// What was done without a lock, in words.
+    pub(super) done: Vec<String>,
     /// Address of a floating IP that was made or attached.
     pub(super) address: Option<IpAddr>,
     /// What the user should know about steps that the cloud refused and the Service can do without.
@@ -135,8 +137,10 @@ impl Applier<'_> {
             self.applied.changed = true;
             let made = made(&answer);
             self.applied.accepted.push((place, answer));
+            self.applied.done.push(doing(step));
             if step.locks() {
-                self.applied.locked = Some(Locked { made, operation: operation(step), on: doing(step) });
+                let on = self.applied.done.join("; ");
+                self.applied.locked = Some(Locked { made, operation: operation(step), on });
                 return Ok(());
             }
         }

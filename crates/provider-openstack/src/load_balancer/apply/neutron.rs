@@ -2,56 +2,85 @@
 
 use std::collections::BTreeSet;
 
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{CreateFloatingIp, FloatingIp, Tagged};
-
+use openstack_ccm_openstack_api::optional::OptionalPart;
 use tracing::warn;
 
 use super::Applier;
-use crate::load_balancer::failure::{self, present};
-use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
+use crate::load_balancer::failure::{self, Missing, present};
+use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice, Tags};
+use crate::load_balancer::names;
 use crate::load_balancer::step::{FloatingIpStep, Step};
+
+/// The cloud does not let a floating IP be deleted.
+const NOT_DELETED: &str = "FloatingIPNotDeleted";
 
 impl Applier<'_> {
     pub(super) async fn floating_ip(&mut self, step: &FloatingIpStep) -> Result<(), ApiError> {
-        let neutron = &self.openstack.neutron;
+        let openstack = self.openstack;
+        let neutron = &openstack.neutron;
         match step {
-            FloatingIpStep::Create { network_id, subnet, address, description, tags, port } => {
+            FloatingIpStep::Create { network_id, subnet, address, description, tags, port, vip } => {
                 let body = CreateFloatingIp {
                     floating_network_id: network_id.clone(),
                     subnet_id: None,
                     floating_ip_address: address.map(|address| address.to_string()),
                     port_id: port.id().map(str::to_owned),
-                    description: Some(description.clone()),
+                    fixed_ip_address: None,
+                    description: Some(match openstack.client.lacks(OptionalPart::FloatingIpTags) {
+                        true => names::described_owner(description, tags),
+                        false => description.clone(),
+                    }),
                 };
-                let made = self.create_floating_ip(body, subnet).await?;
+                let made = match self.create_floating_ip(body.clone(), subnet).await {
+                    Err(error) if lacks_fixed_address(&error) && vip.is_some() => {
+                        let fixed_ip_address = vip.map(|vip| vip.to_string());
+                        self.create_floating_ip(CreateFloatingIp { fixed_ip_address, ..body }, subnet).await?
+                    }
+                    made => made?,
+                };
                 self.applied.changed = true;
                 self.applied.address = made.floating_ip_address.parse().ok();
-                let tagged = match tags.is_empty() {
+                let is_marked = tags.is_empty() || openstack.client.lacks(OptionalPart::FloatingIpTags);
+                let tagged = match is_marked {
                     true => Ok(()),
-                    false => neutron.replace_tags(Tagged::FloatingIp, &made.id, tags).await.map(drop),
+                    false => self.mark(&made.id, tags, description, made.port_id.as_deref()).await,
                 };
                 if tagged.is_err() {
-                    let (id, tags) = (made.id.clone(), tags.clone());
-                    self.applied.refused = Some(Step::FloatingIp(FloatingIpStep::Tag { id, tags }));
+                    let (id, tags, description) = (made.id.clone(), tags.clone(), description.clone());
+                    let port_id = made.port_id.clone();
+                    let tag = FloatingIpStep::Tag { id, tags, description, port_id };
+                    self.applied.refused = Some(Step::FloatingIp(tag));
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
                     claimed_by: None,
+                    user: None,
+                    device: None,
+                    fixed_address: *vip,
                     id: made.id,
                     address,
                     network_id: made.floating_network_id,
                     port_id: made.port_id,
                     in_use: false,
                     ours: true,
+                    description: description.clone(),
                     tags: if tagged.is_ok() { tags.clone() } else { BTreeSet::new() },
                 }));
                 tagged?;
             }
-            FloatingIpStep::Attach { id, address, port, instead_of } => {
+            FloatingIpStep::Attach { id, address, port, vip, instead_of } => {
                 if let Some(former) = instead_of {
                     present(neutron.update_floating_ip(&former.id, None).await)?;
                 }
-                let attached = neutron.update_floating_ip(id, port.id()).await.map(drop);
+                let attached = match neutron.update_floating_ip(id, port.id()).await {
+                    Err(error) if lacks_fixed_address(&error) && vip.is_some() => {
+                        let vip = vip.map(|vip| vip.to_string());
+                        neutron.attach_floating_ip(id, port.id(), vip.as_deref()).await
+                    }
+                    attached => attached.map(drop),
+                };
                 if let (Err(_), Some(former)) = (&attached, instead_of) {
                     // Where the answer was lost, the port may have the new one, and Neutron refuses this.
                     let restored = neutron.update_floating_ip(&former.id, port.id()).await;
@@ -66,14 +95,46 @@ impl Applier<'_> {
             FloatingIpStep::Detach { id, address: _ } => {
                 present(neutron.update_floating_ip(id, None).await)?;
             }
-            FloatingIpStep::Tag { id, tags } => {
-                neutron.replace_tags(Tagged::FloatingIp, id, tags).await?;
+            FloatingIpStep::Tag { id, tags, description, port_id } => {
+                self.mark(id, tags, description, port_id.as_deref()).await?;
             }
-            FloatingIpStep::Delete { id, address: _ } => {
-                present(neutron.delete_floating_ip(id).await)?;
-            }
+            FloatingIpStep::Delete { id, address } => match present(neutron.delete_floating_ip(id).await) {
+                Err(error) if error.kind() == ErrorKind::Policy => {
+                    present(neutron.update_floating_ip(id, None).await)?;
+                    let failure =
+                        failure::of_call(&error, "the Service gives its floating IP up", Missing::Race);
+                    let message = format!("floating IP {address} ({id}) stays in the project: {failure}");
+                    self.applied.notices.push(Notice::warning(NOT_DELETED, message));
+                }
+                answer => answer.map(drop)?,
+            },
         }
         Ok(())
+    }
+
+    /// Says on a floating IP whose it is, by tags or else in its description. Where the cloud takes neither, it goes without.
+    async fn mark(
+        &self,
+        id: &str,
+        tags: &Tags,
+        description: &str,
+        port_id: Option<&str>,
+    ) -> Result<(), ApiError> {
+        let (client, neutron) = (&self.openstack.client, &self.openstack.neutron);
+        if !client.lacks(OptionalPart::FloatingIpTags) {
+            match neutron.replace_tags(Tagged::FloatingIp, id, tags).await {
+                Err(_) if client.lacks(OptionalPart::FloatingIpTags) => {}
+                answer => return answer,
+            }
+        }
+        if client.lacks(OptionalPart::FloatingIpDescription) {
+            return Ok(());
+        }
+        let described = names::described_owner(description, tags);
+        match neutron.describe_floating_ip(id, &described, port_id).await {
+            Err(_) if client.lacks(OptionalPart::FloatingIpDescription) => Ok(()),
+            answer => answer,
+        }
     }
 
     /// One call, or one for each subnet until one has a free address.
@@ -102,6 +163,12 @@ impl Applier<'_> {
             None => neutron.create_floating_ip(&body).await,
         }
     }
+}
+
+/// Whether Neutron wants to be told which address of the port is meant, because it shows none.
+fn lacks_fixed_address(error: &ApiError) -> bool {
+    error.kind() == ErrorKind::BadRequest
+        && error.fault().is_some_and(|fault| fault.message.contains("has no fixed IPv4 addresses"))
 }
 
 /// Whether another subnet may do better: this one is full, or has no addresses of its own to give.

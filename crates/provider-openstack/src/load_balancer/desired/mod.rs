@@ -28,11 +28,11 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
 
-use super::annotations::PORT_ID;
+use super::annotations::{FLOATING_IP, PORT_ID};
 use super::model::{
-    AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpSpec, ListenerKey,
-    LoadBalancerSpec, ObservedLoadBalancer, Ownership, Reclaim, Recovery, ReleaseTerms, ResolvedVip, Tags,
-    Vip,
+    AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpMarks,
+    FloatingIpSpec, ListenerKey, LoadBalancerSpec, ObservedLoadBalancer, Ownership, Reclaim, Recovery,
+    ReleaseTerms, ResolvedVip, Tags, Vip,
 };
 use super::names::Names;
 use super::settings::node_address::family_of;
@@ -196,14 +196,18 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
     let Sources { settings, names, facts, .. } = sources;
     let ipv4 = facts.vip_families().any(|family| family == IpFamily::V4);
     match (&settings.exposure, ipv4) {
-        (Exposure::Internal, _) => FloatingIpGoal::Internal { keep: settings.keep_floating_ip },
+        (Exposure::Internal, _) => {
+            FloatingIpGoal::Internal { keep: settings.keep_floating_ip, takes_off_others: false }
+        }
         (Exposure::External(_), false) => FloatingIpGoal::NotNeeded,
         (Exposure::External(floating_ip), true) => FloatingIpGoal::External(FloatingIpSpec {
             network_id: facts.floating_network_id.clone(),
             subnet: facts.floating_subnet.clone(),
             address: floating_ip.address,
+            asked_by: if floating_ip.is_annotated { FLOATING_IP.key } else { "spec.loadBalancerIP" },
+            exchanges: true,
             description: names.floating_ip_description(),
-            tags: &names.identity_tags() | &settings.user_tags.all,
+            tags: facts.features.floating_ip_marks.of_tags(names.identity_tags(), &settings.user_tags.all),
             keep: settings.keep_floating_ip,
             unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),
@@ -211,13 +215,18 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
 }
 
 /// The terms of a release. Wrong annotations do not get in its way.
-pub(crate) fn release_terms(service: &Service, names: &Names, settings: &ReleaseSettings) -> ReleaseTerms {
+pub(crate) fn release_terms(
+    service: &Service,
+    names: &Names,
+    settings: &ReleaseSettings,
+    marks: FloatingIpMarks,
+) -> ReleaseTerms {
     let service_tag = names.service_tag();
     let common_tags: Tags = names.identity_tags().into_iter().filter(|tag| *tag != service_tag).collect();
     ReleaseTerms {
         tags: &names.tags() - &common_tags,
         common_tags,
-        floating_ip_tags: names.identity_tags(),
+        floating_ip_tags: marks.of_tags(names.identity_tags(), &Tags::new()),
         reclaim: if settings.retain { Reclaim::Retain } else { Reclaim::Delete },
         keep_floating_ip: settings.keep_floating_ip,
         vip_port_id: service.annotations.get(PORT_ID.key).cloned(),

@@ -4,7 +4,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
 use crate::load_balancer::annotations::{
-    AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
+    AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID, VIP_ADDRESS,
 };
 use crate::load_balancer::model::{Features, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::Settings;
@@ -43,9 +43,11 @@ pub(crate) fn notice(
     .map(|(annotation, wanted, has)| difference(&format!("annotation {}", annotation.key), wanted, has))
     .collect();
     let elsewhere = vip.address.filter(|asked| existing.vip_addresses().all(|address| address != *asked));
-    differences.extend(
-        elsewhere.map(|asked| difference("spec.loadBalancerIP", Some(&asked), existing.vip_address.as_ref())),
-    );
+    differences.extend(elsewhere.map(|address| {
+        let annotation = format!("annotation {}", VIP_ADDRESS.key);
+        let key = if asked(&VIP_ADDRESS) { &annotation } else { "spec.loadBalancerIP" };
+        difference(key, Some(&address), existing.vip_address.as_ref())
+    }));
     (!differences.is_empty()).then(|| {
         let message = format!(
             "{existing} cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and \

@@ -186,6 +186,16 @@ impl Lists {
         self.floating_ips(&filter, since, pick).await
     }
 
+    /// The floating IPs with this description.
+    async fn floating_ips_described(&self, text: String, since: Moment) -> Listed<Vec<FloatingIp>> {
+        let filter = FloatingIpFilter { description: Some(text.clone()), ..FloatingIpFilter::default() };
+        let is_described = |one: &&FloatingIp| one.description == text;
+        let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_described).cloned().collect());
+        let found: Vec<FloatingIp> = self.floating_ips(&filter, since, pick).await?;
+        // A filter may have no effect.
+        Ok(found.into_iter().filter(|one| one.description == text).collect())
+    }
+
     async fn floating_ips(
         &self,
         filter: &FloatingIpFilter,
@@ -244,6 +254,13 @@ impl<'a> Reader<'a> {
 
     pub(in crate::load_balancer) async fn floating_ips_on(&self, port_id: &str) -> Listed<Vec<FloatingIp>> {
         self.lists.floating_ips_on(port_id, self.since).await
+    }
+
+    pub(in crate::load_balancer) async fn floating_ips_described(
+        &self,
+        text: String,
+    ) -> Listed<Vec<FloatingIp>> {
+        self.lists.floating_ips_described(text, self.since).await
     }
 
     pub(in crate::load_balancer) async fn floating_ips_tagged(

@@ -6,8 +6,11 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::octavia::OctaviaFeatures;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
+use super::Tags;
 use super::address_choice::AddressChoice;
 use super::floating_ip::SubnetChoice;
 
@@ -84,6 +87,38 @@ pub(crate) struct Features {
     pub(crate) additional_vips: bool,
     pub(crate) prometheus: bool,
     pub(crate) source_ip_port: bool,
+    pub(crate) floating_ip_marks: FloatingIpMarks,
+}
+
+/// What says on a floating IP whose it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FloatingIpMarks {
+    #[default]
+    Tags,
+    /// The cloud has no tags of floating IPs.
+    Description,
+    /// Nor does it let a description be changed.
+    Nothing,
+}
+
+impl FloatingIpMarks {
+    pub(crate) fn of(client: &Client) -> Self {
+        match (client.lacks(OptionalPart::FloatingIpTags), client.lacks(OptionalPart::FloatingIpDescription))
+        {
+            (false, _) => Self::Tags,
+            (true, false) => Self::Description,
+            (true, true) => Self::Nothing,
+        }
+    }
+
+    /// What a floating IP is to carry of the tags that say whose it is, and of the user's.
+    pub(crate) fn of_tags(self, identity: Tags, of_user: &Tags) -> Tags {
+        match self {
+            Self::Tags => &identity | of_user,
+            Self::Description => identity,
+            Self::Nothing => Tags::new(),
+        }
+    }
 }
 
 /// The provider driver that forwards packets and terminates nothing.
@@ -117,6 +152,7 @@ impl Features {
             additional_vips: api.additional_vips(),
             prometheus: api.version >= (2, 25) && proxies,
             source_ip_port: api.source_ip_port(),
+            floating_ip_marks: FloatingIpMarks::default(),
         }
     }
 }

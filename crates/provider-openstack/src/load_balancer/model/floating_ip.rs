@@ -7,10 +7,12 @@ use super::Tags;
 /// How clients outside the network reach the VIP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FloatingIpGoal {
-    /// Not at all: the Service is internal. A floating IP on the VIP is taken off.
+    /// Not at all: the Service is internal. A floating IP of its own on the VIP is taken off.
     Internal {
-        /// `keep-floatingip`: take it off, but do not delete it.
+        /// `keep-floatingip`: take it off, but do not delete it; leave one of somebody else where it is.
         keep: bool,
+        /// Whether one of somebody else is taken off, too: the Service has become internal.
+        takes_off_others: bool,
     },
     /// Directly: an IPv6 VIP needs no translation. Floating IPs are not looked at.
     NotNeeded,
@@ -30,8 +32,12 @@ pub(crate) struct FloatingIpSpec {
     pub(crate) network_id: Option<String>,
     /// From which of the network's subnets the address is taken.
     pub(crate) subnet: SubnetChoice,
-    /// The address that the user asked for (`spec.loadBalancerIP`).
+    /// The address that the user asked for.
     pub(crate) address: Option<IpAddr>,
+    /// By which field or annotation.
+    pub(crate) asked_by: &'static str,
+    /// Whether one that is attached makes way for it.
+    pub(crate) exchanges: bool,
     /// Description of one that is made here. It identifies it, so it is exact.
     pub(crate) description: String,
     /// Tags of one that is made here.

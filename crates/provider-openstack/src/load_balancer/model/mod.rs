@@ -34,7 +34,7 @@ pub(crate) mod tls;
 pub(crate) mod tree;
 
 pub(crate) use super::names::Tags;
-pub(crate) use facts::{Facts, Features, OVN, ResolvedVip};
+pub(crate) use facts::{Facts, Features, FloatingIpMarks, OVN, ResolvedVip};
 pub(crate) use floating_ip::{FloatingIpGoal, FloatingIpSpec, SubnetChoice};
 pub(crate) use former::FormerListener;
 pub(crate) use header::InsertedHeader;

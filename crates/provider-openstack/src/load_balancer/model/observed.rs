@@ -218,6 +218,15 @@ pub(crate) struct ObservedMonitor {
     pub(crate) tags: Tags,
 }
 
+impl ObservedFloatingIp {
+    /// Whether it is the Service's, and somebody has attached it to something that is no load balancer.
+    pub(crate) fn is_astray(&self) -> bool {
+        // Octavia writes this id on the ports of its VIPs.
+        let is_vip = |device: &String| device.rsplit(' ').next().is_some_and(|id| id.starts_with("lb-"));
+        self.ours && self.port_id.is_some() && !self.device.as_ref().is_some_and(is_vip)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,
@@ -226,11 +235,20 @@ pub(crate) struct ObservedFloatingIp {
     pub(crate) network_id: Option<String>,
     /// Port that it leads to.
     pub(crate) port_id: Option<String>,
+    /// Address of the port that it leads to.
+    pub(crate) fixed_address: Option<IpAddr>,
+    /// What has the port that it leads to.
+    pub(crate) device: Option<String>,
     /// Whether it leads somewhere without being attached to a port: it has port forwardings, or a router uses it.
     pub(crate) in_use: bool,
     /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
     pub(crate) ours: bool,
     /// The tag or the description that says that it was made for another Service, or for another cluster.
     pub(crate) claimed_by: Option<String>,
+    /// The other Service that has it, with its load balancer, where that is known.
+    pub(crate) user: Option<String>,
+    /// Without the uids that stand in it where floating IPs take no tags.
+    pub(crate) description: String,
+    /// Its tags, or what stands in the description in their place.
     pub(crate) tags: Tags,
 }

@@ -16,9 +16,12 @@
 //!
 //! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
 //!
+//! Where a floating IP takes no tags, its description is OCCM's followed by ` (UID-OF-CLUSTER UID-OF-SERVICE)`, see [`described_owner`].
+//!
 //! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].
 
 mod generated;
+mod owner;
 mod tags;
 
 use std::net::IpAddr;
@@ -32,6 +35,7 @@ pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
     is_made_for_service, is_retained, renamed_child, retained_description,
 };
+pub use owner::{described_owner, read_owner};
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,

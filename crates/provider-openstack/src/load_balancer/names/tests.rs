@@ -3,6 +3,23 @@ use rstest::rstest;
 
 use super::*;
 
+#[test]
+fn a_description_says_what_tags_would_say() {
+    let tags = Tags::from([format!("{CLUSTER_TAG}c-1"), format!("{SERVICE_TAG}s-1"), "team-a".to_owned()]);
+    let bare = "Floating IP for Kubernetes external service default/web from cluster c (1 2)";
+    let described = described_owner(bare, &tags);
+    assert_eq!(described, format!("{bare} (c-1 s-1)"));
+    let (text, read) = read_owner(&described);
+    assert_eq!((text, read.len()), (bare, 2));
+    assert!(read.is_subset(&tags));
+    assert_eq!(described_owner(&"x".repeat(255), &tags).len(), 255);
+    for text in
+        ["", "of a person (a b)", "Floating IP for Kubernetes external service default/web from cluster c"]
+    {
+        assert_eq!(read_owner(text), (text, Tags::new()));
+    }
+}
+
 const UID: &str = "0a1b2c3d-0000-4000-8000-112233445566";
 
 fn names(cluster: &str, namespace: &str, name: &str) -> Names {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::lists::Reader;
-use crate::load_balancer::model::convert;
 use crate::load_balancer::model::observed::{ObservedFloatingIp, Ownership};
+use crate::load_balancer::model::{FloatingIpMarks, convert};
+use crate::load_balancer::names;
 use crate::load_balancer::ownership::Claim;
 
 /// Which floating IPs matter.
@@ -29,7 +31,10 @@ pub(crate) enum FloatingIpQuestion {
         published: Option<IpAddr>,
     },
     /// Those to give up: on the VIP while it is there, afterwards the Service's own.
-    ToRelease,
+    ToRelease {
+        /// The address that the Service is published with.
+        published: Option<IpAddr>,
+    },
 }
 
 /// The VIP port and whose it is.
@@ -49,7 +54,8 @@ pub(crate) async fn read(
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
     let seen = list(reader, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
-    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip)).collect()
+    let marks = FloatingIpMarks::of(&reader.openstack().client);
+    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip, marks)).collect()
 }
 
 async fn list(
@@ -87,9 +93,13 @@ async fn list(
             }
             Ok(found)
         }
-        FloatingIpQuestion::ToRelease => match vip_port_id {
-            Some(_) => on_vip.await,
-            None => own(reader, claim).await,
+        FloatingIpQuestion::ToRelease { published } => match (vip_port_id, published) {
+            (Some(_), _) => on_vip.await,
+            // What is not marked shows itself by its address alone.
+            (None, Some(_)) if FloatingIpMarks::of(&reader.openstack().client) != FloatingIpMarks::Tags => {
+                candidates(reader, claim, None, *published).await
+            }
+            (None, _) => own(reader, claim).await,
         },
     }
 }
@@ -121,7 +131,17 @@ async fn by_filter(reader: Reader<'_>, filter: FloatingIpFilter) -> Result<Vec<F
 /// The Service's own floating IPs, wherever they lead. A description proves little, so they are found by the uids of
 /// cluster and Service.
 async fn own(reader: Reader<'_>, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
-    reader.floating_ips_tagged(claim.names.identity_tags().into_iter().collect()).await
+    let tags = claim.names.identity_tags();
+    if !reader.openstack().client.lacks(OptionalPart::FloatingIpTags) {
+        return reader.floating_ips_tagged(tags.into_iter().collect()).await;
+    }
+    // Some may have tags from before. A cloud that does not know them shows all floating IPs.
+    let described = names::described_owner(&claim.names.floating_ip_description(), &tags);
+    let mut found = reader.floating_ips_described(described.clone()).await?;
+    let tagged = reader.floating_ips_tagged(tags.iter().cloned().collect()).await?;
+    found
+        .extend(tagged.into_iter().filter(|one| one.tags.is_superset(&tags) && one.description != described));
+    Ok(found)
 }
 
 fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
@@ -129,10 +149,15 @@ fn has_address(floating_ip: &FloatingIp, address: IpAddr) -> bool {
 }
 
 fn observed(
-    seen: FloatingIp,
+    mut seen: FloatingIp,
     claim: &Claim<'_>,
     vip: Option<&VipOwner>,
+    marks: FloatingIpMarks,
 ) -> Result<ObservedFloatingIp, Failure> {
+    let tags = seen.tags.clone();
+    let (text, described) = names::read_owner(&seen.description);
+    seen.description = text.to_owned();
+    seen.tags.extend(described);
     let inherited = vip.is_some_and(|vip| {
         vip.ownership == Ownership::Sole
             && seen.port_id.as_ref() == Some(&vip.port_id)
@@ -142,12 +167,16 @@ fn observed(
     let claimed_by = claim.claim_of_another(&seen).filter(|_| !ours);
     Ok(ObservedFloatingIp {
         in_use: seen.is_in_use(),
+        fixed_address: seen.fixed_ip_address.as_ref().and_then(|address| address.parse().ok()),
+        device: seen.device(),
+        user: if ours { None } else { claim.user_of(&seen) },
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,
         network_id: seen.floating_network_id,
         port_id: seen.port_id.filter(|port| !port.is_empty()),
         ours,
         claimed_by,
-        tags: seen.tags.into_iter().collect(),
+        description: seen.description,
+        tags: if marks == FloatingIpMarks::Tags { tags } else { seen.tags },
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
 use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer, Octavia, ProvisioningStatus};
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::check::{self, Members};
 use super::floating_ip::{self, VipOwner};
@@ -79,10 +80,14 @@ impl Observing<'_> {
 
     async fn statuses_agree(&self, observation: &mut Observation, members: Members) -> Result<bool, Failure> {
         let Some(there) = observation.load_balancer_mut() else { return Ok(false) };
-        let octavia = &self.observer.lists.openstack().octavia;
-        let tree = match octavia.load_balancer_statuses(&there.id).await {
+        let openstack = self.observer.lists.openstack();
+        let is_lacking = || openstack.client.lacks(OptionalPart::StatusTree);
+        if is_lacking() {
+            return Ok(false);
+        }
+        let tree = match openstack.octavia.load_balancer_statuses(&there.id).await {
             Ok(tree) => tree,
-            Err(error) if is_not_shown(&error) => return Ok(false),
+            Err(error) if is_not_shown(&error) || is_lacking() => return Ok(false),
             Err(error) => return Err(reading(&error)),
         };
         Ok(check::agrees(there, &tree, members))

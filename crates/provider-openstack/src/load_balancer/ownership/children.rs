@@ -4,6 +4,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
 use super::{Claim, Scope};
+use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::model::{Ownership, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
 
@@ -88,6 +89,17 @@ impl Claim<'_> {
         let tag =
             tags.iter().find(|tag| names::is_service_tag(tag) || (foreign && names::is_cluster_tag(tag)));
         tag.cloned().or_else(|| self.description_of_another(&floating_ip.description))
+    }
+
+    /// The other Service that has a floating IP, with its load balancer.
+    pub(crate) fn user_of(&self, floating_ip: &FloatingIp) -> Option<String> {
+        let Scope { others, cluster, .. } = self.scope;
+        let other = others.with_floating_ip(self.key, floating_ip, cluster)?;
+        let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
+        let share = load_balancer.map_or_else(String::new, |id| {
+            format!(": to share its load balancer, annotate this Service with {}: {id}, and remove spec.loadBalancerIP", LOAD_BALANCER_ID.key)
+        });
+        Some(format!("Service {}{share}; or choose another address", other.key))
     }
 
     fn description_of_another(&self, description: &str) -> Option<String> {

@@ -16,6 +16,7 @@ use openstack_ccm_core::cloud::{ClusterIdentity, DEFAULT_CLUSTER_NAME};
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
+use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::model::{Ownership, Tags};
@@ -50,6 +51,27 @@ impl Others<'_> {
         let served = self.0.map(Neighbours::served).unwrap_or_default();
         let others = served.iter().filter(|other| other.key != *own);
         others.into_iter().any(|other| Names::new(cluster, other).floating_ip_description() == description)
+    }
+
+    /// The one of them, and not `own`, that has a floating IP.
+    fn with_floating_ip(
+        self,
+        own: &ServiceKey,
+        floating_ip: &FloatingIp,
+        cluster: &ClusterIdentity,
+    ) -> Option<Service> {
+        let served = self.0.map(Neighbours::served).unwrap_or_default();
+        served.into_iter().filter(|other| other.key != *own).find(|other| {
+            let mut uids = names::service_uids(&floating_ip.tags).peekable();
+            let address = floating_ip.floating_ip_address.parse();
+            match uids.peek() {
+                Some(_) => uids.any(|uid| uid == other.uid),
+                None => {
+                    address.is_ok_and(|address| other.published.contains(&address))
+                        || Names::new(cluster, other).floating_ip_description() == floating_ip.description
+                }
+            }
+        })
     }
 }
 

@@ -171,7 +171,12 @@ pub(super) fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
         load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
     // A floating IP translates to an IPv4 address only.
     let ipv4 = load_balancer.vip_addresses().find(IpAddr::is_ipv4);
-    VipPort { port, address: ipv4.or(load_balancer.vip_address), ownership: load_balancer.ownership }
+    VipPort {
+        port,
+        address: ipv4.or(load_balancer.vip_address),
+        ownership: load_balancer.ownership,
+        without_port: load_balancer.vip_port_id.is_none().then(|| load_balancer.to_string()),
+    }
 }
 
 pub(super) fn new_vip_port(load_balancer_name: &str) -> Handle {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::model::{
@@ -18,6 +18,9 @@ const ADDRESS_IGNORED: &str = "LoadBalancerIPIgnored";
 /// A floating IP of the Service leads somewhere else and is left there.
 const LEFT_IN_USE: &str = "FloatingIPLeftInUse";
 
+/// Somebody has given an internal Service a floating IP.
+pub(crate) const ON_INTERNAL: &str = "FloatingIPOnInternalService";
+
 /// The port that floating IPs are about.
 #[derive(Debug)]
 pub(super) struct VipPort {
@@ -26,11 +29,16 @@ pub(super) struct VipPort {
     pub(super) address: Option<IpAddr>,
     /// To whom the load balancer belongs: a guest leaves its floating IP alone.
     pub(super) ownership: Ownership,
+    /// The load balancer, where Octavia shows it without its port.
+    pub(super) without_port: Option<String>,
 }
 
 impl VipPort {
+    /// Whether a floating IP leads to it. One that is ours shows it by the address, too, where Neutron shows no port.
     fn carries(&self, floating_ip: &ObservedFloatingIp) -> bool {
+        let has_address = self.address.is_some() && floating_ip.fixed_address == self.address;
         is_on(floating_ip, self.port.id())
+            || (floating_ip.ours && floating_ip.port_id.is_none() && has_address)
     }
 }
 
@@ -45,8 +53,14 @@ pub(super) fn serve(
     match goal {
         FloatingIpGoal::NotNeeded => draft.plan.address = vip.address,
         FloatingIpGoal::Unknown { address } => draft.plan.address = *address,
-        FloatingIpGoal::Internal { keep } => {
-            attached.into_iter().for_each(|attached| take_off(draft, attached, *keep, vip.ownership));
+        FloatingIpGoal::Internal { keep, takes_off_others } => {
+            match attached {
+                Some(own) if own.ours || *takes_off_others || vip.ownership != Ownership::Sole => {
+                    take_off(draft, own, *keep, vip.ownership);
+                }
+                Some(other) if !keep => draft.warn(ON_INTERNAL, exposed(other)),
+                Some(_) | None => {}
+            }
             draft.plan.address = vip.address;
         }
         FloatingIpGoal::External(spec) => match attached {
@@ -54,6 +68,16 @@ pub(super) fn serve(
             None => obtain(draft, spec, candidates, vip),
         },
     }
+}
+
+/// What is said of a floating IP that somebody has attached to the VIP of an internal Service: it may be wanted, so it stays.
+fn exposed(attached: &ObservedFloatingIp) -> String {
+    let ObservedFloatingIp { id, address, .. } = attached;
+    format!(
+        "the Service is internal, and somebody attached the floating IP {address} ({id}) to its load balancer, which can be reached from outside \
+         by it: take it off with `openstack floating ip unset --port {id}`, or say that it is wanted with the annotation \
+         loadbalancer.openstack.org/keep-floatingip: \"true\""
+    )
 }
 
 /// Takes a floating IP off the VIP, unless other Services may be published by it: what is ours is deleted, what is not, or is to be
@@ -97,7 +121,7 @@ fn keep_or_swap(
                 && candidate.network_id == attached.network_id
         });
         match free {
-            Some(free) if attached.ours && vip.ownership == Ownership::Sole => {
+            Some(free) if spec.exchanges && attached.ours && vip.ownership == Ownership::Sole => {
                 attach(draft, spec, free, vip, Some(attached));
                 if draft.refusals.of(&attach_step(free, vip, None)).is_some() {
                     draft.plan.address = Some(attached.address);
@@ -111,7 +135,10 @@ fn keep_or_swap(
             }
             Some(_) | None => {
                 let has = attached.address;
-                let way = if vip.ownership == Ownership::Sole {
+                let way = if !spec.exchanges {
+                    "it was written before this program began to watch the Service, and may never have had an effect; write it again to have it \
+                     acted on, or remove it".to_owned()
+                } else if vip.ownership == Ownership::Sole {
                     format!(
                         "create {asked} in the project, on the same network, or detach {has}, to change it"
                     )
@@ -119,7 +146,8 @@ fn keep_or_swap(
                     "other Services use the load balancer".to_owned()
                 };
                 let message = format!(
-                    "spec.loadBalancerIP is {asked}, but the load balancer has the floating IP {has} and keeps it: {way}"
+                    "{} is {asked}, but the load balancer has the floating IP {has} and keeps it: {way}",
+                    spec.asked_by
                 );
                 draft.warn(ADDRESS_IGNORED, message);
             }
@@ -137,6 +165,18 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
              floating IP",
         ));
     }
+    if let Some(load_balancer) = &vip.without_port {
+        return draft.block(Failure::new(
+            FailureClass::Unavailable,
+            format!(
+                "Octavia shows {load_balancer} without its port (vip_port_id), so no floating IP can lead to it: ask the operator of the cloud, \
+                 or make the Service internal"
+            ),
+        ));
+    }
+    if let Some(elsewhere) = candidates.iter().find(|own| own.is_astray()) {
+        return draft.block(Failure::user_input(is_elsewhere(elsewhere)));
+    }
     if spec.unreadable {
         return draft.block(Failure::user_input(
             "the load balancer has no floating IP, and gets none until the Service's settings for it are corrected",
@@ -151,7 +191,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         None => own,
     };
     match (found, &spec.network_id) {
-        (Some(found), _) => match (unavailable(found), own) {
+        (Some(found), _) => match (unavailable(found, spec.asked_by), own) {
             (None, _) => {
                 let own = own.filter(|own| own.id != found.id);
                 attach(draft, spec, found, vip, own);
@@ -181,37 +221,64 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
 }
 
+/// Two floating IPs would be one too many, and only a person knows which of them is meant.
+fn is_elsewhere(own: &ObservedFloatingIp) -> String {
+    let ObservedFloatingIp { id, address, port_id, device, .. } = own;
+    let device = device.as_ref().map(|device| format!(", which belongs to {device}")).unwrap_or_default();
+    format!(
+        "the floating IP of the Service, {address} ({id}), is attached to port {}{device}, and not to its load balancer: take it off there with \
+         `openstack floating ip unset --port {id}`; until then no other one is made",
+        port_id.as_deref().unwrap_or_default()
+    )
+}
+
+/// Why the floating IP cannot be had that the user asked for, where the Service has none of its own. A load balancer is not made for that.
+pub(super) fn refusal(goal: &FloatingIpGoal, candidates: &[ObservedFloatingIp]) -> Option<Failure> {
+    let FloatingIpGoal::External(spec) = goal else { return None };
+    if let Some(elsewhere) = candidates.iter().find(|own| own.is_astray()) {
+        return Some(Failure::user_input(is_elsewhere(elsewhere)));
+    }
+    let asked = candidates.iter().find(|candidate| spec.address == Some(candidate.address))?;
+    let has_own = candidates.iter().any(|own| own.ours && own.id != asked.id);
+    unavailable(asked, spec.asked_by).filter(|_| !has_own)
+}
+
 /// Why a floating IP that the user asked for cannot be had.
-fn unavailable(found: &ObservedFloatingIp) -> Option<Failure> {
+fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
+    if let Some(user) = found.user.as_ref().filter(|_| found.port_id.is_some() || found.claimed_by.is_some())
+    {
+        let address = found.address;
+        return Some(Failure::user_input(format!("{asked_by} {address} is the floating IP of {user}")));
+    }
     if found.claimed_by.is_some() {
-        return Some(claimed(found));
+        return Some(claimed(found, asked_by));
     }
     if found.in_use && found.port_id.is_none() {
         return Some(Failure::user_input(format!(
-            "spec.loadBalancerIP {} is a floating IP that is already in use, by a router or for port forwardings: take it off there, or \
+            "{asked_by} {} is a floating IP that is already in use, by a router or for port forwardings: take it off there, or \
              choose another address",
             found.address
         )));
     }
     let port = found.port_id.as_ref()?;
     Some(Failure::user_input(format!(
-        "spec.loadBalancerIP {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
+        "{asked_by} {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
         found.address
     )))
 }
 
 /// The address that the user asked for was made for another Service.
-fn claimed(floating_ip: &ObservedFloatingIp) -> Failure {
+fn claimed(floating_ip: &ObservedFloatingIp, asked_by: &str) -> Failure {
     let ObservedFloatingIp { id, address, claimed_by, .. } = floating_ip;
     let tag = claimed_by.as_deref().unwrap_or_default();
     if names::describes_floating_ip(tag) {
         return Failure::user_input(format!(
-            "spec.loadBalancerIP {address} is the floating IP of another Service (description {tag:?}): remove the field or choose \
+            "{asked_by} {address} is the floating IP of another Service (description {tag:?}): remove the field or choose \
              another address"
         ));
     }
     Failure::user_input(format!(
-        "spec.loadBalancerIP {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
+        "{asked_by} {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
          another address; if that Service is gone, remove the tag with openstack floating ip unset --tag {tag} {id}"
     ))
 }
@@ -225,14 +292,21 @@ fn attach(
 ) {
     draft.step(attach_step(found, vip, former));
     draft.plan.address = Some(found.address);
-    tag(draft, found, &spec.tags);
+    let port_id = vip.port.id().map(str::to_owned);
+    tag(draft, &ObservedFloatingIp { port_id, ..found.clone() }, &spec.tags);
 }
 
 fn attach_step(found: &ObservedFloatingIp, vip: &VipPort, former: Option<&ObservedFloatingIp>) -> Step {
     let ObservedFloatingIp { id, address, .. } = found.clone();
     let instead_of =
         former.cloned().map(|former| FormerFloatingIp { id: former.id, address: former.address });
-    Step::FloatingIp(FloatingIpStep::Attach { id, address, port: vip.port.clone(), instead_of })
+    Step::FloatingIp(FloatingIpStep::Attach {
+        id,
+        address,
+        port: vip.port.clone(),
+        vip: vip.address,
+        instead_of,
+    })
 }
 
 fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipPort) {
@@ -243,6 +317,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
         description: spec.description.clone(),
         tags: spec.tags.clone(),
         port: vip.port.clone(),
+        vip: vip.address,
     });
     draft.plan.address = spec.address.filter(|_| draft.refusals.of(&step).is_none());
     draft.step(step);
@@ -251,7 +326,7 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
 /// Tags a floating IP that is ours; others are never marked as ours.
 fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
     if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
-        draft.identify(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
+        draft.identify(tag_step(floating_ip, tags));
     }
 }
 
@@ -272,8 +347,13 @@ pub(super) fn mark(
 fn set_free(draft: &mut Draft, floating_ip: &ObservedFloatingIp) {
     let tags: Tags = floating_ip.tags.iter().filter(|tag| !names::is_own_tag(tag)).cloned().collect();
     if tags != floating_ip.tags {
-        draft.step(Step::FloatingIp(FloatingIpStep::Tag { id: floating_ip.id.clone(), tags }));
+        draft.step(tag_step(floating_ip, tags));
     }
+}
+
+fn tag_step(floating_ip: &ObservedFloatingIp, tags: Tags) -> Step {
+    let ObservedFloatingIp { id, description, port_id, .. } = floating_ip.clone();
+    Step::FloatingIp(FloatingIpStep::Tag { id, tags, description, port_id })
 }
 
 /// Whether a floating IP leads to a port that exists.

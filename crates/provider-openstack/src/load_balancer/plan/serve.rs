@@ -69,10 +69,14 @@ fn whole(desired: &Desired, observed: &Observed, refusals: &Refusals, stuck: BTr
 }
 
 fn create(mut draft: Draft, desired: &Desired, observed: &Observed) -> Plan {
+    if let Some(refusal) = floating_ip::refusal(&desired.floating_ip, &observed.floating_ips) {
+        draft.block(refusal);
+        return draft.finish();
+    }
     create_tree(&mut draft, desired, desired.load_balancer.clone());
     let vip = &desired.load_balancer.vip;
     let port = vip.port_id.clone().map_or_else(|| new_vip_port(&desired.load_balancer.name), Handle::Id);
-    let vip = VipPort { port, address: vip.address, ownership: Ownership::Sole };
+    let vip = VipPort { port, address: vip.address, ownership: Ownership::Sole, without_port: None };
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip);
     draft.finish()
 }

@@ -48,6 +48,8 @@ pub(super) enum Progress {
     Converged {
         /// Whether this reconciliation had to do something for it.
         changed: bool,
+        /// What it did, as far as nothing had to be waited for.
+        done: Vec<String>,
         /// The address of the Service.
         address: Option<IpAddr>,
         /// Why nobody may rely on that.
@@ -191,6 +193,7 @@ impl Reconciler {
         let PlanContext { service, plan, load_balancer, project_id, .. } = *context;
         let converged = |held: Option<Failure>| Progress::Converged {
             changed: applied.changed,
+            done: applied.done.clone(),
             address: applied.address.or(plan.address),
             held,
         };

@@ -47,6 +47,7 @@ mod stalled;
 use std::sync::Arc;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 
@@ -55,6 +56,7 @@ use super::lists::Lists;
 use super::locks::LoadBalancerLocks;
 use super::observe::Observer;
 use super::ownership::{Others, Scope};
+use super::plan::ON_INTERNAL;
 use super::poller::Watchlist;
 use super::record::Records;
 use super::report::Report;
@@ -63,6 +65,9 @@ use super::security_group::SecurityGroups;
 use crate::config::Config;
 use identity_tags::IdentityTagQueue;
 use replacements::Replacements;
+
+/// The cloud lacks an optional part of its API.
+const PART_MISSING: &str = "CloudPartMissing";
 
 /// What all reconciliations share.
 pub(super) struct Reconciler {
@@ -120,6 +125,8 @@ impl Reconciler {
             Goal::Serve(intent) => (&intent.service, self.serve(intent, &mut report).await),
             Goal::Release(service) => (service, Box::pin(self.release(service, &mut report)).await),
         };
+        let lacking = self.lists.openstack().client.newly_lacking();
+        report.notices(lacking.iter().map(|lacking| Notice::warning(PART_MISSING, lacking.to_string())));
         report.end(service, result)
     }
 
@@ -141,6 +148,11 @@ impl Reconciler {
     /// Notes who knows all Services.
     pub(super) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
         self.observer.set_neighbours(neighbours);
+    }
+
+    /// How many internal Services have a floating IP that somebody attached.
+    pub(super) fn exposed_internal_services(&self) -> usize {
+        self.records.warned_of(ON_INTERNAL)
     }
 
     /// The creations of load balancers.

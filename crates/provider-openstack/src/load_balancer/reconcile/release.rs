@@ -1,5 +1,7 @@
 //! One reconciliation of a Service that goes.
 
+use std::net::IpAddr;
+
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Waiting};
@@ -13,8 +15,7 @@ use super::carry_out::{PlanContext, Progress};
 use crate::load_balancer::desired;
 use crate::load_balancer::lists::Reader;
 use crate::load_balancer::locks::{LoadBalancerLocks, TURN_AT_MOST};
-use crate::load_balancer::model::Ownership;
-use crate::load_balancer::model::{Reclaim, ReleaseTerms};
+use crate::load_balancer::model::{FloatingIpMarks, Ownership, Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::find::{self, Purpose};
 use crate::load_balancer::observe::floating_ip::FloatingIpQuestion;
@@ -45,7 +46,8 @@ impl Reconciler {
         let names = Names::new(&self.cluster, service);
         let (settings, notices) = ReleaseSettings::read(service, &self.config);
         report.notices(notices);
-        let terms = desired::release_terms(service, &names, &settings);
+        let marks = FloatingIpMarks::of(&self.lists.openstack().client);
+        let terms = desired::release_terms(service, &names, &settings, marks);
         let claim = Claim::new(service, &names, self.scope(), false);
         let id = settings.load_balancer_id.as_deref();
         let purpose = Purpose::Release(terms.reclaim);
@@ -104,7 +106,8 @@ impl Reconciler {
         report: &mut Report,
     ) -> Result<Option<Waiting>, Failure> {
         let (settings, _) = ReleaseSettings::read(service, &self.config);
-        let mut terms = desired::release_terms(service, claim.names, &settings);
+        let marks = FloatingIpMarks::of(&self.lists.openstack().client);
+        let mut terms = desired::release_terms(service, claim.names, &settings, marks);
         if duplicate {
             terms.reclaim = Reclaim::Delete;
         }
@@ -192,7 +195,8 @@ impl Releasing<'_> {
             found => found,
         };
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
-        let floating_ips = FloatingIpQuestion::ToRelease;
+        let published = self.service.published.iter().copied().find(IpAddr::is_ipv4);
+        let floating_ips = FloatingIpQuestion::ToRelease { published };
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
         let tree = whole::tree(self.reader(), &self.claim, found, depth, &floating_ips).await?;
         let observed = tree.complete()?;

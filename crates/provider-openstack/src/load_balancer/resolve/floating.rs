@@ -9,6 +9,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Network, NetworkFilter, Neutron, PortFilter, SubnetFilter};
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::Resolver;
 use super::lookup::Lookup;
@@ -86,12 +87,12 @@ impl Resolver {
     ) -> Result<FloatingIpSource, Failure> {
         let Some(id) = &settings.network_id else { return self.search(places).await };
         let network = self.network(id, "floating-network-id").await?;
-        if !network.external {
+        if network.is_some_and(|network| !network.external) {
             return Err(Failure::user_input(format!(
                 "floating-network-id {id} is not an external network: name one that gives floating IPs"
             )));
         }
-        Ok(FloatingIpSource::of(Some(network.id), SubnetChoice::Any))
+        Ok(FloatingIpSource::of(Some(id.clone()), SubnetChoice::Any))
     }
 
     async fn in_matching_subnets(
@@ -162,10 +163,16 @@ impl Resolver {
         Ok(routers.into_iter().filter_map(|router| Some(router.external_gateway_info?.network_id)).collect())
     }
 
-    /// A network that is named by the user as `key`.
-    pub(super) async fn network(&self, id: &str, key: &str) -> Result<Network, Failure> {
-        let found = self.networks.get_or_fetch(id, self.openstack.neutron.get_network(id)).await;
-        found.map_err(|error| failure::of_named(&error, "network", id, key))
+    /// A network that is named by the user as `key`; absent where the cloud shows none by its id.
+    pub(super) async fn network(&self, id: &str, key: &str) -> Result<Option<Network>, Failure> {
+        let is_lacking = || self.openstack.client.lacks(OptionalPart::NetworkById);
+        if is_lacking() {
+            return Ok(None);
+        }
+        match self.networks.get_or_fetch(id, self.openstack.neutron.get_network(id)).await {
+            Err(_) if is_lacking() => Ok(None),
+            found => found.map(Some).map_err(|error| failure::of_named(&error, "network", id, key)),
+        }
     }
 }
 

@@ -25,9 +25,10 @@ use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::cache::Cache;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, Network, Port, Router, Subnet};
 use openstack_ccm_openstack_api::octavia::Provider;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::failure::Answered as _;
-use super::model::{Facts, Features};
+use super::model::{Facts, Features, FloatingIpMarks};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults};
 use floating::FloatingIpSource;
@@ -89,7 +90,12 @@ impl Resolver {
     pub(super) async fn features(&self, provider: Option<&str>) -> Result<Features, Failure> {
         let versions = self.openstack.octavia.api_versions().await;
         let versions = versions.while_doing("asking for Octavia's API versions")?;
-        Ok(Features::of(versions, provider))
+        let mut features = Features::of(versions, provider);
+        let client = &self.openstack.client;
+        features.tags &= !client.lacks(OptionalPart::LoadBalancerTags);
+        features.additive_batches &= !client.lacks(OptionalPart::AdditiveBatches);
+        features.floating_ip_marks = FloatingIpMarks::of(client);
+        Ok(features)
     }
 
     /// All facts of a Service, with what they showed to be wrong with its wishes: what a load balancer that exists keeps, as

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::Resolver;
 use crate::load_balancer::model::{Features, OVN};
@@ -59,6 +60,9 @@ impl Resolver {
 
     /// The providers that the cloud has. Empty where they cannot be listed.
     pub(super) async fn provider_names(&self) -> BTreeSet<String> {
+        if self.openstack.client.lacks(OptionalPart::Providers) {
+            return BTreeSet::new();
+        }
         let listed = self.providers.get_or_fetch("", self.openstack.octavia.list_providers()).await;
         listed.unwrap_or_default().into_iter().map(|provider| provider.name).collect()
     }

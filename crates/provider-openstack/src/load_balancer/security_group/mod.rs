@@ -23,6 +23,7 @@ mod step;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::neutron::Neutron;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 use tracing::warn;
 
 use self::duplicates::GroupChoice;
@@ -42,6 +43,11 @@ impl SecurityGroups {
         Self { neutron, legacy: LegacyGroups::default() }
     }
 
+    /// Whether the cloud does not show security groups.
+    fn are_lacking(&self) -> bool {
+        self.neutron.lacks(OptionalPart::SecurityGroups)
+    }
+
     /// Lets in what the Service wants to have let in. Answers whether anything was changed.
     ///
     /// # Errors
@@ -53,7 +59,10 @@ impl SecurityGroups {
 
     /// Makes the group exactly the wanted one. Answers whether anything was changed.
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
-        let mut observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
+        let mut observed = match observe::read(&self.neutron, claim).await {
+            Err(_) if self.are_lacking() => return Ok(false),
+            groups => GroupChoice::of(groups?)?,
+        };
         let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;
         if opened {
             // Neutron may have put rules of its own into a new group.
@@ -69,9 +78,13 @@ impl SecurityGroups {
     /// Removes the Service's groups, whoever carries them.
     ///
     /// # Errors
-    /// A failed call; a group that is still in use.
+    /// A failed call; a group that is still in use. That the cloud does not show its groups is no failure.
     pub(super) async fn release(&self, claim: &Claim<'_>) -> Result<(), Failure> {
-        for group in observe::read(&self.neutron, claim).await? {
+        let groups = match observe::read(&self.neutron, claim).await {
+            Err(_) if self.are_lacking() => return Ok(()),
+            groups => groups?,
+        };
+        for group in groups {
             apply::apply(&self.neutron, &plan::release(&group)).await?;
         }
         self.legacy.forget(&claim.names.security_group());
@@ -87,6 +100,7 @@ impl SecurityGroups {
         match self.legacy.may_be_there(&self.neutron, &claim.names.security_group()).await {
             Ok(true) => self.release(claim).await,
             Ok(false) => Ok(()),
+            Err(_) if self.are_lacking() => Ok(()),
             Err(error) => {
                 warn!(service = %claim.key, %error, "could not look for a security group left from when manage-security-groups was on");
                 Ok(())

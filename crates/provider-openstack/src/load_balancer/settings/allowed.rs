@@ -10,9 +10,9 @@ use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced, sourced};
 use crate::config::{ANY_NAMESPACE, Config, LoadBalancerNamespace};
 use crate::load_balancer::annotations::{
-    Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
-    FLOATING_SUBNET_TAGS, LOAD_BALANCER_ADDRESS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, RECLAIM_POLICY,
-    SNI_CONTAINER_REFS, SUBNET_ID,
+    Annotation, DEFAULT_TLS_CONTAINER_REF, FLOATING_IP, FLOATING_NETWORK_ID, FLOATING_SUBNET,
+    FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS, LOAD_BALANCER_ADDRESS, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID,
+    RECLAIM_POLICY, SNI_CONTAINER_REFS, SUBNET_ID, VIP_ADDRESS,
 };
 
 type AllowedIds = Option<BTreeSet<String>>;
@@ -114,13 +114,13 @@ fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
 
 fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
     let field = Origin::Field("spec.loadBalancerIP");
-    let (Some(value), Some(allowed)) = (sourced(reader.service.load_balancer_ip.as_deref(), field), list)
-    else {
-        return;
-    };
-    // What is no address is refused where it is read.
-    let Ok(address) = value.text.parse::<IpAddr>() else { return };
-    if !is_allowed(allowed, address) {
-        refuse(reader, &value, "allowed-addresses");
+    let field = sourced(reader.service.load_balancer_ip.as_deref(), field);
+    let asked = [field, reader.annotation(&FLOATING_IP), reader.annotation(&VIP_ADDRESS)];
+    let Some(allowed) = list else { return };
+    for value in asked.into_iter().flatten() {
+        // What is no address is refused where it is read.
+        if value.text.parse::<IpAddr>().is_ok_and(|address| !is_allowed(allowed, address)) {
+            refuse(reader, &value, "allowed-addresses");
+        }
     }
 }

@@ -99,6 +99,8 @@ impl Aspect {
                 &[Self::FloatingIp]
             }
             "spec.loadBalancerIP" => &[Self::FloatingIp, Self::Creation],
+            "floating-ip" => &[Self::FloatingIp],
+            "vip-address" => &[Self::Creation],
             "class" => &[Self::Creation, Self::FloatingIp, Self::MemberSubnet],
             "member-subnet-id" => &[Self::MemberSubnet],
             "node-address-type" => &[Self::NodeAddress],

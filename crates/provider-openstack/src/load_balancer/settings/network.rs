@@ -7,8 +7,8 @@ use super::origin::Origin;
 use super::reader::{Class, SettingsReader, Sourced, sourced};
 use crate::config::{Config, LoadBalancerClass};
 use crate::load_balancer::annotations::{
-    Annotation, CLASS, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID, FLOATING_SUBNET_TAGS,
-    INTERNAL, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID,
+    Annotation, CLASS, FLOATING_IP, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
+    FLOATING_SUBNET_TAGS, INTERNAL, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID, VIP_ADDRESS,
 };
 use crate::load_balancer::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
 
@@ -22,7 +22,7 @@ pub struct VipSettings {
     pub subnet_id: Option<String>,
     /// Network, found like the subnet; both are sent where both are there.
     pub network_id: Option<String>,
-    /// Address: `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
+    /// Address: `vip-address`, or `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
     pub address: Option<IpAddr>,
 }
 
@@ -38,8 +38,10 @@ pub enum Exposure {
 /// The floating IP of an external Service. Matters only where one has to be found or made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FloatingIpSettings {
-    /// `spec.loadBalancerIP` of an external Service, where it is an IPv4 address.
+    /// `floating-ip`, or `spec.loadBalancerIP` of an external Service where it is an IPv4 address.
     pub address: Option<IpAddr>,
+    /// Whether the annotation asks for it: manifests had that before it had an effect.
+    pub is_annotated: bool,
     /// Its network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
     pub network_id: Option<String>,
     /// Its subnet, from the first of class, annotations and cloud.conf that says anything about it.
@@ -122,21 +124,55 @@ pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Conf
 pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
+    let of_vip = address.filter(|address| internal || address.is_ipv6());
+    let annotated_vip = annotated_address(reader, &VIP_ADDRESS, of_vip);
     let subnet = Candidates::of(reader, &SUBNET_ID, |class| &class.subnet_id);
     let network = Candidates::of(reader, &NETWORK_ID, |class| &class.network_id);
     let vip = VipSettings {
         port_id: reader.uuid(reader.annotation(&PORT_ID)),
         subnet_id: reader.uuid(subnet.for_vip(internal)),
         network_id: reader.uuid(network.for_vip(internal)),
-        address: address.filter(|address| internal || address.is_ipv6()),
+        address: annotated_vip.or(of_vip),
     };
     // Wrong annotations are reported even where the class hides them.
     for hidden in [subnet.annotation.clone(), network.annotation] {
         reader.uuid(hidden);
     }
     let member_subnet_id = member_subnet(reader, &subnet);
-    let exposure = exposure(reader, internal, address.filter(IpAddr::is_ipv4));
+    let floating = address.filter(|address| !internal && address.is_ipv4());
+    let annotated = annotated_address(reader, &FLOATING_IP, floating);
+    if internal && annotated.is_some() {
+        let why = "the Service is internal, so it has no floating IP: vip-address asks for the address of its load balancer";
+        reader.warn_without_effect([&FLOATING_IP], why);
+    }
+    let exposure = exposure(reader, internal, annotated.or(floating), annotated.is_some());
     Placement { vip, member_subnet_id, exposure }
+}
+
+/// The address that an annotation asks for; `field` is what `spec.loadBalancerIP` asks for the same.
+fn annotated_address(
+    reader: &mut SettingsReader<'_>,
+    annotation: &Annotation,
+    field: Option<IpAddr>,
+) -> Option<IpAddr> {
+    let value = reader.annotation(annotation)?;
+    let is_floating = annotation.key == FLOATING_IP.key;
+    let address = value.text.parse::<IpAddr>().ok().filter(|address| !is_floating || address.is_ipv4());
+    let Some(address) = address else {
+        let form = if is_floating { "an IPv4 address" } else { "an IPv4 or IPv6 address" };
+        reader.reject(&value, "is not such an address", format!("write {form}, or remove the annotation"));
+        return None;
+    };
+    if let Some(other) = field.filter(|other| *other != address) {
+        let problem = format!("is not {other}, which spec.loadBalancerIP asks for");
+        reader.reject(
+            &value,
+            problem,
+            "remove spec.loadBalancerIP, which Kubernetes has deprecated, or the annotation",
+        );
+        return Some(other);
+    }
+    Some(address)
 }
 
 fn internal(reader: &mut SettingsReader<'_>) -> bool {
@@ -178,7 +214,12 @@ fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -
     reader.uuid(own.or_else(|| vip_subnet.annotation_first()))
 }
 
-fn exposure(reader: &mut SettingsReader<'_>, internal: bool, address: Option<IpAddr>) -> Exposure {
+fn exposure(
+    reader: &mut SettingsReader<'_>,
+    internal: bool,
+    address: Option<IpAddr>,
+    is_annotated: bool,
+) -> Exposure {
     let network = Candidates::of(reader, &FLOATING_NETWORK_ID, |class| &class.floating_network_id);
     let id = Candidates::of(reader, &FLOATING_SUBNET_ID, |class| &class.floating_subnet_id);
     let name = Candidates::of(reader, &FLOATING_SUBNET, |class| &class.floating_subnet);
@@ -196,7 +237,7 @@ fn exposure(reader: &mut SettingsReader<'_>, internal: bool, address: Option<IpA
         .or(annotated)
         .or_else(|| floating_subnet(reader, id.config, name.config, tags.config))
         .unwrap_or_default();
-    Exposure::External(FloatingIpSettings { address, network_id: reader.uuid(network), subnet })
+    Exposure::External(FloatingIpSettings { address, is_annotated, network_id: reader.uuid(network), subnet })
 }
 
 /// What one place says about the floating IP's subnet; `None` if nothing. The first place that says anything wins whole. An

@@ -55,7 +55,7 @@ const MEANINGS: [(&[&str], &str); 8] = [
     ),
     (
         &["floatingip", "floatingaddress", "externalip", "loadbalancerip", "ip", "address"],
-        "set spec.loadBalancerIP to the address",
+        "set loadbalancer.openstack.org/floating-ip, or loadbalancer.openstack.org/vip-address for an internal load balancer, to the address",
     ),
     (
         &["loadbalancerprovider", "lbprovider", "provider"],

@@ -184,6 +184,8 @@ pub(crate) enum FloatingIpStep {
         /// next plan tags what hangs on the VIP port.
         tags: Tags,
         port: Handle,
+        /// Address of the port, for a cloud whose ports show none.
+        vip: Option<IpAddr>,
     },
     /// Lets a floating IP lead to a port. Neutron does not replace one by another: the former one is taken off the port before, and put back if
     /// this one is refused.
@@ -191,6 +193,8 @@ pub(crate) enum FloatingIpStep {
         id: String,
         address: IpAddr,
         port: Handle,
+        /// Address of the port, for a cloud whose ports show none.
+        vip: Option<IpAddr>,
         instead_of: Option<FormerFloatingIp>,
     },
     /// Takes a floating IP off its port.
@@ -202,6 +206,10 @@ pub(crate) enum FloatingIpStep {
     Tag {
         id: String,
         tags: Tags,
+        /// Its description, to which the uids are added where it takes no tags.
+        description: String,
+        /// The port that it leads to: a change of the description that does not name it takes the floating IP off.
+        port_id: Option<String>,
     },
     Delete {
         id: String,

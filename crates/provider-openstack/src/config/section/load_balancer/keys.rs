@@ -189,6 +189,12 @@ impl LoadBalancer {
             "",
             "Tags for everything that is created for Services (load balancers with their children, floating IPs, security groups), separated by commas or on several lines with this key, such as `cost-centre=42`. The annotation `loadbalancer.openstack.org/tags` adds to them. What exists gets them when openstack-ccm starts; a load balancer that OCCM made, together with the tags that `identity-tags-per-minute` is about. A tag that is removed here stays on what has it.",
         ),
+        key_since_0_3(
+            "octavia-api-version",
+            Field::Form { form: "version", set: octavia_api_version },
+            "",
+            "Version of Octavia's API, such as `2.26`, for a cloud that does not say it ([calls](openstack-calls.md)). Nothing newer is used. Empty: Octavia is asked, and where it does not answer for good, the oldest version counts.",
+        ),
         key_since_0_2(
             "former-cluster-names",
             Field::Form { form: "list of names", set: former_cluster_names },
@@ -222,6 +228,23 @@ fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
         let fix = format!("use one of {}", ErrorRecovery::VALUES.join(", "));
         ValueFault::new("there is no such recovery", fix)
     })?;
+    Ok(None)
+}
+
+fn octavia_api_version(section: &mut LoadBalancer, text: &str) -> Parsed {
+    let parse = |text: &str| {
+        let (major, minor) = text.strip_prefix('v').unwrap_or(text).split_once('.')?;
+        Some((major.parse().ok().filter(|major| *major == 2)?, minor.parse().ok()?))
+    };
+    section.octavia_api_version = match text {
+        "" => None,
+        text => Some(parse(text).ok_or_else(|| {
+            ValueFault::new(
+                "it is no version of Octavia's API",
+                "write it as `2.26`, or remove the key so that Octavia is asked",
+            )
+        })?),
+    };
     Ok(None)
 }
 

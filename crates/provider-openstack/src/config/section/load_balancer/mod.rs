@@ -74,6 +74,8 @@ pub struct LoadBalancer {
     pub tags: Vec<String>,
     /// What the cluster was called before: load balancers with these names in theirs are its own.
     pub former_cluster_names: Vec<String>,
+    /// Version of Octavia's API, major and minor; absent where Octavia is asked.
+    pub octavia_api_version: Option<(u32, u32)>,
 }
 
 /// Which pools get a health monitor, unless a Service says otherwise.
@@ -146,6 +148,7 @@ impl Default for LoadBalancer {
             identity_tags_per_minute: 12,
             tags: Vec::new(),
             former_cluster_names: Vec::new(),
+            octavia_api_version: None,
         }
     }
 }

@@ -92,7 +92,7 @@ fn an_internal_service_asks_for_its_vip_and_for_no_floating_ip() {
         .with(|world| world.service.load_balancer_ip = Some("10.0.0.50".to_owned()));
     let desired = world.desired().unwrap();
     assert_eq!(desired.load_balancer.vip.address, Some([10, 0, 0, 50].into()));
-    assert_eq!(desired.floating_ip, FloatingIpGoal::Internal { keep: true });
+    assert_eq!(desired.floating_ip, FloatingIpGoal::Internal { keep: true, takes_off_others: false });
 }
 
 #[test]

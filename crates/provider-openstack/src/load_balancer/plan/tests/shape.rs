@@ -80,6 +80,8 @@ impl Shape {
                 network_id: Some("EXT1".to_owned()),
                 subnet: SubnetChoice::Any,
                 address: None,
+                asked_by: "spec.loadBalancerIP",
+                exchanges: true,
                 description: "Floating IP for Kubernetes external service default/web from cluster c1"
                     .to_owned(),
                 tags: tags(),

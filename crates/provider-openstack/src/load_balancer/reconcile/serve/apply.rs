@@ -118,12 +118,13 @@ impl Serving<'_> {
                 Ok(Outcome::Waiting(Waiting { unfinished: missing, ..waiting }))
             }
             Ok(Progress::Refused(refused)) => Err(refused.failure),
-            Ok(Progress::Converged { changed, address, held }) => {
+            Ok(Progress::Converged { changed, done, address, held }) => {
                 let unfinished = held.or(missing);
                 match unfinished {
                     Some(failure) if !self.may_lead_to(address, planned) => Err(failure),
                     unfinished => {
                         let mut ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
+                        ready.done = done;
                         // Whether clients must go through the load balancer is as it was.
                         ready.preference.keep_published |= plan.keeps_protocols();
                         Ok(Outcome::Ready(Ready { unfinished, ..ready }))
@@ -179,6 +180,7 @@ impl Serving<'_> {
             preference: self.settings.preference.clone(),
             cluster_access: facts.cluster_access.clone(),
             changed,
+            done: Vec::new(),
             unfinished: None,
             requeue_after: None,
         })

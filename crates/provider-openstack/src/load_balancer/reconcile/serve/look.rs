@@ -18,7 +18,7 @@ use crate::load_balancer::poller::End;
 use crate::load_balancer::reconcile::carry_out::AT_MOST;
 use crate::load_balancer::record::{Converged, Remembered};
 use crate::load_balancer::report::Report;
-use crate::load_balancer::settings::Aspect;
+use crate::load_balancer::settings::{Aspect, Exposure};
 
 /// What is kept of a reconciliation that went on from an observation.
 pub(super) struct Kept {
@@ -232,6 +232,9 @@ impl Serving<'_> {
     pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, agreement: Option<Agreement>) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         let Kept { known, locked, address, warnings } = kept;
+        if matches!(outcome, Ok(Outcome::Ready(_))) && self.settings.exposure == Exposure::Internal {
+            records.is_internal(key);
+        }
         let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
         if let Some(there) = there {
             records.uses(key, Some((there.id.clone(), there.ownership)));

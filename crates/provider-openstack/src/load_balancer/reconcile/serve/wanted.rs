@@ -20,7 +20,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
 use crate::load_balancer::plan::{self, Plan};
 use crate::load_balancer::report::Report;
-use crate::load_balancer::settings::{Aspect, Fault, Faults, Settings};
+use crate::load_balancer::settings::{Aspect, Exposure, Fault, Faults, Settings};
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// A load balancer keeps its name, although the cluster seems to have another one.
@@ -133,7 +133,25 @@ impl Serving<'_> {
             desired.floating_ip =
                 FloatingIpGoal::Unknown { address: published.or(settings.annotated_address) };
         }
+        let is_external = settings.exposure != Exposure::Internal;
+        let has_become_internal = self.reconciler.records.has_become_internal(&self.service.key, is_external);
+        if let FloatingIpGoal::Internal { takes_off_others, .. } = &mut desired.floating_ip {
+            *takes_off_others = has_become_internal;
+        }
+        if existing.is_some() {
+            self.hold_annotated_address(&settings, &mut desired);
+        }
         Ok(Wanted { settings, faults, facts, desired, unread })
+    }
+
+    /// An annotation that was there when this process began may never have had an effect: it exchanges no floating IP that serves.
+    fn hold_annotated_address(&self, settings: &Settings, desired: &mut Desired) {
+        let Exposure::External(asked) = &settings.exposure else { return };
+        let annotated = asked.address.filter(|_| asked.is_annotated);
+        let has_changed = self.reconciler.records.has_changed_floating_ip(&self.service.key, annotated);
+        if let FloatingIpGoal::External(spec) = &mut desired.floating_ip {
+            spec.exchanges = has_changed || annotated.is_none();
+        }
     }
 
     /// The Service's names. Where the flag with the cluster's name seems to have been forgotten, the load balancer keeps the

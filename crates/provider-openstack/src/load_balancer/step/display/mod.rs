@@ -129,13 +129,13 @@ impl Display for FloatingIpStep {
                 }
                 write!(f, " for port {port}")
             }
-            Self::Attach { id, address, port, instead_of } => {
+            Self::Attach { id, address, port, instead_of, vip: _ } => {
                 write!(f, "attach floating IP {id} ({address}) to port {port}")?;
                 let Some(FormerFloatingIp { id, address }) = instead_of else { return Ok(()) };
                 write!(f, " in place of {id} ({address})")
             }
             Self::Detach { id, address } => write!(f, "detach floating IP {id} ({address})"),
-            Self::Tag { id, tags } => write!(f, "tag floating IP {id}: {}", list(tags)),
+            Self::Tag { id, tags, .. } => write!(f, "tag floating IP {id}: {}", list(tags)),
             Self::Delete { id, address } => write!(f, "delete floating IP {id} ({address})"),
         }
     }

@@ -16,12 +16,16 @@ impl Cloud {
                 // The tags are a second call, which is lost here: the next plan has to repair that.
                 let floating_ip = ObservedFloatingIp {
                     claimed_by: None,
+                    user: None,
+                    device: None,
+                    fixed_address: None,
                     id: id.clone(),
                     address,
                     network_id: Some(network_id.clone()),
                     port_id: None,
                     in_use: false,
                     ours: true,
+                    description: String::new(),
                     tags: BTreeSet::new(),
                 };
                 self.observed.floating_ips.push(floating_ip);
@@ -34,7 +38,7 @@ impl Cloud {
                 self.attach(id, port);
             }
             FloatingIpStep::Detach { id, .. } => self.floating_ip(id).port_id = None,
-            FloatingIpStep::Tag { id, tags } => {
+            FloatingIpStep::Tag { id, tags, .. } => {
                 assert!(self.floating_ip(id).ours, "a foreign floating IP is tagged");
                 self.floating_ip(id).tags.clone_from(tags);
             }

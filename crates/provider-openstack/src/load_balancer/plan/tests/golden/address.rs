@@ -22,18 +22,23 @@ fn spec(shape: &mut Shape) -> &mut FloatingIpSpec {
 }
 
 fn internal() -> Shape {
-    Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep: false })
+    Shape::web()
+        .with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep: false, takes_off_others: true })
 }
 
 fn floating_ip(id: &str, last: u8, port: Option<&str>, ours: bool) -> ObservedFloatingIp {
     ObservedFloatingIp {
         in_use: false,
         claimed_by: None,
+        user: None,
+        device: None,
+        fixed_address: None,
         id: id.to_owned(),
         address: [203, 0, 113, last].into(),
         network_id: Some("EXT1".to_owned()),
         port_id: port.map(str::to_owned),
         ours,
+        description: String::new(),
         tags: if ours { tags() } else { [].into() },
     }
 }
@@ -186,7 +191,7 @@ fn external_to_internal_takes_it_off(#[case] ours: bool, #[case] keep: bool, #[c
 
 /// Other Services on the load balancer are published by it, and have not asked for anything.
 #[rstest]
-#[case::internal(Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep: false }), "10.0.0.100", "FloatingIPLeftInUse")]
+#[case::internal(Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep: false, takes_off_others: true }), "10.0.0.100", "FloatingIPLeftInUse")]
 #[case::another_address(asked(77), "203.0.113.9", "LoadBalancerIPIgnored")]
 fn the_floating_ip_of_a_load_balancer_that_others_use_stays(
     #[case] shape: Shape,

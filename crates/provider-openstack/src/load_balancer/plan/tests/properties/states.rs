@@ -41,7 +41,7 @@ fn floating_ip() -> impl Strategy<Value = FloatingIpGoal> {
     let external = Shape::web().floating_ip;
     prop_oneof![
         3 => Just(external),
-        1 => any::<bool>().prop_map(|keep| FloatingIpGoal::Internal { keep }),
+        1 => any::<bool>().prop_map(|keep| FloatingIpGoal::Internal { keep, takes_off_others: true }),
         1 => Just(FloatingIpGoal::NotNeeded),
     ]
 }

@@ -1,0 +1,83 @@
+//! What the cloud has of the parts of its API that are optional: each is tried by reading, and what writes is only listed.
+
+use std::collections::BTreeSet;
+
+use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::neutron::SecurityGroupFilter;
+use openstack_ccm_openstack_api::optional::{Access, Feature, OptionalPart};
+use openstack_ccm_openstack_api::transport::Service;
+use uuid::Uuid;
+
+use super::Section;
+
+/// Reports each part: what is there, what is not and what is done without it, and which calls were not tried.
+pub(super) async fn check(openstack: &OpenStack, findings: &mut Section) -> anyhow::Result<()> {
+    let extensions = extensions(openstack).await;
+    for part in OptionalPart::ALL.into_iter().filter(|part| is_there(openstack, *part)) {
+        let feature = part.feature();
+        let failure = try_reading(openstack, part).await;
+        let lacking = openstack.client.lacking().into_iter().find(|lacking| lacking.part == part);
+        match (lacking, failure) {
+            (Some(lacking), _) => findings.warning("", lacking)?,
+            (None, Some(failure)) => findings.warning("", format_args!("{}: {failure}", feature.name))?,
+            (None, None) if feature.calls.iter().any(Access::reads) => {
+                findings.ok(format_args!("the cloud has: {}", feature.name))?;
+            }
+            (None, None) => {}
+        }
+        for call in feature.calls.iter().filter(|call| !call.reads()) {
+            findings.not_tried(not_tried(*call, feature, &extensions))?;
+        }
+    }
+    Ok(())
+}
+
+fn is_there(openstack: &OpenStack, part: OptionalPart) -> bool {
+    part.feature().calls.iter().all(|call| match call.service {
+        Service::KeyManager => openstack.barbican.is_some(),
+        service => openstack.has(service),
+    })
+}
+
+/// The extensions that Neutron lists; absent where it does not say.
+async fn extensions(openstack: &OpenStack) -> Option<BTreeSet<String>> {
+    let listed = openstack.neutron.list_extensions().await.ok()?;
+    Some(listed.into_iter().map(|extension| extension.alias).collect())
+}
+
+fn not_tried(call: Access, feature: &Feature, extensions: &Option<BTreeSet<String>>) -> String {
+    let Access { service, method, path } = call;
+    let Feature { name, promised_by, without, .. } = feature;
+    let alias = promised_by.strip_suffix(" (Neutron)");
+    let promise = match (alias, extensions) {
+        (Some(alias), Some(extensions)) if extensions.contains(alias) => format!("Neutron lists {alias}"),
+        (Some(alias), Some(_)) => format!("Neutron does not list {alias}"),
+        _ => format!("promised by {promised_by}"),
+    };
+    format!("{method} {path} ({service}), for {name}: {promise}; without it, {without}")
+}
+
+/// Makes the calls of a part that read, on objects that do not exist where they need one. What the cloud lacks is noted by the client; returns
+/// what else went wrong.
+async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String> {
+    let OpenStack { octavia, neutron, barbican, .. } = openstack;
+    let nobody = Uuid::nil().to_string();
+    let error = match part {
+        OptionalPart::Versions => {
+            return octavia.api_versions().await.err().map(|error| error.to_string());
+        }
+        OptionalPart::StatusTree => octavia.load_balancer_statuses(&nobody).await.err(),
+        OptionalPart::NetworkById => neutron.get_network(&nobody).await.err(),
+        OptionalPart::SecurityGroups => {
+            let filter = SecurityGroupFilter { name: Some(nobody), ..SecurityGroupFilter::default() };
+            neutron.list_security_groups(&filter).await.err()
+        }
+        OptionalPart::Providers => octavia.list_providers().await.err(),
+        OptionalPart::Certificates => barbican.as_ref()?.get_container(&nobody).await.err(),
+        OptionalPart::FloatingIpTags
+        | OptionalPart::FloatingIpDescription
+        | OptionalPart::LoadBalancerTags
+        | OptionalPart::AdditiveBatches => None,
+    };
+    error.filter(|error| !error.is_not_found()).map(|error| error.to_string())
+}

@@ -1,0 +1,135 @@
+//! What a client knows of optional parts of the cloud's API.
+
+use super::Client;
+use crate::error::ApiError;
+use crate::optional::{Lacking, OptionalPart};
+
+impl Client {
+    /// Awaits the answer to a call that belongs to an optional part, and notes whether the cloud has that.
+    pub(crate) async fn noting<T>(
+        &self,
+        part: OptionalPart,
+        answer: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let answer = answer.await;
+        self.shared.parts.note(part, answer.as_ref().err());
+        answer
+    }
+
+    /// Whether the cloud lacks a part, as far as is known.
+    pub fn lacks(&self, part: OptionalPart) -> bool {
+        self.shared.parts.lacks(part)
+    }
+
+    /// The parts that the cloud lacks.
+    pub fn lacking(&self) -> Vec<Lacking> {
+        self.shared.parts.lacking()
+    }
+
+    /// Those that nobody was told of. Who asks tells them.
+    pub fn newly_lacking(&self) -> Vec<Lacking> {
+        self.shared.parts.newly_lacking()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::StatusCode;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::client::{ClientSettings, RetryPolicy};
+    use crate::neutron::{FloatingIpFilter, Neutron, Tagged};
+    use crate::transport::{FnTransport, Response};
+
+    /// A cloud that answers the setting of tags so, and everything else well.
+    fn client(status: u16, body: &'static str) -> Client {
+        let transport = FnTransport::new(move |request| async move {
+            let (status, body) = if request.path.ends_with("/tags") {
+                (status, body)
+            } else {
+                (200, r#"{"floatingips": []}"#)
+            };
+            let mut answer = http::Response::new(bytes::Bytes::from_static(body.as_bytes()));
+            *answer.status_mut() = StatusCode::from_u16(status).expect("a status");
+            Ok(Response::from(answer))
+        });
+        let settings = ClientSettings { retry: RetryPolicy::never(), ..ClientSettings::default() };
+        Client::new(std::sync::Arc::new(transport), settings)
+    }
+
+    #[rstest]
+    #[case::names_the_attribute(
+        400,
+        r#"{"NeutronError": {"type": "BadRequest", "message": "Unrecognized attribute(s) 'tags'"}}"#,
+        true
+    )]
+    #[case::another_fault(
+        400,
+        r#"{"NeutronError": {"type": "BadRequest", "message": "Malformed request body"}}"#,
+        false
+    )]
+    #[case::access_rules(
+        401,
+        r#"{"error": {"message": "The request you have made requires authentication."}}"#,
+        true
+    )]
+    #[case::policy(
+        403,
+        r#"{"NeutronError": {"type": "PolicyNotAuthorized", "message": "rule:update_floatingip_tags"}}"#,
+        true
+    )]
+    #[case::quota(
+        403,
+        r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['tag']."}}"#,
+        false
+    )]
+    #[case::no_such_path(
+        404,
+        r#"{"message": "The resource could not be found.", "title": "Not Found"}"#,
+        true
+    )]
+    #[case::object_is_gone(
+        404,
+        r#"{"NeutronError": {"type": "TagResourceNotFound", "message": "gone"}}"#,
+        false
+    )]
+    #[case::method(405, "", true)]
+    #[case::not_implemented(501, "{}", true)]
+    #[case::page(418, "<html>no</html>", true)]
+    #[case::fault(500, "<html>boom</html>", false)]
+    #[case::gateway(502, "<html>boom</html>", false)]
+    #[case::rate(429, "<html>slow</html>", false)]
+    #[tokio::test(start_paused = true)]
+    async fn only_what_would_be_answered_the_same_again_counts(
+        #[case] status: u16,
+        #[case] body: &'static str,
+        #[case] lasting: bool,
+    ) {
+        let (client, part) = (client(status, body), OptionalPart::FloatingIpTags);
+        let neutron = Neutron::new(client.clone());
+        neutron.list_floating_ips(&FloatingIpFilter::default()).await.expect("a list");
+        neutron
+            .replace_tags(Tagged::FloatingIp, "id", &["a".to_owned()].into())
+            .await
+            .expect_err("a refusal");
+        assert_eq!(client.lacks(part), lasting);
+        assert_eq!(client.newly_lacking().len(), usize::from(lasting));
+        assert!(client.newly_lacking().is_empty(), "it is said once");
+        tokio::time::advance(Duration::from_secs(1800)).await;
+        assert!(!client.lacks(part), "it is asked for again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_that_no_call_takes_says_nothing_of_a_part() {
+        let client = client(401, "{}");
+        let neutron = Neutron::new(client.clone());
+        neutron
+            .replace_tags(Tagged::FloatingIp, "id", &["a".to_owned()].into())
+            .await
+            .expect_err("a refusal");
+        assert!(!client.lacks(OptionalPart::FloatingIpTags));
+    }
+}

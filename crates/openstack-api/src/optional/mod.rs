@@ -1,0 +1,196 @@
+//! Parts of a cloud's API that the program would like, and what is known of those that a cloud lacks.
+//!
+//! What the cloud will answer the same again is noted here, by the part that the call belongs to; who needs the part asks the client, and does
+//! without. It is asked for again after a while. Nothing here outlives the process: it costs a refused call to learn it again.
+
+mod table;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+use tracing::info;
+
+pub use table::{Access, FEATURES, Feature, OptionalPart};
+
+use crate::error::{ApiError, DecodeError, ErrorKind, Fault};
+use crate::service::Service;
+
+/// A part that the cloud lacks, and how it says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    pub part: OptionalPart,
+    /// The call and its refusal.
+    pub refusal: String,
+}
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Feature { name, promised_by, without, .. } = self.part.feature();
+        write!(
+            formatter,
+            "{name}: the cloud lacks what {promised_by} promises ({}); without it, {without}",
+            self.refusal
+        )
+    }
+}
+
+/// What is known of the optional parts of one cloud.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// After so long a part that was lacking is asked for again.
+    again_after: Duration,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    lacking: BTreeMap<OptionalPart, Refused>,
+    answers: BTreeMap<Service, Answers>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    refusal: String,
+    at: Instant,
+    is_said: bool,
+}
+
+/// The last calls that a service answered, and whether well.
+#[derive(Debug, Default)]
+struct Answers {
+    last: Option<(&'static str, bool)>,
+    /// The last one to another call than that.
+    before: Option<(&'static str, bool)>,
+}
+
+impl Parts {
+    pub(crate) fn new(again_after: Duration) -> Self {
+        Self { again_after, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an answer. Returns whether the service answers other calls well.
+    pub(crate) fn answered(&self, service: Service, call: &'static str, well: bool) -> bool {
+        let mut known = self.known();
+        let answers = known.answers.entry(service).or_default();
+        if answers.last.is_some_and(|(last, _)| last != call) {
+            answers.before = answers.last;
+        }
+        answers.last = Some((call, well));
+        answers.before.is_some_and(|(_, well)| well)
+    }
+
+    pub(crate) fn lacks(&self, part: OptionalPart) -> bool {
+        self.known().lacking.get(&part).is_some_and(|refused| refused.at.elapsed() < self.again_after)
+    }
+
+    /// Notes an answer to a call that belongs to an optional part.
+    pub(crate) fn note(&self, part: OptionalPart, error: Option<&ApiError>) {
+        let is_asked = !self.lacks(part);
+        let mut known = self.known();
+        match error {
+            None if is_asked => {
+                if known.lacking.remove(&part).is_some() {
+                    info!(part = part.feature().name, "the cloud has it again");
+                }
+            }
+            Some(error) if is_lasting(part, error) => {
+                let sent = error.sent().unwrap_or_default();
+                let advice = error.access_advice().map(|advice| format!("; {advice}")).unwrap_or_default();
+                let (refusal, at) = (format!("{sent}: {error}{advice}"), Instant::now());
+                let is_said = known.lacking.get(&part).is_some_and(|before| before.is_said);
+                known.lacking.insert(part, Refused { refusal, at, is_said });
+            }
+            None | Some(_) => {}
+        }
+    }
+
+    pub(crate) fn lacking(&self) -> Vec<Lacking> {
+        let known = self.known();
+        let lacking = known.lacking.iter();
+        lacking.map(|(part, refused)| Lacking { part: *part, refusal: refused.refusal.clone() }).collect()
+    }
+
+    pub(crate) fn newly_lacking(&self) -> Vec<Lacking> {
+        let mut known = self.known();
+        let news = known.lacking.iter_mut().filter_map(|(part, refused)| {
+            let is_news = !std::mem::replace(&mut refused.is_said, true);
+            is_news.then(|| Lacking { part: *part, refusal: refused.refusal.clone() })
+        });
+        news.collect()
+    }
+}
+
+/// How a cloud without a part says so.
+struct Sign {
+    /// The attribute that a 400 names.
+    attribute: &'static str,
+    /// Whether a 404 is about the call. Where the path names an object, that was read before.
+    not_found: bool,
+    /// Whether the calls are made for this part alone, so that any refusal of them is about it.
+    is_alone: bool,
+}
+
+const fn sign(part: OptionalPart) -> Sign {
+    let (attribute, not_found, is_alone) = match part {
+        OptionalPart::FloatingIpTags => ("tags", true, true),
+        OptionalPart::FloatingIpDescription => ("description", true, true),
+        OptionalPart::LoadBalancerTags => ("tags", false, false),
+        OptionalPart::AdditiveBatches => ("additive_only", false, false),
+        OptionalPart::Versions | OptionalPart::SecurityGroups | OptionalPart::Providers => ("", true, true),
+        OptionalPart::StatusTree | OptionalPart::NetworkById | OptionalPart::Certificates => {
+            ("", false, true)
+        }
+    };
+    Sign { attribute, not_found, is_alone }
+}
+
+/// Whether the cloud will answer the same again, because it lacks the part.
+fn is_lasting(part: OptionalPart, error: &ApiError) -> bool {
+    let Sign { attribute, not_found, is_alone } = sign(part);
+    let (status, fault) = match error {
+        ApiError::Decode { source: DecodeError::Html, .. } => return is_alone,
+        ApiError::Status { status, fault, .. } => (*status, fault),
+        _ => return false,
+    };
+    let names_attribute = !attribute.is_empty() && fault.message.contains(attribute);
+    if !is_alone {
+        return status == StatusCode::BAD_REQUEST && names_attribute;
+    }
+    match status {
+        StatusCode::BAD_REQUEST if names_attribute => true,
+        StatusCode::UNAUTHORIZED => error.is_of_this_call_alone(),
+        // Each secret has its own access list.
+        StatusCode::FORBIDDEN => part != OptionalPart::Certificates && error.kind() == ErrorKind::Policy,
+        StatusCode::NOT_FOUND => not_found && !names_object(fault),
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => true,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => false,
+        _ => status.is_client_error() && fault.is_html(),
+    }
+}
+
+/// Whether a service says which object it does not have: `FloatingIPNotFound`. What has no such path says `HTTPNotFound`, or
+/// nothing.
+fn names_object(fault: &Fault) -> bool {
+    fault.name.as_deref().is_some_and(|name| name.ends_with("NotFound") && name != "HTTPNotFound")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_a_row() {
+        for part in OptionalPart::ALL {
+            assert_eq!(part.feature().part, Some(part));
+        }
+        assert_eq!(FEATURES.iter().filter(|feature| feature.part.is_some()).count(), OptionalPart::ALL.len());
+    }
+}

@@ -1,0 +1,278 @@
+//! The calls to OpenStack, by what they are for: what is needed, and what the program would like.
+
+use crate::service::Service;
+
+/// A part of a cloud's API that the program would like, and can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OptionalPart {
+    FloatingIpTags,
+    FloatingIpDescription,
+    LoadBalancerTags,
+    Versions,
+    StatusTree,
+    AdditiveBatches,
+    NetworkById,
+    SecurityGroups,
+    Providers,
+    Certificates,
+}
+
+impl OptionalPart {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::FloatingIpTags,
+        Self::FloatingIpDescription,
+        Self::LoadBalancerTags,
+        Self::Versions,
+        Self::StatusTree,
+        Self::AdditiveBatches,
+        Self::NetworkById,
+        Self::SecurityGroups,
+        Self::Providers,
+        Self::Certificates,
+    ];
+
+    /// Its row.
+    pub fn feature(self) -> &'static Feature {
+        // Each part has a row: a test says so.
+        FEATURES.iter().find(|feature| feature.part == Some(self)).unwrap_or(&FEATURES[0])
+    }
+}
+
+/// A call, as Keystone's access rules write it: `*` stands for one part of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access {
+    pub service: Service,
+    pub method: &'static str,
+    pub path: &'static str,
+}
+
+impl Access {
+    /// Whether it allows a call.
+    pub fn allows(&self, service: Service, method: &str, path: &str) -> bool {
+        let (rule, path) = (self.path.split('/'), path.split('/'));
+        self.service == service
+            && self.method == method
+            && rule.clone().count() == path.clone().count()
+            && rule.zip(path).all(|(rule, part)| rule == part || (rule == "*" && !part.is_empty()))
+    }
+
+    /// Whether nothing is changed by it.
+    pub fn reads(&self) -> bool {
+        self.method == "GET"
+    }
+}
+
+/// What calls are made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Feature {
+    /// As a heading says it.
+    pub name: &'static str,
+    /// Absent where the controllers need it.
+    pub part: Option<OptionalPart>,
+    /// The extension or version of the API that promises it.
+    pub promised_by: &'static str,
+    /// What is done where the cloud does not have it; for what is needed, who can do without.
+    pub without: &'static str,
+    pub calls: &'static [Access],
+}
+
+const fn call(service: Service, method: &'static str, path: &'static str) -> Access {
+    Access { service, method, path }
+}
+
+const fn octavia(method: &'static str, path: &'static str) -> Access {
+    call(Service::LoadBalancer, method, path)
+}
+
+const fn neutron(method: &'static str, path: &'static str) -> Access {
+    call(Service::Network, method, path)
+}
+
+const fn nova(path: &'static str) -> Access {
+    call(Service::Compute, "GET", path)
+}
+
+/// All calls of the controllers, in the order of the page.
+pub const FEATURES: &[Feature] = &[
+    Feature {
+        name: "Load balancers",
+        part: None,
+        promised_by: "Octavia API 2.0",
+        without: "needed by the service controller",
+        calls: &[
+            octavia("GET", "/v2.0/lbaas/loadbalancers"),
+            octavia("POST", "/v2.0/lbaas/loadbalancers"),
+            octavia("GET", "/v2.0/lbaas/loadbalancers/*"),
+            octavia("PUT", "/v2.0/lbaas/loadbalancers/*"),
+            octavia("DELETE", "/v2.0/lbaas/loadbalancers/*"),
+            octavia("GET", "/v2.0/lbaas/listeners"),
+            octavia("POST", "/v2.0/lbaas/listeners"),
+            octavia("GET", "/v2.0/lbaas/listeners/*"),
+            octavia("PUT", "/v2.0/lbaas/listeners/*"),
+            octavia("DELETE", "/v2.0/lbaas/listeners/*"),
+            octavia("GET", "/v2.0/lbaas/pools"),
+            octavia("POST", "/v2.0/lbaas/pools"),
+            octavia("GET", "/v2.0/lbaas/pools/*"),
+            octavia("PUT", "/v2.0/lbaas/pools/*"),
+            octavia("DELETE", "/v2.0/lbaas/pools/*"),
+            octavia("GET", "/v2.0/lbaas/pools/*/members"),
+            octavia("PUT", "/v2.0/lbaas/pools/*/members"),
+            octavia("POST", "/v2.0/lbaas/pools/*/members"),
+            octavia("PUT", "/v2.0/lbaas/pools/*/members/*"),
+            octavia("DELETE", "/v2.0/lbaas/pools/*/members/*"),
+            octavia("GET", "/v2.0/lbaas/healthmonitors/*"),
+            octavia("POST", "/v2.0/lbaas/healthmonitors"),
+            octavia("PUT", "/v2.0/lbaas/healthmonitors/*"),
+            octavia("DELETE", "/v2.0/lbaas/healthmonitors/*"),
+            neutron("GET", "/v2.0/subnets"),
+            neutron("GET", "/v2.0/ports"),
+            neutron("GET", "/v2.0/ports/*"),
+        ],
+    },
+    Feature {
+        name: "Floating IPs",
+        part: None,
+        promised_by: "router (Neutron)",
+        without: "needed by external Services; internal ones need the GET only",
+        calls: &[
+            neutron("GET", "/v2.0/floatingips"),
+            neutron("POST", "/v2.0/floatingips"),
+            neutron("PUT", "/v2.0/floatingips/*"),
+            neutron("DELETE", "/v2.0/floatingips/*"),
+            neutron("GET", "/v2.0/networks"),
+            neutron("GET", "/v2.0/routers/*"),
+        ],
+    },
+    Feature {
+        name: "Nodes",
+        part: None,
+        promised_by: "Nova API 2.1",
+        without: "needed by the node controllers",
+        calls: &[
+            nova("/"),
+            nova("/v2.1/servers/detail"),
+            nova("/v2.1/servers/*"),
+            nova("/v2.1/flavors"),
+            nova("/v2.1/flavors/*"),
+            neutron("GET", "/v2.0/ports"),
+        ],
+    },
+    Feature {
+        name: "Routes",
+        part: None,
+        promised_by: "extraroute (Neutron)",
+        without: "needed by the route controller, which runs where router-id is set",
+        calls: &[
+            neutron("GET", "/v2.0/extensions"),
+            neutron("GET", "/v2.0/routers/*"),
+            neutron("PUT", "/v2.0/routers/*"),
+            neutron("PUT", "/v2.0/routers/*/add_extraroutes"),
+            neutron("PUT", "/v2.0/routers/*/remove_extraroutes"),
+            neutron("GET", "/v2.0/ports"),
+            neutron("PUT", "/v2.0/ports/*"),
+        ],
+    },
+    Feature {
+        name: "Failover of load balancers",
+        part: None,
+        promised_by: "Octavia's policy, role load-balancer_admin",
+        without: "needed where failover is set in cloud.conf; a refusal is said, and the load balancer stays as it is",
+        calls: &[octavia("PUT", "/v2.0/lbaas/loadbalancers/*/failover")],
+    },
+    Feature {
+        name: "Deletion of ports",
+        part: None,
+        promised_by: "Neutron API 2.0",
+        without: "needed by `openstack-ccm orphans` and by nothing else",
+        calls: &[neutron("DELETE", "/v2.0/ports/*")],
+    },
+    Feature {
+        name: "Tags of floating IPs",
+        part: Some(OptionalPart::FloatingIpTags),
+        promised_by: "standard-attr-tag (Neutron)",
+        without: "the description of a floating IP says whose it is: OCCM's text followed by the uids of cluster and Service; tags of users are not set on floating IPs",
+        calls: &[neutron("PUT", "/v2.0/floatingips/*/tags")],
+    },
+    Feature {
+        name: "Descriptions of floating IPs",
+        part: Some(OptionalPart::FloatingIpDescription),
+        promised_by: "standard-attr-description (Neutron)",
+        without: "a floating IP belongs to its Service while it is on the load balancer; one that is free is never deleted",
+        calls: &[neutron("PUT", "/v2.0/floatingips/*")],
+    },
+    Feature {
+        name: "Tags of load balancers",
+        part: Some(OptionalPart::LoadBalancerTags),
+        promised_by: "Octavia API 2.5",
+        without: "names and descriptions say whose a load balancer is, as with OCCM; load balancers are not shared, and tags of users are not set",
+        calls: &[octavia("POST", "/v2.0/lbaas/loadbalancers"), octavia("PUT", "/v2.0/lbaas/loadbalancers/*")],
+    },
+    Feature {
+        name: "Versions of Octavia",
+        part: Some(OptionalPart::Versions),
+        promised_by: "Octavia",
+        without: "the oldest supported API counts: what exists and needs a newer one is left as it is, and a Service that asks for more is refused that; octavia-api-version in cloud.conf says which it is",
+        calls: &[octavia("GET", "/")],
+    },
+    Feature {
+        name: "Status tree",
+        part: Some(OptionalPart::StatusTree),
+        promised_by: "Octavia API 2.0, role load-balancer_observer",
+        without: "listeners, pools and members are read one after another, which takes more calls",
+        calls: &[octavia("GET", "/v2.0/lbaas/loadbalancers/*/status")],
+    },
+    Feature {
+        name: "Batches that add members (`additive_only`)",
+        part: Some(OptionalPart::AdditiveBatches),
+        promised_by: "Octavia API 2.11",
+        without: "a new member is sent together with all others of its pool, with what administrators have set on them",
+        calls: &[octavia("PUT", "/v2.0/lbaas/pools/*/members")],
+    },
+    Feature {
+        name: "Networks by id",
+        part: Some(OptionalPart::NetworkById),
+        promised_by: "Neutron API 2.0",
+        without: "floating-network-id and network-id are taken as they are, without a look whether they exist",
+        calls: &[neutron("GET", "/v2.0/networks/*")],
+    },
+    Feature {
+        name: "Security groups",
+        part: Some(OptionalPart::SecurityGroups),
+        promised_by: "security-group (Neutron)",
+        without: "where manage-security-groups is set, node ports are not opened, and groups that were made stay; otherwise only groups from before stay",
+        calls: &[
+            neutron("GET", "/v2.0/security-groups"),
+            neutron("POST", "/v2.0/security-groups"),
+            neutron("DELETE", "/v2.0/security-groups/*"),
+            neutron("PUT", "/v2.0/security-groups/*/tags"),
+            neutron("POST", "/v2.0/security-group-rules"),
+            neutron("DELETE", "/v2.0/security-group-rules/*"),
+            neutron("PUT", "/v2.0/ports/*"),
+            neutron("PUT", "/v2.0/ports/*/tags"),
+            neutron("DELETE", "/v2.0/ports/*/tags/*"),
+        ],
+    },
+    Feature {
+        name: "Providers, flavors and availability zones",
+        part: Some(OptionalPart::Providers),
+        promised_by: "Octavia API 2.6 and 2.14",
+        without: "what a provider can do is known by its name, or shows in Octavia's refusal; flavor-id and availability-zone are sent as they are",
+        calls: &[
+            octavia("GET", "/v2.0/lbaas/providers"),
+            octavia("GET", "/v2.0/lbaas/providers/*/flavor_capabilities"),
+            octavia("GET", "/v2.0/lbaas/flavors/*"),
+            octavia("GET", "/v2.0/lbaas/availabilityzones"),
+        ],
+    },
+    Feature {
+        name: "Certificates",
+        part: Some(OptionalPart::Certificates),
+        promised_by: "Barbican",
+        without: "a listener keeps the certificate that it has, and none is set that nobody could look at; container-store in cloud.conf switches the look off",
+        calls: &[
+            call(Service::KeyManager, "GET", "/v1/containers/*"),
+            call(Service::KeyManager, "GET", "/v1/secrets/*"),
+        ],
+    },
+];

@@ -1,0 +1,32 @@
+//! What tags would say of a floating IP, in its description.
+
+use super::generated::{cut, describes_floating_ip};
+use super::tags::{CLUSTER_TAG, SERVICE_TAG, Tags, cluster_uids, service_uids};
+
+/// The longest description that Neutron keeps.
+const LONGEST_DESCRIPTION: usize = 255;
+
+/// The description of a floating IP where it takes no tags: OCCM's, and then the uids that the tags would have.
+pub fn described_owner(description: &str, tags: &Tags) -> String {
+    let (Some(cluster), Some(service)) = (cluster_uids(tags).next(), service_uids(tags).next()) else {
+        return description.to_owned();
+    };
+    let uids = format!(" ({cluster} {service})");
+    format!("{}{uids}", cut(description, LONGEST_DESCRIPTION.saturating_sub(uids.len())))
+}
+
+/// Reads it: OCCM's description, and the tags that stand in it.
+pub fn read_owner(description: &str) -> (&str, Tags) {
+    let uids = description.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    let uids = uids.and_then(|(text, uids)| Some((text, uids.split_once(' ')?)));
+    let is_uid =
+        |uid: &str| !uid.is_empty() && uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    match uids {
+        Some((text, (cluster, service)))
+            if is_uid(cluster) && is_uid(service) && describes_floating_ip(text) =>
+        {
+            (text, Tags::from([format!("{CLUSTER_TAG}{cluster}"), format!("{SERVICE_TAG}{service}")]))
+        }
+        Some(_) | None => (description, Tags::new()),
+    }
+}
