@@ -18,6 +18,7 @@ FAULT_PORTION ?= 250
 # Pairs of breaks that `make faults` has doctor explain.
 DOCTOR_PAIRS ?= 10000
 CARGO_DENY_VERSION := 0.20.2
+CARGO_MACHETE_VERSION := 0.9.2
 CARGO_FUZZ_VERSION := 0.13.2
 # The oldest Rust that Cargo.toml promises.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -84,12 +85,14 @@ faults: setup ## Make FAULT_RUNS random stories under random faults and kills, f
 	  --package openstack-ccm --test program -- doctor_breaks::doctor_says_what_packets_do
 
 .PHONY: check
-check: setup ## Formatting, lints, documentation, dependencies
+check: setup ## Formatting, lints, documentation, dependencies that are allowed and used
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc $(WORKSPACE) --no-deps
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	$(CARGO) deny --locked check licenses bans sources
+	@command -v cargo-machete >/dev/null || $(CARGO) install --locked cargo-machete@$(CARGO_MACHETE_VERSION)
+	$(CARGO) machete crates e2e
 	@$(MAKE) --no-print-directory advisories
 
 .PHONY: advisories
@@ -150,6 +153,17 @@ release-image: setup ## Build the image of a release, for amd64 and arm64
 release-check: ## Check that everything states the same version, and that the changelog has it (RELEASE_TAG=v0.1.0)
 	release/release.py check $(if $(RELEASE_TAG),--tag "$(RELEASE_TAG)")
 
+.PHONY: release-version
+release-version: setup ## Write VERSION, such as 0.3.0, or 0.4.0-dev after its release, to every place that states one (Go)
+	@test -n "$(VERSION)" || { echo "VERSION is not set: name one, as in make $@ VERSION=0.3.0"; exit 1; }
+	release/release.py version "$(VERSION)"
+	$(MAKE) --no-print-directory manifests docs
+
+.PHONY: release-registry
+release-registry: ## Name REGISTRY, such as ghcr.io/openstack-ccm, on every page, in the charts and in the help
+	@test -n "$(REGISTRY)" || { echo "REGISTRY is not set: name one, as in make $@ REGISTRY=ghcr.io/openstack-ccm"; exit 1; }
+	release/release.py registry "$(REGISTRY)"
+
 .PHONY: release-record
 release-record: ## Note the version of this tree in release/versions.toml and in the table of support
 	release/release.py record
@@ -169,8 +183,9 @@ release-announce: ## Publish the release's page on the forge (gh)
 release-dry-run: ## Push, sign, pull and verify with a registry and a key that exist for this run only (Go, Python 3.11)
 	release/release.py dry-run $(RELEASE_ARGS)
 
-# OCCM: a clone of kubernetes/cloud-provider-openstack. The first build of its program takes a quarter of an hour; OCCM_ARGS=--no-build
-# leaves flags and gates out.
+# OCCM: a clone of kubernetes/cloud-provider-openstack, or for occm-compare a release that `go mod download -json
+# k8s.io/cloud-provider-openstack@VERSION` has put somewhere. The first build of its program takes a quarter of an hour;
+# OCCM_ARGS=--no-build leaves flags and gates out.
 .PHONY: occm-compare
 occm-compare: ## Print what a clone of OCCM (OCCM=PATH) has that our data lack (Python 3.11, Go)
 	@test -n "$(OCCM)" || { echo "OCCM is not set: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; exit 1; }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import changelog
+import registry
 import versions
 from tools import REPOSITORY, run
 
@@ -33,27 +34,41 @@ def version() -> str:
     return tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
+# Where else than in Cargo.toml the version stands: a file, and the text before it.
+STATED = [(f"charts/{chart}/Chart.yaml", f"{key}: ") for chart in CHARTS for key in ("version", "appVersion")]
+STATED.append(("image/Containerfile", "org.opencontainers.image.version="))
+
+
+def stated_version(before: str) -> re.Pattern:
+    """The version behind a text, with or without a quotation mark."""
+    return re.compile(rf'(^\s*{re.escape(before)}"?)([^"\s]+)', re.M)
+
+
+def set_version(wanted: str) -> None:
+    """Writes a version to every place that states it. `make manifests` and `make docs` follow it."""
+    if not re.fullmatch(rf"\d+\.\d+\.\d+({changelog.DEVELOPMENT})?", wanted):
+        sys.exit(f"{wanted} is no version: write one such as 1.2.3, or 1.3.0{changelog.DEVELOPMENT} after a release")
+    before = version()
+    for path, text in [("Cargo.toml", "version = "), *STATED]:
+        file = REPOSITORY / path
+        file.write_text(stated_version(text).sub(rf"\g<1>{wanted}", file.read_text(), count=1))
+    lock = REPOSITORY / "Cargo.lock"
+    ours = re.compile(rf'^(name = "(?:openstack-ccm|ip-mode-overlay)[a-z0-9-]*"\nversion = )"{re.escape(before)}"', re.M)
+    lock.write_text(ours.sub(rf'\1"{wanted}"', lock.read_text()))
+
+
 def check(tag: str | None) -> None:
     """Everything that states a version states the same one, and the changelog says what is in it."""
     wanted = version()
-    stated = {
-        f"charts/{chart}/Chart.yaml: {key}": re.search(rf'^{key}: "?([^"\n]+)', (REPOSITORY / "charts" / chart / "Chart.yaml").read_text(), re.M)
-        for chart in CHARTS
-        for key in ("version", "appVersion")
-    } | {
-        "image/Containerfile: org.opencontainers.image.version": re.search(
-            r"org\.opencontainers\.image\.version=(\S+)", (REPOSITORY / "image/Containerfile").read_text()
-        ),
-    }
+    stated = {f"{path}: {before}": stated_version(before).search((REPOSITORY / path).read_text()) for path, before in STATED}
     found = changelog.faults((REPOSITORY / "CHANGELOG.md").read_text(), wanted, tagged=tag is not None)
-    if wanted not in [release["version"] for release in versions.known()]:
-        found.append(f"release/versions.toml does not have {wanted}: run `make release-record`")
+    found += versions.faults(versions.known(), wanted) + registry.faults(tagged=tag is not None)
     if versions.page(versions.PAGE.read_text(), versions.known()) != versions.PAGE.read_text():
         found.append("docs/reference/versions.md: the table of support is not that of release/versions.toml: run `make release-record`")
     for place, match in stated.items():
-        if match is None or match[1] != wanted:
-            found.append(f"{place} is {match[1] if match else 'absent'}, but Cargo.toml says {wanted}: make them equal")
-    if tag is not None and tag != f"v{wanted}":
+        if match is None or match[2] != wanted:
+            found.append(f"{place}{match[2] if match else 'absent'}, but Cargo.toml says {wanted}: make them equal")
+    if tag is not None and tag != f"v{wanted}" and not wanted.endswith(changelog.DEVELOPMENT):
         found.append(f"the tag is {tag}, but Cargo.toml says {wanted}: tag v{wanted}, or change the version first")
     if found:
         sys.exit("\n".join(found))
@@ -111,7 +126,7 @@ def package(place: Place, chart: str) -> Path:
 def with_annotations(text: str, place: Place) -> str:
     """A Chart.yaml with what Artifact Hub shows of a release: https://artifacthub.io/docs/topics/annotations/helm/"""
     image = {"name": NAME, "image": f"{place.image}:{version()}", "platforms": ["linux/amd64", "linux/arm64"]}
-    changes = changelog.entries((REPOSITORY / "CHANGELOG.md").read_text(), version())
+    changes = changelog.entries((REPOSITORY / "CHANGELOG.md").read_text(), changelog.name_for(version()))
     of_release = {"images": [image], "changes": [{"kind": kind, "description": line} for kind, line in changes]}
     # JSON is YAML too.
     lines = [f"  artifacthub.io/{key}: {json.dumps(json.dumps(value))}\n" for key, value in of_release.items()]

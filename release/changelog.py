@@ -3,6 +3,8 @@
 import re
 
 SECTION = re.compile(r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
+# The end of the version of a tree from one release to the next.
+DEVELOPMENT = "-dev"
 REFERENCE = re.compile(r"^\[[^\]]+\]: ", re.MULTILINE)
 
 
@@ -15,6 +17,11 @@ def section(text: str, name: str) -> str:
             content = REFERENCE.split(text[heading.end() : end])[0]
             return re.sub(r"^###+ [^\n]*\n+(?=(### |\Z))", "", content.strip() + "\n", flags=re.MULTILINE).strip()
     raise ValueError(f"CHANGELOG.md has no section [{name}]: add '## [{name}] - YEAR-MONTH-DAY' with what changed")
+
+
+def name_for(version: str) -> str:
+    """The section that says what is in a version. What is being developed is not released."""
+    return "Unreleased" if version.endswith(DEVELOPMENT) else version
 
 
 def entries(text: str, name: str) -> list[tuple[str, str]]:
@@ -38,9 +45,12 @@ def day(text: str, name: str) -> str | None:
 def faults(text: str, version: str, tagged: bool) -> list[str]:
     """What keeps a version from being released."""
     try:
-        content = section(text, version)
+        content = section(text, name_for(version))
     except ValueError as error:
         return [str(error)]
+    if version.endswith(DEVELOPMENT):
+        advice = f"run `make release-version VERSION={version.removesuffix(DEVELOPMENT)}` first"
+        return [f"{version} is the version of a tree between two releases: {advice}"] if tagged else []
     found = []
     if not day(text, version):
         found.append(f"CHANGELOG.md: the section [{version}] has no date: write '## [{version}] - YEAR-MONTH-DAY'")

@@ -7,6 +7,7 @@ Each command is a target of make (`make release-push` and so on). See release/RE
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,11 +17,12 @@ from pathlib import Path
 import changelog
 import files
 import provenance
+import registry
 import signing
 import versions
-from artifacts import CHARTS, NAME, Place, bill, chart_file, check, digest, folder, index, layout, platforms, version
+from artifacts import CHARTS, NAME, Place, bill, chart_file, check, digest, folder, index, layout, platforms, set_version, version
 from local_registry import Registry
-from tools import REPOSITORY, git, run
+from tools import REPOSITORY, can_be_had, git, run
 
 HELM_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
@@ -31,6 +33,10 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="whether everything states the same version, and the changelog has it")
     checking.add_argument("--tag", help="the tag that is released")
+    setting = commands.add_parser("version", help="write a version to every place that states it")
+    setting.add_argument("wanted", help="such as 1.2.3, or 1.3.0-dev after its release")
+    naming = commands.add_parser("registry", help="name another registry on every page")
+    naming.add_argument("wanted", help="such as ghcr.io/openstack-ccm")
     commands.add_parser("record", help="note the version, with the date of its section in the changelog, among the released ones")
     commands.add_parser("login", help="log in to RELEASE_REGISTRY as RELEASE_USER with RELEASE_PASSWORD")
     commands.add_parser("push", help="make the files, and push the image of `make image` and the packaged charts")
@@ -46,6 +52,10 @@ def main() -> None:
     match arguments.command:
         case "check":
             check(arguments.tag)
+        case "version":
+            set_version(arguments.wanted)
+        case "registry":
+            registry.move(arguments.wanted)
         case "record":
             record_version()
         case "login":
@@ -66,6 +76,8 @@ def main() -> None:
 
 def record_version() -> None:
     """The version of this tree is a released one, from the date that the changelog gives it."""
+    if version().endswith(changelog.DEVELOPMENT):
+        sys.exit(f"{version()} is no released version: run `make release-version` with the one that is released first")
     day = changelog.day((REPOSITORY / "CHANGELOG.md").read_text(), version())
     if not day:
         sys.exit(f"CHANGELOG.md has no section [{version()}] with a date: write it first")
@@ -180,7 +192,7 @@ def equal(what: str, found: object, expected: object) -> None:
 def notes() -> None:
     """The section of the changelog, and how to get and check what was pushed."""
     name, known = version(), pushed()
-    text = changelog.section((REPOSITORY / "CHANGELOG.md").read_text(), name)
+    text = changelog.section((REPOSITORY / "CHANGELOG.md").read_text(), changelog.name_for(name))
     chart = known["charts"][NAME].split("@")[0]
     text += f"\n\n### Get it\n\n```sh\nhelm upgrade --install openstack-ccm oci://{chart} --version {name} --namespace kube-system\n```\n\n"
     text += f"| | Digest |\n| --- | --- |\n| image | `{known['image']}` |\n"
@@ -206,8 +218,11 @@ def install(place: Place, kubeconfig: Path) -> None:
 def dry_run(kubeconfig: Path | None, signed: bool) -> None:
     """Everything but the last word: nothing leaves this machine."""
     check(None)
-    with tempfile.TemporaryDirectory() as name, Registry(Path(name)) as registry:
-        place = Place(f"{registry.address}/openstack-ccm")
+    if signed and not can_be_had("cosign"):
+        print("cosign cannot be built here, and COSIGN names none: nothing is signed, and no signature is verified")
+        signed = False
+    with tempfile.TemporaryDirectory() as name, Registry(Path(name)) as local:
+        place = Place(f"{local.address}/openstack-ccm")
         push(place)
         if signed:
             os.environ.update(COSIGN_PASSWORD="", COSIGN_KEY=f"{name}/release.key", COSIGN_PUBLIC_KEY=f"{name}/release.pub")
@@ -216,6 +231,7 @@ def dry_run(kubeconfig: Path | None, signed: bool) -> None:
         verify(place, signed)
         if signed:
             refuse_strangers(Path(name), folder())
+            refuse_changes(folder())
         files.try_out(place, layout())
         notes()
         if kubeconfig:
@@ -235,6 +251,21 @@ def refuse_strangers(keys: Path, published: Path) -> None:
             continue
         sys.exit("signature: another key is accepted too")
     print("signature: another key is refused")
+
+
+def refuse_changes(published: Path) -> None:
+    """Nor would one that accepts any file."""
+    with tempfile.TemporaryDirectory() as name:
+        for file in published.glob(f"{files.CHECKSUMS}*"):
+            shutil.copy(file, name)
+        changed = Path(name) / files.CHECKSUMS
+        changed.write_text(changed.read_text().replace("0", "1"))
+        try:
+            signing.verify_file(changed)
+        except SystemExit:
+            print("signature: a changed file is refused")
+            return
+    sys.exit("signature: a changed file is accepted too")
 
 
 if __name__ == "__main__":

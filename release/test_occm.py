@@ -127,6 +127,13 @@ class Comparison(unittest.TestCase):
         ):
             self.assertIn(line, lines)
 
+    def test_the_newest_program_of_a_minor_version_is_asked(self):
+        with tempfile.TemporaryDirectory() as name:
+            for tag in ("v1.31.2", "v1.31.10", "v1.3.20"):
+                (Path(name) / f"{occm.PROGRAM}-{tag}").touch()
+            self.assertEqual(occm.newest_program(Path(name), "1.31"), ("v1.31.10", Path(name) / f"{occm.PROGRAM}-v1.31.10"))
+            self.assertIsNone(occm.newest_program(Path(name), "1.32"))
+
     def test_releases_that_follow_each_other_are_one_span(self):
         order = ["1.30", "1.31", "1.32", "1.33"]
         self.assertEqual(occm.spans(["1.30", "1.31", "1.33"], order), "1.30-1.31,1.33")

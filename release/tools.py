@@ -35,6 +35,14 @@ def program(name: str) -> str:
     return str(built(name))
 
 
+def can_be_had(name: str) -> bool:
+    """Whether there is such a program, which is built first where it is needed."""
+    try:
+        return bool(program(name))
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
 def run(name: str, *arguments: str | Path, text: str | None = None, variables: dict[str, str] | None = None) -> str:
     """Runs a program and returns what it prints. What it says when it fails ends this program."""
     command = [program(name), *map(str, arguments)]

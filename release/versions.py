@@ -5,6 +5,7 @@ import tomllib
 from datetime import date
 from pathlib import Path
 
+import changelog
 from tools import REPOSITORY
 
 FILE = REPOSITORY / "release/versions.toml"
@@ -28,6 +29,15 @@ def with_release(releases: list[dict], version: str, day: date) -> list[dict]:
 def numbers(version: str) -> tuple[int, ...]:
     """The parts of a version, which are ordered as numbers."""
     return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def faults(releases: list[dict], version: str) -> list[str]:
+    """What the released versions say against the version of this tree."""
+    names = [release["version"] for release in releases]
+    if version.endswith(changelog.DEVELOPMENT):
+        older = [name for name in names if numbers(name) >= numbers(version)]
+        return [f"{version} is developed, but release/versions.toml has {name}: set a newer one" for name in older]
+    return [] if version in names else [f"release/versions.toml does not have {version}: run `make release-record`"]
 
 
 def text(releases: list[dict]) -> str:

@@ -1,7 +1,7 @@
 //! Typed OpenStack calls: the only place that knows URLs and JSON of OpenStack.
 //!
 //! Requests are sent by a transport of this crate's own (docs/adr/0002): errors of the `openstack` crate's session hide whether a request
-//! can have been processed. That crate supplies the types of the catalog and of authentication, and a session for its typed calls.
+//! can have been processed. That crate supplies the types of the catalog and of authentication, and a session for calls that are not here.
 //!
 //! | Module | What |
 //! |---|---|

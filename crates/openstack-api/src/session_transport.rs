@@ -72,7 +72,7 @@ impl SessionTransport {
         Ok(Self { http, keystone, session, region, interface, endpoints })
     }
 
-    /// The session, for the typed calls of the `openstack` crate.
+    /// The session of the `openstack` crate, for calls that are not here.
     pub const fn session(&self) -> &Session {
         &self.session
     }

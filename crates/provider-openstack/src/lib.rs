@@ -6,5 +6,6 @@ pub mod config;
 pub mod instances;
 pub mod load_balancer;
 pub mod provider_id;
+mod released;
 pub mod routes;
 mod user_tag;

@@ -37,12 +37,15 @@ pub(crate) enum Minor {
     V1_35,
     /// The field is always there.
     V1_36,
+    /// The newest.
+    V1_37,
 }
 
 impl Minor {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 6] = [Self::V1_28, Self::V1_29, Self::V1_30, Self::V1_33, Self::V1_35, Self::V1_36];
+    const ALL: [Self; 7] =
+        [Self::V1_28, Self::V1_29, Self::V1_30, Self::V1_33, Self::V1_35, Self::V1_36, Self::V1_37];
 
     /// Such as `1.36`.
     pub(crate) fn text(self) -> &'static str {
@@ -53,6 +56,7 @@ impl Minor {
             Self::V1_33 => "1.33",
             Self::V1_35 => "1.35",
             Self::V1_36 => "1.36",
+            Self::V1_37 => "1.37",
         }
     }
 
@@ -60,13 +64,13 @@ impl Minor {
     fn tags(self) -> &'static [&'static str] {
         match self {
             Self::V1_28 | Self::V1_29 | Self::V1_30 => &["-tags", "providerless"],
-            Self::V1_33 | Self::V1_35 | Self::V1_36 => &[],
+            Self::V1_33 | Self::V1_35 | Self::V1_36 | Self::V1_37 => &[],
         }
     }
 
     /// Whether its API server can have MutatingAdmissionPolicies.
     pub(crate) fn has_mutating_policy(self) -> bool {
-        matches!(self, Self::V1_35 | Self::V1_36)
+        matches!(self, Self::V1_35 | Self::V1_36 | Self::V1_37)
     }
 
     /// A version of a kubelet of this minor.
@@ -78,6 +82,7 @@ impl Minor {
             Self::V1_33 => "v1.33.5",
             Self::V1_35 => "v1.35.4",
             Self::V1_36 => "v1.36.3",
+            Self::V1_37 => "v1.37.2",
         }
     }
 }
@@ -391,5 +396,28 @@ mod tests {
             let module = source(&format!("tools/kubernetes-{}", minor.text()));
             assert_eq!(pinned_version(&module, "k8s.io/kubernetes").unwrap(), minor.kubelet_version());
         }
+    }
+
+    /// The types of a newer minor come with an update of their crate; CONTRIBUTING.md says how long its row may take.
+    #[test]
+    fn the_newest_kubernetes_is_as_new_as_the_types_of_the_program() {
+        let cargo = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform"])
+            .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
+            .current_dir(source("."))
+            .output()
+            .unwrap();
+        assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
+        let known: serde_json::Value = serde_json::from_slice(&cargo.stdout).unwrap();
+        let mut packages = known["packages"].as_array().unwrap().iter();
+        let types = packages.find(|package| package["name"] == "k8s-openapi").unwrap();
+        let newest: u32 =
+            types["features"]["latest"][0].as_str().unwrap().strip_prefix("v1_").unwrap().parse().unwrap();
+        let tested: u32 =
+            Minor::ALL[Minor::ALL.len() - 1].text().strip_prefix("1.").unwrap().parse().unwrap();
+        assert!(
+            tested >= newest,
+            "k8s-openapi has the types of 1.{newest}, and the tests end with 1.{tested}: add a Minor, its module in e2e/tools and its group"
+        );
     }
 }

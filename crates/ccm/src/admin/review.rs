@@ -59,7 +59,7 @@ pub(super) fn authenticated(mut user: UserInfo) -> UserInfo {
 
 /// Asks who the bearer of a token is; absent when the token is not valid.
 pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<UserInfo>, ReviewError> {
-    let spec = TokenReviewSpec { token: Some(token.to_owned()), ..TokenReviewSpec::default() };
+    let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
     let review = TokenReview { spec, ..TokenReview::default() };
     let status = ask(client, &review).await?.status.unwrap_or_default();
     if status.authenticated != Some(true) {

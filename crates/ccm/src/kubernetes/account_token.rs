@@ -80,7 +80,7 @@ impl AccountToken {
             expiration_seconds: i64::try_from(LIFE.as_secs()).ok(),
             ..TokenRequestSpec::default()
         };
-        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
         let asked = Instant::now();
         let parameters = PostParams::default();
         let ask = || self.accounts.create_token_request(&self.account, &parameters, &request);
@@ -92,9 +92,9 @@ impl AccountToken {
             answer => answer?,
         };
         // The server may grant less. Its clock is never compared with the one of this machine.
-        let granted = answer.spec.expiration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let granted = answer.spec.and_then(|spec| u64::try_from(spec.expiration_seconds?).ok());
         let life = granted.map_or(LIFE, Duration::from_secs);
-        let token = answer.status.context("the answer has no token")?.token;
+        let token = answer.status.and_then(|status| status.token).context("the answer has no token")?;
         let mut header =
             HeaderValue::try_from(format!("Bearer {token}")).context("the token is not valid")?;
         header.set_sensitive(true);

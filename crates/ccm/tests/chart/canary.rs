@@ -21,7 +21,7 @@ fn release() -> Release {
 fn of_program() -> Canary {
     Canary {
         namespace: NAMESPACE.into(),
-        image: "registry.example.org/openstack-ccm:0.2.0".into(),
+        image: concat!("registry.example.org/openstack-ccm:", env!("CARGO_PKG_VERSION")).into(),
         addresses: Addresses::permanent(),
     }
 }

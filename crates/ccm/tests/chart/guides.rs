@@ -182,7 +182,7 @@ async fn a_newcomer_installs_operates_upgrades_and_uninstalls_by_the_pages() {
 
     reader.has("ca.crt", "a certificate\n");
     reader.follows("docs/guides/production.md");
-    let pod = workloads.get(WORKLOAD).await.unwrap().spec.unwrap().template.spec.unwrap();
+    let pod = workloads.get(WORKLOAD).await.unwrap().spec.template.spec.unwrap();
     let volumes: Vec<String> = pod.volumes.unwrap().into_iter().map(|volume| volume.name).collect();
     assert!(volumes.contains(&"ca".to_owned()), "{volumes:?}");
     let variables: Vec<String> =
@@ -210,7 +210,7 @@ async fn somebody_without_helm_installs_and_uninstalls_by_the_page() {
     let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
     let workloads = reader.daemon_sets().await;
     reader.follows_up_to("docs/guides/install-with-kustomize.md", Some("kubectl delete"));
-    let pod = workloads.get(WORKLOAD).await.unwrap().spec.unwrap().template.spec.unwrap();
+    let pod = workloads.get(WORKLOAD).await.unwrap().spec.template.spec.unwrap();
     assert!(pod.containers[0].image.as_deref().unwrap().starts_with("registry.example.org/openstack-ccm"));
     let name = pod.volumes.unwrap().into_iter().find_map(|volume| volume.secret?.secret_name).unwrap();
     assert!(name.starts_with("cloud-config-"), "{name} changes with the file");
@@ -248,7 +248,7 @@ async fn an_operator_of_occm_tries_switches_and_goes_back_by_the_pages() {
 
     reader.follows("docs/guides/migrate-from-occm.md");
     let history = text(&reader.cluster.helm(&["history", "occm", "--output", "json"]).stdout);
-    assert!(history.contains("\"openstack-ccm-0.2.0\""), "{history}");
+    assert!(history.contains(concat!("\"openstack-ccm-", env!("CARGO_PKG_VERSION"), "\"")), "{history}");
     let back = workloads.get(WORKLOAD).await.unwrap();
     assert_eq!(
         (back.metadata.uid.clone(), image_of(&back)),

@@ -88,7 +88,7 @@ fn the_canary_is_the_one_that_the_image_knows() {
     };
     let ours = Canary {
         namespace: CANARY_NAMESPACE.into(),
-        image: "registry.example.org/openstack-ccm:0.2.0".into(),
+        image: concat!("registry.example.org/openstack-ccm:", env!("CARGO_PKG_VERSION")).into(),
         addresses: Addresses::permanent(),
     };
     let template = &objects.named("DaemonSet", CANARY_NAMESPACE)["spec"]["template"];

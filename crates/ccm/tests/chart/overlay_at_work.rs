@@ -143,7 +143,7 @@ async fn kubeconfig_of(client: &Client, administrators: &Path, account: &str) ->
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "kube-system");
     let token = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
     let own = std::fs::read_to_string(administrators).unwrap();
-    own.replace("administrator", &token.status.unwrap().token)
+    own.replace("administrator", &token.status.unwrap().token.unwrap())
 }
 
 async fn until(client: &Client, name: &str, mode: &str) {

@@ -21,7 +21,7 @@ async fn a_released_chart_is_installed_from_its_registry_with_the_image_that_was
 
     let workloads: Api<DaemonSet> = Api::namespaced(cluster.client().await, "kube-system");
     let workload = workloads.get("openstack-cloud-controller-manager").await.unwrap();
-    let image = workload.spec.unwrap().template.spec.unwrap().containers[0].image.clone().unwrap();
+    let image = workload.spec.template.spec.unwrap().containers[0].image.clone().unwrap();
     let expected = format!("/openstack-ccm/openstack-ccm:{}", env!("CARGO_PKG_VERSION"));
     assert!(image.starts_with("127.0.0.1:") && image.ends_with(&expected), "{image}");
 }

@@ -115,7 +115,7 @@ async fn a_trial_is_installed_beside_the_release_of_occm_and_removed() {
     assert!(notes.contains("loadBalancerClass: openstack-ccm.io/trial"), "{notes}");
     let trial = workloads.get("openstack-ccm-trial").await.unwrap();
     assert_eq!(
-        trial.spec.unwrap().template.spec.unwrap().service_account_name.unwrap(),
+        trial.spec.template.spec.unwrap().service_account_name.unwrap(),
         "cloud-controller-manager-trial"
     );
     let after = workloads.get("openstack-cloud-controller-manager").await.unwrap();

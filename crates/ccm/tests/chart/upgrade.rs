@@ -74,7 +74,7 @@ async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {
     // The other kind of workload, and what is switched off by default.
     let everything = repository("crates/ccm/tests/chart/values/everything.yaml").display().to_string();
     // The Prometheus operator's types are not there, and neither is the namespace of the dashboard.
-    let absent = "serviceMonitor.enabled=false,prometheusRule.enabled=false,grafanaDashboard.namespace=";
+    let absent = "serviceMonitor.enabled=false,podMonitor.enabled=false,prometheusRule.enabled=false,grafanaDashboard.namespace=";
     succeeds(&cluster.helm(&[
         "upgrade",
         "occm",
@@ -90,7 +90,7 @@ async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {
 }
 
 pub(crate) fn image_of(workload: &DaemonSet) -> String {
-    let pod = workload.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    let pod = workload.spec.template.spec.as_ref().unwrap();
     pod.containers[0].image.clone().unwrap()
 }
 

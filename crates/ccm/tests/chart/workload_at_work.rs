@@ -143,7 +143,7 @@ async fn install(management: &Cluster, workload: &Cluster, cloud_conf: &str) -> 
     let chart = chart.display().to_string();
     succeeds(&management.helm(&["install", "shop", &chart, "--values", &values, "--set", IMAGE]));
     let deployments = Api::<Deployment>::namespaced(client, "kube-system");
-    let spec = deployments.get("shop-openstack-ccm").await.unwrap().spec.unwrap();
+    let spec = deployments.get("shop-openstack-ccm").await.unwrap().spec;
     assert_eq!(spec.replicas, Some(2));
     serde_json::to_value(spec.template).unwrap()
 }

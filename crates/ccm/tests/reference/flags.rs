@@ -56,8 +56,8 @@ leader releases it on SIGTERM. So the next instance takes over within one period
 /// The page.
 pub(crate) fn markdown() -> String {
     let mut page = format!("{GENERATED}\n\n{INTRODUCTION}\n## Flags with effect\n\n");
-    let asked = occm::releases("flags").join(" and ");
-    let _ = writeln!(page, "OCCM {asked} was asked for its flags.\n");
+    let asked = occm::releases("flags").join(", ");
+    let _ = writeln!(page, "Asked for their flags were OCCM {asked}.\n");
     page.push_str("| Flag | OCCM | Default | Meaning |\n| --- | --- | --- | --- |\n");
     let command = CommandLine::command();
     let mut arguments: Vec<&Arg> = command

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServicePort};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::service::Protocol;
 
 use crate::backend::{Judgement, judge};
@@ -301,4 +302,9 @@ pub(super) fn shown(entry: &LoadBalancerIngress) -> String {
 
 pub(super) fn all_shown(entries: &[LoadBalancerIngress]) -> String {
     entries.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// A slice without endpoints may have null in place of a list.
+pub(super) fn endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
+    slice.endpoints.iter().flatten()
 }

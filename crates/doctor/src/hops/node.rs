@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::look::Look;
+use super::look::{Look, endpoints};
 use crate::code::{Code, Stops};
 use crate::facts::{DialResult, NodeFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
@@ -82,7 +82,7 @@ fn ranges(look: &Look<'_>) -> Answer {
         return skipped("nodes apply no source ranges").into();
     }
     // Pods behind the Service stand for others: they have addresses of the same networks.
-    let pods = look.facts.slices.iter().flatten().flat_map(|slice| &slice.endpoints);
+    let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
     let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
     let nodes: Vec<IpAddr> =
         look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::look::{Look, SERVICE_PROXY_NAME, destination, pools};
+use super::look::{Look, SERVICE_PROXY_NAME, destination, endpoints, pools};
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, CloudObject, ForeignPolicy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
@@ -69,12 +69,10 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 /// Slices with an endpoint that gets packets, and how many addresses these have: ready ones, and where there is none those that
 /// end and still serve, as kube-proxy has it.
 fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usize)> {
-    let some_are_ready = slices.iter().flat_map(|slice| &slice.endpoints).any(is_ready);
+    let some_are_ready = slices.iter().flat_map(endpoints).any(is_ready);
     slices.iter().filter_map(move |slice| {
-        let used = slice
-            .endpoints
-            .iter()
-            .filter(|one| if some_are_ready { is_ready(one) } else { still_serves(one) });
+        let used =
+            endpoints(slice).filter(|one| if some_are_ready { is_ready(one) } else { still_serves(one) });
         let addresses = used.map(|one| one.addresses.len()).sum::<usize>();
         (addresses > 0).then_some((slice, addresses))
     })
@@ -325,7 +323,7 @@ fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
 }
 
 fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
-    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+    let endpoints = slices.iter().flat_map(endpoints);
     endpoints.flat_map(|one| &one.addresses).filter_map(|address| address.parse().ok()).collect()
 }
 
@@ -397,7 +395,7 @@ fn local(look: &Look<'_>) -> Answer {
 fn is_uneven(look: &Look<'_>, cloud: &CloudFacts, pool: &CloudObject) -> bool {
     let slices = look.facts.slices.iter().flatten();
     let with_endpoints: BTreeSet<&str> = slices
-        .flat_map(|slice| &slice.endpoints)
+        .flat_map(endpoints)
         .filter(|one| is_ready(one))
         .filter_map(|one| one.node_name.as_deref())
         .collect();

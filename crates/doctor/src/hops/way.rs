@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::look::{Look, destination, listener_of};
+use super::look::{Look, destination, endpoints, listener_of};
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, Dial, DialResult};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
@@ -94,7 +94,7 @@ fn shut_off_from(
     policies: &[NetworkPolicy],
     selector: &BTreeMap<String, String>,
 ) -> Option<Finding> {
-    let pods = look.facts.slices.iter().flatten().flat_map(|slice| &slice.endpoints);
+    let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
     let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
     let names = shut_off(policies, look.namespace(), selector, &pods);
     let first = names.first()?;

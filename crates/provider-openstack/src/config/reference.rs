@@ -6,6 +6,7 @@ use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
     SectionName,
 };
+use crate::released::{PROGRAM, marked};
 
 const HEAD: &str = "\
 # cloud.conf
@@ -138,7 +139,7 @@ fn table<S>(keys: &[Key<S>], of_occm: &dyn Fn(&str) -> Option<String>) -> String
             key.meaning,
             match key.since {
                 "OCCM" => of_occm(key.name).unwrap_or_default(),
-                version => version.to_owned(),
+                version => marked(version, PROGRAM),
             }
         );
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{ALL, Annotation, AnnotationSource, Change, Empty, Form};
+use crate::released::{PROGRAM, marked};
 
 const HEAD: &str = "\
 # Annotations of Services
@@ -104,6 +105,6 @@ fn since(since: AnnotationSource) -> Option<String> {
     match since {
         AnnotationSource::Occm => None,
         AnnotationSource::Kubernetes => Some("Kubernetes".to_owned()),
-        AnnotationSource::Version(version) => Some(version.to_owned()),
+        AnnotationSource::Version(version) => Some(marked(version, PROGRAM)),
     }
 }

@@ -1,0 +1,28 @@
+//! Which versions of this program are released, for the reference pages.
+
+/// The end of the version that is developed.
+const DEVELOPMENT: &str = "-dev";
+
+/// Returns a version for a page of a program: with a mark where it is the one that is developed.
+pub(crate) fn marked(version: &str, program: &str) -> String {
+    if program.strip_suffix(DEVELOPMENT) == Some(version) {
+        format!("{version}, not released yet")
+    } else {
+        version.to_owned()
+    }
+}
+
+/// The version of this program.
+pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_version_that_is_developed_is_marked() {
+        assert_eq!(marked("0.3.0", "0.3.0-dev"), "0.3.0, not released yet");
+        assert_eq!(marked("0.2.0", "0.3.0-dev"), "0.2.0");
+        assert_eq!(marked("0.3.0", "0.3.0"), "0.3.0");
+    }
+}
