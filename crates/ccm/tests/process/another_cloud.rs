@@ -114,6 +114,7 @@ impl LoadBalancers for Parts {
                 preference: Preference::default(),
                 cluster_access: ClusterAccess::default(),
                 changed: false,
+                done: Vec::new(),
                 unfinished: None,
                 requeue_after: None,
             }),
