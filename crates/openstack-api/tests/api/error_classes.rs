@@ -118,7 +118,6 @@ async fn what_a_provider_reports_is_its_refusal(#[case] report: &str, #[case] ex
 #[case::provider(501, json!({"faultcode": "Server", "faultstring": "Provider 'ovn' does not support a requested option: x"}),
     ErrorKind::BadRequest, "Provider 'ovn' does not support a requested option: x")]
 #[case::nova_quota(403, json!({"forbidden": {"code": 403, "message": "Quota exceeded for cores"}}), ErrorKind::Quota, "Quota exceeded for cores")]
-#[case::old_rate_limit(413, json!({"overLimit": {"code": 413, "message": "too much"}}), ErrorKind::RateLimited, "too much")]
 #[case::no_address(409, json!({"NeutronError": {"type": "IpAddressGenerationFailure", "message": "No more IP addresses available on network n."}}),
     ErrorKind::Quota, "No more IP addresses available on network n.")]
 #[case::no_floating_address(400, json!({"NeutronError": {"type": "ExternalIpAddressExhausted", "message": "Unable to find any IP address on external network n."}}),

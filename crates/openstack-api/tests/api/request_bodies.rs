@@ -239,7 +239,7 @@ async fn filters_become_queries() {
     assert_eq!(
         line,
         format!(
-            "GET /v2.0/floatingips?{fields}&fields=description&fields=tags&fields=created_at&fields=router_id&fields=port_forwardings&project_id=p&limit=400"
+            "GET /v2.0/floatingips?{fields}&fields=description&fields=tags&fields=created_at&fields=router_id&fields=port_forwardings&fields=port_details&project_id=p&limit=400"
         )
     );
 

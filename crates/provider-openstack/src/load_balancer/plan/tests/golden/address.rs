@@ -183,7 +183,8 @@ fn without_external_network_the_vip_is_published_with_a_notice() {
 #[case::ours_kept(true, true, "detach floating IP fip-9 (203.0.113.9)")]
 #[case::foreign(false, false, "detach floating IP fip-9 (203.0.113.9)")]
 fn external_to_internal_takes_it_off(#[case] ours: bool, #[case] keep: bool, #[case] step: &str) {
-    let shape = Shape::web().with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep });
+    let shape = Shape::web()
+        .with(|shape| shape.floating_ip = FloatingIpGoal::Internal { keep, takes_off_others: true });
     let plan = plan(&shape, vec![floating_ip("fip-9", 9, Some("VIP"), ours)]);
     assert_eq!(plan.to_string(), format!("{step}\ndone"));
     assert_eq!(address(&plan), "10.0.0.100");
