@@ -68,7 +68,8 @@ fn right_values() -> impl Iterator<Item = (&'static str, String)> {
             Form::Integer { min, max, .. } => vec![min.to_string(), max.to_string(), format!("+{max}")],
             Form::Word(words) => words.iter().map(|&word| word.to_owned()).collect(),
             Form::Uuid(_) => vec!["5ac83ea8-7b26-4a4c-9a0d-0f5b2a1c7d3e".into()],
-            Form::Text(_) | Form::Output(_) => vec!["anything".into()],
+            // Kubernetes itself reads source ranges.
+            Form::Text(_) | Form::Output(_) => vec!["192.0.2.0/24".into()],
         };
         values.into_iter().map(move |value| (one.key, value))
     })
