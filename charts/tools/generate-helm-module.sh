@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# generate-helm-module.sh VERSION DIRECTORY: go.mod and go.sum that pin Helm; build with
+# generate-helm-module.sh VERSION DIRECTORY: go.mod and go.sum that pin Helm; build Helm 3 with
 #   CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o helm helm.sh/helm/v3/cmd/helm
 set -euo pipefail
 mkdir -p "$2"; cd "$2"
-upstream=$(cd / && go mod download -json "helm.sh/helm/v3@$1" | sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p')
+module=helm.sh/helm/${1%%.*}
+upstream=$(cd / && go mod download -json "$module@$1" | sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p')
 cat > go.mod <<MOD
-module openstack-ccm.example/charts/helm
+module openstack-ccm.example/charts/$(basename "$PWD")
 
 go $(sed -n 's/^go //p' "$upstream")
 
-tool helm.sh/helm/v3/cmd/helm
+tool $module/cmd/helm
 
-require helm.sh/helm/v3 $1
+require $module $1
 MOD
 go mod tidy

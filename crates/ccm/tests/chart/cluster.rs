@@ -116,14 +116,23 @@ impl Cluster {
         self.processes.push(command.spawn().unwrap());
     }
 
-    /// Runs Helm in the namespace `kube-system`.
+    /// Runs Helm 3 in the namespace `kube-system`.
     pub(crate) fn helm(&self, arguments: &[&str]) -> Output {
-        self.begun(arguments).wait_with_output().unwrap()
+        self.by(helm().unwrap(), arguments)
     }
 
-    /// The same without waiting for its end.
+    /// The same with a given Helm.
+    pub(crate) fn by(&self, helm: &Path, arguments: &[&str]) -> Output {
+        self.begun_by(helm, arguments).wait_with_output().unwrap()
+    }
+
+    /// The same with Helm 3, without waiting for its end.
     pub(crate) fn begun(&self, arguments: &[&str]) -> Child {
-        let mut command = Command::new(helm().unwrap());
+        self.begun_by(helm().unwrap(), arguments)
+    }
+
+    fn begun_by(&self, helm: &Path, arguments: &[&str]) -> Child {
+        let mut command = Command::new(helm);
         command.args(arguments).args(["--namespace", "kube-system"]).env("KUBECONFIG", self.kubeconfig());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }

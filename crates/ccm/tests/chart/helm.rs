@@ -17,25 +17,28 @@ pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Helm, or nothing where it cannot be had: then one line says so.
+/// Helm 3, or nothing where it cannot be had: then one line says so.
 pub(crate) fn helm() -> Option<&'static Path> {
     static HELM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let helm = HELM.get_or_init(|| {
-        let found = find();
-        if found.is_none() {
-            // Straight to the terminal: what a test prints is shown only when it fails.
-            let _ = writeln!(
-                std::io::stderr(),
-                "left out: the chart is not rendered, as neither Go is installed nor HELM names a program"
-            );
-        }
-        found
-    });
-    helm.as_deref()
+    HELM.get_or_init(|| found("HELM", "helm", "helm.sh/helm/v3/cmd/helm")).as_deref()
 }
 
-fn find() -> Option<PathBuf> {
-    program("HELM", "helm", "helm.sh/helm/v3/cmd/helm")
+/// Helm 4, in the same way.
+pub(crate) fn helm_4() -> Option<&'static Path> {
+    static HELM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    HELM.get_or_init(|| found("HELM_4", "helm-4", "helm.sh/helm/v4/cmd/helm")).as_deref()
+}
+
+fn found(variable: &str, name: &str, package: &str) -> Option<PathBuf> {
+    let found = program(variable, name, package);
+    if found.is_none() {
+        // Straight to the terminal: what a test prints is shown only when it fails.
+        let _ = writeln!(
+            std::io::stderr(),
+            "left out: the chart is not rendered, as neither Go is installed nor {variable} names a program"
+        );
+    }
+    found
 }
 
 /// The program that a variable names, or the one that Go builds of the module in `charts/tools`.
@@ -148,7 +151,12 @@ impl Release {
 
     /// The rendered text, or what Helm says against it. Nothing where there is no Helm.
     pub(crate) fn try_text(&self) -> Option<Result<String, String>> {
-        let mut command = Command::new(helm()?);
+        Some(self.text_by(helm()?))
+    }
+
+    /// The same by a given Helm.
+    pub(crate) fn text_by(&self, helm: &Path) -> Result<String, String> {
+        let mut command = Command::new(helm);
         let chart = self.chart.clone().unwrap_or_else(|| repository("charts/openstack-ccm"));
         command.args(["template", "occm"]).arg(chart);
         let version = self.version.as_deref().unwrap_or("1.36.0");
@@ -166,7 +174,7 @@ impl Release {
             command.args(["--set", setting]);
         }
         let output = command.output().unwrap();
-        Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
     /// The rendered text.

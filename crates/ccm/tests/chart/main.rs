@@ -1,4 +1,4 @@
-//! The Helm chart, rendered by the pinned Helm of `charts/tools`. Without Go, and without `HELM`, these tests say what
+//! The Helm chart, rendered by the pinned Helm 3 of `charts/tools`. Without Go, and without `HELM`, these tests say what
 //! they leave out and pass.
 
 #![allow(
@@ -10,6 +10,7 @@
 
 mod alerts;
 mod annotation_policy;
+mod annotation_policy_at_work;
 mod any_values;
 mod arguments;
 mod canary;
@@ -18,6 +19,7 @@ mod configuration;
 mod documented;
 mod guides;
 mod helm;
+mod helm_4;
 mod helm_test;
 mod image;
 mod kubernetes;
