@@ -7,7 +7,8 @@ pub(crate) fn list() -> String {
     let line = |group: &Group| {
         let runs = if group.on_request { "where named" } else { "by default" };
         let parts: Vec<String> = group.parts().iter().map(ToString::to_string).collect();
-        format!("{:<17} {runs:<12} {}", group.name, parts.join(", "))
+        let reason = if group.with_kubelet { " (a release build: too long for CI)" } else { "" };
+        format!("{:<17} {runs:<12} {}{reason}", group.name, parts.join(", "))
     };
     GROUPS.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -22,6 +23,7 @@ mod tests {
         assert_eq!(list.lines().count(), GROUPS.len());
         let line = |name: &str| list.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line("ovn").contains("by default") && line("ovn").contains("Octavia's driver for OVN"));
+        assert!(line("kubelet").contains("where named") && line("kubelet").ends_with("too long for CI)"));
         assert!(line("beside-occm").contains("where named") && line("beside-occm").contains("OCCM 1.36"));
     }
 }

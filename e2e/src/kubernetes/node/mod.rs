@@ -47,6 +47,8 @@ impl Node {
         own_folders_of_the_host()?;
         let program = artifacts.of_node("kubelet")?;
         let cgroups = Cgroups::make(&cgroup_name(&folder))?;
+        // By which the API server asks the kubelet for logs.
+        run_line(&format!("ip route replace {} via 10.0.0.1{}", place.address(), place.0))?;
         let mut node = Self {
             place,
             cluster: plane.folder().to_owned(),

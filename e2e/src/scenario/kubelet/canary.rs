@@ -37,7 +37,9 @@ pub(super) fn run(stage: &mut Stage, site: &Site) {
             std::thread::sleep(Duration::from_secs(1));
         }
         let seen = works(stage, site)?;
-        let kind = format!("kubectl --namespace {NAMESPACE} delete pod surplus forged --wait=false");
+        let kind = format!(
+            "kubectl --namespace {NAMESPACE} delete pod surplus forged --ignore-not-found --wait=false"
+        );
         site.operator.types(&kind)?;
         Ok(seen)
     });

@@ -29,8 +29,9 @@ pub(super) fn run(stage: &mut Stage, site: &Site) {
             let before = processes(site);
             let user = &stage.cloud.user;
             let next = Credential::make(user, "next")?;
-            let text = STANDARD.encode(next.configuration(stage, &site.front));
-            site.api.patch(SECRET, &json!({"data": {"cloud.conf": text}}))?;
+            let text = next.configuration(stage, &site.front);
+            site.api.patch(SECRET, &json!({"data": {"cloud.conf": STANDARD.encode(&text)}}))?;
+            site.operator.saves("cloud.conf", &text)?;
             site.credential.revoke(user)?;
             annotate(&site.api, SERVICE, &[("timeout-client-data", json!("61000"))])?;
             until("the change reaches Octavia", FOLLOWS, || {
