@@ -47,10 +47,17 @@ fn a_value_is_shown_without_its_control_characters() {
         "for an internal load balancer set service.beta.kubernetes.io/openstack-internal-load-balancer: \"true\""
     )
 )]
-#[case::floating_ip("loadbalancer.openstack.org/floating-ip", Some("set spec.loadBalancerIP to the address"))]
+#[case::floating_address(
+    "loadbalancer.openstack.org/floating-address",
+    Some(
+        "set loadbalancer.openstack.org/floating-ip, or loadbalancer.openstack.org/vip-address for an internal load balancer, to the address"
+    )
+)]
 #[case::the_field(
     "loadbalancer.openstack.org/loadBalancerIP",
-    Some("set spec.loadBalancerIP to the address")
+    Some(
+        "set loadbalancer.openstack.org/floating-ip, or loadbalancer.openstack.org/vip-address for an internal load balancer, to the address"
+    )
 )]
 #[case::provider(
     "loadbalancer.openstack.org/load-balancer-provider",
