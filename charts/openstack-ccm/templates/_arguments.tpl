@@ -81,7 +81,7 @@ dashes in front is a command line.
 {{- define "openstack-ccm.checksAnnotations" -}}
 {{- $wanted := include "openstack-ccm.needed" (dict "root" . "section" "annotationPolicy" "name" "enabled") | trimAll "\"" -}}
 {{- $possible := and (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) (not (include "openstack-ccm.kubeconfigSecret" .)) -}}
-{{- if and (ne $wanted "false") (or $possible (eq $wanted "true")) -}}{{ include "openstack-ccm.runs" (dict "root" . "controller" "service") }}{{- end -}}
+{{- if or (eq $wanted "true") (and $possible (eq $wanted "auto")) -}}{{ include "openstack-ccm.runs" (dict "root" . "controller" "service") }}{{- end -}}
 {{- end -}}
 
 {{/* Where the endpoints listen: for everyone only where somebody outside of the host asks. */}}

@@ -978,7 +978,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
             |world| {
                 world.policy(json!({
             "metadata": {"namespace": "shop", "name": "p"},
-            "spec": {"podSelector": {"matchLabels": {"app": "client"}}, "policyTypes": ["Egress"], "egress": []}}))
+            "spec": {"podSelector": {"matchLabels": {"app": "client"}}, "policyTypes": ["Egress"], "egress": []}}));
             },
             ["may-end", "should-reach", "should-reach"],
         ),

@@ -5,7 +5,6 @@ pub(crate) mod api;
 pub(crate) mod compute;
 pub(crate) mod database;
 pub(crate) mod faults;
-pub(crate) mod front;
 pub(crate) mod leaks;
 pub(crate) mod ovn;
 pub(crate) mod picture;

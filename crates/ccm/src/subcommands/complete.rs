@@ -32,7 +32,7 @@ pub(crate) async fn run(program: &Command, words: &[String]) -> anyhow::Result<(
         Candidates::Value => (Vec::new(), BY_SHELL),
     };
     let lines: String = candidates.iter().map(|candidate| format!("{candidate}\n")).collect();
-    print_as_it_is(&format!("{lines}{directive}"))
+    print_as_it_is(format!("{lines}{directive}"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

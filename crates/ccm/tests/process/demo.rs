@@ -77,7 +77,7 @@ fn every_subcommand_that_is_printed_works(stage: &Stage, output: &str) {
         assert!(code == 0 || code == 2, "{command}: {code}: {}", ended.1);
         count += 1;
     }
-    assert_eq!(count, 6, "{output}");
+    assert_eq!(count, 7, "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,6 +41,7 @@ pub(crate) fn wrong(key: &str, form: Form) -> Vec<String> {
             "default-tls-container-ref" => "my-certificate",
             "node-selector" => "=edge",
             "hostname" => "under_score",
+            "floating-ip" | "vip-address" => "198.19.0.300",
             "load-balancer-source-ranges" | "metrics-allow-cidrs" => "everybody",
             "availability-zone" => return vec!["z".repeat(256)],
             other => panic!("no wrong value is known for {other}"),

@@ -221,7 +221,7 @@ fn check_status(
         sent,
         others_well,
         status: *status,
-        fault,
+        fault: Box::new(fault),
         request_id: text("x-openstack-request-id").or_else(|| text("x-compute-request-id")),
         retry_after: retry_after(headers),
     })

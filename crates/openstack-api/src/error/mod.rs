@@ -35,7 +35,7 @@ pub enum ApiError {
         others_well: bool,
         status: StatusCode,
         /// What the service says about it.
-        fault: Fault,
+        fault: Box<Fault>,
         /// `X-Openstack-Request-Id` (or Nova's `X-Compute-Request-Id`), to find the request in the service's log.
         request_id: Option<String>,
         /// How long the service asks to wait.
@@ -242,7 +242,7 @@ impl ApiError {
     }
 
     /// What the service said, if it answered with an error status.
-    pub const fn fault(&self) -> Option<&Fault> {
+    pub fn fault(&self) -> Option<&Fault> {
         let Self::Status { fault, .. } = self else { return None };
         Some(fault)
     }

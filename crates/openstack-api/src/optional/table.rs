@@ -106,6 +106,7 @@ pub const FEATURES: &[Feature] = &[
             octavia("GET", "/v2.0/lbaas/loadbalancers/*"),
             octavia("PUT", "/v2.0/lbaas/loadbalancers/*"),
             octavia("DELETE", "/v2.0/lbaas/loadbalancers/*"),
+            octavia("GET", "/v2.0/lbaas/loadbalancers/*/stats"),
             octavia("GET", "/v2.0/lbaas/listeners"),
             octavia("POST", "/v2.0/lbaas/listeners"),
             octavia("GET", "/v2.0/lbaas/listeners/*"),

@@ -2,6 +2,7 @@
 //! Nothing stands in for a kubelet or a scheduler here; what pods run is pulled from a registry.
 
 mod canary;
+mod front;
 mod loss;
 mod proxy;
 mod quickstart;

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::PLACES;
+use super::front::{Front, INTERFACE};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::audit::Audit;
 use crate::kubernetes::manager::Manager;
@@ -17,7 +18,6 @@ use crate::machine::wait::soon;
 use crate::network::{API_SERVER, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::compute;
-use crate::openstack::front::{Front, INTERFACE};
 use crate::programs::operator::Operator;
 use crate::scenario::CURRENT;
 use crate::scenario::machines::{give_back, node_path, server_of};

@@ -200,12 +200,12 @@ impl<'a> Moment<'a> {
         match origin {
             Origin::Pods => {
                 for (namespace, name, ..) in CLIENTS {
-                    way.from_inside(&Sender::Pod(namespace.to_owned(), name.to_owned()), &mut sent);
+                    way.send_from_inside(&Sender::Pod(namespace.to_owned(), name.to_owned()), &mut sent);
                 }
             }
             Origin::Nodes => {
                 for node in ["node-1", "node-2"] {
-                    way.from_inside(&Sender::Node(node.to_owned()), &mut sent);
+                    way.send_from_inside(&Sender::Node(node.to_owned()), &mut sent);
                 }
             }
             Origin::Outside => {
@@ -240,7 +240,7 @@ impl Way<'_> {
         if self.is_udp() { InCluster::Udp } else { InCluster::Tcp }
     }
 
-    fn from_inside(&self, sender: &Sender, sent: &mut Sent) {
+    fn send_from_inside(&self, sender: &Sender, sent: &mut Sent) {
         let to = Destination { address: self.address, port: self.flow.port, transport: self.in_cluster() };
         match self.moment.data_path.leave(sender, to).unwrap() {
             Departure::Denied => sent.note(Err(Place::Egress)),

@@ -310,18 +310,18 @@ impl Stage {
     }
 
     /// A change of the load balancer by somebody with the rights of the project, and all that Octavia does for it.
-    pub(super) fn octavia(&self, method: http::Method, path: &str, body: &Value) -> Value {
+    pub(super) fn octavia(&self, method: &http::Method, path: &str, body: &Value) -> Value {
         let path = format!("/v2.0/lbaas{path}");
-        let (status, answer) = self.world.cloud.user().send(&method, "load-balancer", &path, body);
+        let (status, answer) = self.world.cloud.user().send(method, "load-balancer", &path, body);
         assert!((200..300).contains(&status), "{method} {path} {body}: {status} {answer}");
         self.world.cloud.settle();
         answer
     }
 
     /// A change of the network by an administrator.
-    pub(super) fn neutron(&self, method: http::Method, path: &str, body: &Value) -> Value {
+    pub(super) fn neutron(&self, method: &http::Method, path: &str, body: &Value) -> Value {
         let path = format!("/v2.0{path}");
-        let (status, answer) = self.world.cloud.admin().send(&method, "network", &path, body);
+        let (status, answer) = self.world.cloud.admin().send(method, "network", &path, body);
         assert!((200..300).contains(&status), "{method} {path} {body}: {status} {answer}");
         answer
     }

@@ -26,8 +26,8 @@ enum Costs {
     NoPort,
 }
 
-/// Method and path of a call, and what needs it.
-const CALLS: [(Method, &str, Costs); 18] = [
+/// Method and path of a call, and what needs it. What becomes of clouds without tags is tested in `crate::optional_parts`.
+const CALLS: [(Method, &str, Costs); 17] = [
     (Method::POST, "loadbalancers", Costs::NewPorts),
     (Method::PUT, "loadbalancers/[^/]+", Costs::Joining),
     (Method::DELETE, "loadbalancers/[^/]+", Costs::Removal),
@@ -44,7 +44,6 @@ const CALLS: [(Method, &str, Costs); 18] = [
     (Method::DELETE, "healthmonitors/[^/]+", Costs::NoPort),
     (Method::POST, "floatingips", Costs::NoPort),
     (Method::PUT, "floatingips/[^/]+", Costs::NoPort),
-    (Method::PUT, "floatingips/[^/]+/tags", Costs::NoPort),
     (Method::DELETE, "floatingips/[^/]+", Costs::NoPort),
 ];
 const STATUSES: [u16; 4] = [400, 403, 404, 409];

@@ -95,11 +95,8 @@ async fn list(
         }
         FloatingIpQuestion::ToRelease { published } => match (vip_port_id, published) {
             (Some(_), _) => on_vip.await,
-            // What is not marked shows itself by its address alone.
-            (None, Some(_)) if FloatingIpMarks::of(&reader.openstack().client) != FloatingIpMarks::Tags => {
-                candidates(reader, claim, None, *published).await
-            }
-            (None, _) => own(reader, claim).await,
+            // What could not be marked shows itself by its address alone.
+            (None, published) => candidates(reader, claim, None, *published).await,
         },
     }
 }

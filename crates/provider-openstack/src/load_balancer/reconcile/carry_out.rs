@@ -18,7 +18,7 @@ use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
+use crate::load_balancer::step::{FloatingIpStep, LoadBalancerStep, Step};
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.
@@ -72,6 +72,8 @@ pub(super) struct CarriedOut {
     pub(super) locked: bool,
     /// The cloud's words where it cannot make such a load balancer.
     pub(super) not_implemented: Option<String>,
+    /// Whether the cloud refused to mark a floating IP as the Service's.
+    pub(super) refused_mark: bool,
 }
 
 impl Reconciler {
@@ -114,8 +116,9 @@ impl Reconciler {
         };
         // What blocks a plan may have changed by the next reconciliation, which looks again.
         let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
+        let refused_mark = matches!(applied.refused, Some(Step::FloatingIp(FloatingIpStep::Tag { .. })));
         let (locked, not_implemented) = (applied.is_accepted(), applied.not_implemented);
-        CarriedOut { progress, known, locked, not_implemented }
+        CarriedOut { progress, known, locked, not_implemented, refused_mark }
     }
 
     fn progress(

@@ -209,7 +209,15 @@ impl Releasing<'_> {
             load_balancer: observed.load_balancer.as_ref(),
             project_id: project_id.as_deref(),
         };
-        match self.reconciler.carry_out(&context, None, report).await.progress? {
+        let mut carried_out = self.reconciler.carry_out(&context, None, report).await;
+        if carried_out.refused_mark {
+            // A mark stops no deletion: the floating IP shows itself by its address and description, too.
+            self.terms.floating_ip_tags.clear();
+            let plan = plan::release(&self.terms, &observed);
+            carried_out =
+                self.reconciler.carry_out(&PlanContext { plan: &plan, ..context }, None, report).await;
+        }
+        match carried_out.progress? {
             Progress::Waiting(waiting) => Ok(Some(waiting)),
             Progress::Refused(refused) => Err(refused.failure),
             Progress::Converged { .. } => Ok(None),

@@ -9,11 +9,11 @@ use crate::doctor_breaks::stage::{Kind, Stage};
 pub(super) const BREAKS: &[Break] = &[
     Break::new("load balancer disabled", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}", stage.load_balancer());
-        stage.octavia(Method::PUT, &path, &json!({"loadbalancer": {"admin_state_up": false}}));
+        stage.octavia(&Method::PUT, &path, &json!({"loadbalancer": {"admin_state_up": false}}));
     }),
     Break::new("load balancer deleted", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}?cascade=true", stage.load_balancer());
-        stage.octavia(Method::DELETE, &path, &Value::Null);
+        stage.octavia(&Method::DELETE, &path, &Value::Null);
     }),
     Break::new("load balancer in ERROR and at work", in_cloud, |stage| broken(stage, "ONLINE"))
         .seen(Sight::Spare),
@@ -23,7 +23,7 @@ pub(super) const BREAKS: &[Break] = &[
     }),
     Break::new("listeners deleted", in_cloud, |stage| {
         for id in ids(&stage.listeners()) {
-            stage.octavia(Method::DELETE, &format!("/listeners/{id}"), &Value::Null);
+            stage.octavia(&Method::DELETE, &format!("/listeners/{id}"), &Value::Null);
         }
     }),
     Break::new("listener on another port", in_cloud, |stage| replace(stage, &json!({"protocol_port": 9999}))),
@@ -34,7 +34,7 @@ pub(super) const BREAKS: &[Break] = &[
         replace(stage, &json!({"name": "by-hand", "tags": []}));
     }),
     Break::new("listeners without a pool", in_cloud, |stage| {
-        listeners(stage, &json!({"default_pool_id": null}))
+        listeners(stage, &json!({"default_pool_id": null}));
     }),
     Break::new("first listener leads to a pool without members", in_cloud, |stage| {
         let protocol = pool(stage, 0)["protocol"].clone();
@@ -50,7 +50,7 @@ pub(super) const BREAKS: &[Break] = &[
             .iter()
             .map(|one| json!({"address": one["address"], "protocol_port": one["protocol_port"]}))
             .collect();
-        stage.octavia(Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
+        stage.octavia(&Method::PUT, &format!("/pools/{made}/members"), &json!({"members": members}));
         listener(stage, 0, &json!({"default_pool_id": made}));
     }),
     Break::new("listeners let another network in", in_cloud, |stage| {
@@ -66,11 +66,11 @@ pub(super) const BREAKS: &[Break] = &[
     Break::new("pools disabled", in_cloud, |stage| pools(stage, &json!({"admin_state_up": false}))),
     Break::new("pools deleted", in_cloud, |stage| {
         for id in stage.pools() {
-            stage.octavia(Method::DELETE, &format!("/pools/{id}"), &Value::Null);
+            stage.octavia(&Method::DELETE, &format!("/pools/{id}"), &Value::Null);
         }
     }),
     Break::new("members disabled", in_cloud, |stage| {
-        members(stage, |_| true, &json!({"admin_state_up": false}))
+        members(stage, |_| true, &json!({"admin_state_up": false}));
     }),
     Break::new("one member disabled", in_cloud, |stage| {
         members(stage, is_on_first_node, &json!({"admin_state_up": false}));
@@ -78,14 +78,14 @@ pub(super) const BREAKS: &[Break] = &[
     .seen(Sight::Spare),
     Break::new("members drained", in_cloud, |stage| members(stage, |_| true, &json!({"weight": 0}))),
     Break::new("one member drained", in_cloud, |stage| {
-        members(stage, is_on_first_node, &json!({"weight": 0}))
+        members(stage, is_on_first_node, &json!({"weight": 0}));
     })
     .seen(Sight::Spare),
     Break::new("members of the first pool drained", in_cloud, |stage| {
         let pool = stage.pools().remove(0);
         for member in stage.world.cloud.members(&pool) {
             let path = format!("/pools/{pool}/members/{}", id(&member));
-            stage.octavia(Method::PUT, &path, &json!({"member": {"weight": 0}}));
+            stage.octavia(&Method::PUT, &path, &json!({"member": {"weight": 0}}));
         }
     }),
     Break::new("members deleted", in_cloud, |stage| remove_members(stage, |_| true)),
@@ -105,13 +105,13 @@ pub(super) const BREAKS: &[Break] = &[
     }),
     Break::new("health monitors deleted", is_monitored, |stage| {
         for id in ids(&stage.world.cloud.health_monitors()) {
-            stage.octavia(Method::DELETE, &format!("/healthmonitors/{id}"), &Value::Null);
+            stage.octavia(&Method::DELETE, &format!("/healthmonitors/{id}"), &Value::Null);
         }
     })
     .seen(Sight::Spare),
     Break::new("tags of the load balancer removed", in_cloud, |stage| {
         let path = format!("/loadbalancers/{}", stage.load_balancer());
-        stage.octavia(Method::PUT, &path, &json!({"loadbalancer": {"tags": []}}));
+        stage.octavia(&Method::PUT, &path, &json!({"loadbalancer": {"tags": []}}));
     }),
     Break::new("listeners renamed and with another time-out", in_cloud, |stage| {
         listeners(stage, &json!({"name": "renamed"}));
@@ -157,7 +157,7 @@ fn ids(objects: &[Value]) -> Vec<String> {
 
 fn listener(stage: &Stage, place: usize, change: &Value) {
     let path = format!("/listeners/{}", id(&stage.listeners()[place]));
-    stage.octavia(Method::PUT, &path, &json!({"listener": change}));
+    stage.octavia(&Method::PUT, &path, &json!({"listener": change}));
 }
 
 fn listeners(stage: &Stage, change: &Value) {
@@ -172,7 +172,7 @@ fn allowed(stage: &Stage, ranges: &[&str]) {
 
 fn pools(stage: &Stage, change: &Value) {
     for id in stage.pools() {
-        stage.octavia(Method::PUT, &format!("/pools/{id}"), &json!({"pool": change}));
+        stage.octavia(&Method::PUT, &format!("/pools/{id}"), &json!({"pool": change}));
     }
 }
 
@@ -185,17 +185,17 @@ fn pool(stage: &Stage, place: usize) -> Value {
 fn empty_pool(stage: &Stage, protocol: &Value) -> String {
     let body = json!({"pool": {"name": "by-hand", "protocol": protocol, "lb_algorithm": "ROUND_ROBIN",
         "loadbalancer_id": stage.load_balancer()}});
-    id(&stage.octavia(Method::POST, "/pools", &body)["pool"]).to_owned()
+    id(&stage.octavia(&Method::POST, "/pools", &body)["pool"]).to_owned()
 }
 
 /// Deletes the first listener, and makes one like it but for a change, without a pool.
 fn replace(stage: &Stage, change: &Value) {
     let old = stage.listeners().remove(0);
-    stage.octavia(Method::DELETE, &format!("/listeners/{}", id(&old)), &Value::Null);
+    stage.octavia(&Method::DELETE, &format!("/listeners/{}", id(&old)), &Value::Null);
     let mut new = json!({"name": old["name"], "tags": old["tags"], "protocol": old["protocol"],
         "protocol_port": old["protocol_port"], "loadbalancer_id": stage.load_balancer()});
     new.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-    stage.octavia(Method::POST, "/listeners", &json!({"listener": new}));
+    stage.octavia(&Method::POST, "/listeners", &json!({"listener": new}));
 }
 
 fn is_on_first_node(member: &Value) -> bool {
@@ -206,7 +206,7 @@ fn members(stage: &Stage, chosen: fn(&Value) -> bool, change: &Value) {
     for pool in stage.pools() {
         for member in stage.world.cloud.members(&pool).iter().filter(|member| chosen(member)) {
             let path = format!("/pools/{pool}/members/{}", id(member));
-            stage.octavia(Method::PUT, &path, &json!({"member": change}));
+            stage.octavia(&Method::PUT, &path, &json!({"member": change}));
         }
     }
 }
@@ -215,7 +215,7 @@ fn remove_members(stage: &Stage, chosen: fn(&Value) -> bool) {
     for pool in stage.pools() {
         for member in stage.world.cloud.members(&pool).iter().filter(|member| chosen(member)) {
             let path = format!("/pools/{pool}/members/{}", id(member));
-            stage.octavia(Method::DELETE, &path, &Value::Null);
+            stage.octavia(&Method::DELETE, &path, &Value::Null);
         }
     }
 }
@@ -229,6 +229,6 @@ fn batch(stage: &Stage, new: fn(&Value) -> Value) {
                 members.push(member);
             }
         }
-        stage.octavia(Method::PUT, &format!("/pools/{pool}/members"), &json!({"members": members}));
+        stage.octavia(&Method::PUT, &format!("/pools/{pool}/members"), &json!({"members": members}));
     }
 }

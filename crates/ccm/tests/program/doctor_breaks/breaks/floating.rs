@@ -9,7 +9,7 @@ use crate::doctor_breaks::stage::{Kind, Stage};
 pub(super) const BREAKS: &[Break] = &[
     Break::new("floating IP detached", Kind::is_floating, |stage| attach(stage, &Value::Null)),
     Break::new("floating IP deleted", Kind::is_floating, |stage| {
-        stage.neutron(Method::DELETE, &path(stage), &Value::Null);
+        stage.neutron(&Method::DELETE, &path(stage), &Value::Null);
     }),
     Break::new("floating IP on a node", Kind::is_floating, |stage| {
         attach(stage, &json!(stage.world.cloud.nodes()[0].port_id));
@@ -31,5 +31,5 @@ fn path(stage: &Stage) -> String {
 }
 
 fn attach(stage: &Stage, port: &Value) {
-    stage.neutron(Method::PUT, &path(stage), &json!({"floatingip": {"port_id": port}}));
+    stage.neutron(&Method::PUT, &path(stage), &json!({"floatingip": {"port_id": port}}));
 }

@@ -74,7 +74,7 @@ impl Serving<'_> {
             load_balancer,
             project_id: project_id.as_deref(),
         };
-        let CarriedOut { progress, known, locked, not_implemented } =
+        let CarriedOut { progress, known, locked, not_implemented, refused_mark: _ } =
             self.reconciler.carry_out(&context, Some(observation), report).await;
         if matches!(progress, Ok(Progress::Waiting(_))) {
             self.note_creation(plan);

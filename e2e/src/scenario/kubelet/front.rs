@@ -13,9 +13,9 @@ use rcgen::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::api::OpenStack;
 use crate::machine::process::Daemon;
 use crate::network::API_SERVER;
+use crate::openstack::api::OpenStack;
 
 /// What is added to a port.
 const SHIFT: u16 = 10000;
@@ -59,7 +59,7 @@ impl Front {
 
     /// The URL of Keystone.
     pub(crate) fn keystone(&self) -> String {
-        moved(super::api::KEYSTONE)
+        moved(crate::openstack::api::KEYSTONE)
     }
 
     /// Writes the authorities that an image holds: those of this machine and the private one.
