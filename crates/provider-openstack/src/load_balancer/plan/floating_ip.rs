@@ -174,7 +174,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
             ),
         ));
     }
-    if let Some(elsewhere) = candidates.iter().find(|own| own.is_astray()) {
+    if let Some(elsewhere) = only_astray(candidates) {
         return draft.block(Failure::user_input(is_elsewhere(elsewhere)));
     }
     if spec.unreadable {
@@ -221,6 +221,12 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
 }
 
+/// The Service's own floating IP that leads elsewhere, unless it has another one that leads nowhere.
+fn only_astray(candidates: &[ObservedFloatingIp]) -> Option<&ObservedFloatingIp> {
+    let has_free = candidates.iter().any(|own| own.ours && own.port_id.is_none() && !own.is_astray());
+    candidates.iter().find(|own| own.is_astray() && !has_free)
+}
+
 /// Two floating IPs would be one too many, and only a person knows which of them is meant.
 fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, port_id, device, .. } = own;
@@ -235,7 +241,7 @@ fn is_elsewhere(own: &ObservedFloatingIp) -> String {
 /// Why the floating IP cannot be had that the user asked for, where the Service has none of its own. A load balancer is not made for that.
 pub(super) fn refusal(goal: &FloatingIpGoal, candidates: &[ObservedFloatingIp]) -> Option<Failure> {
     let FloatingIpGoal::External(spec) = goal else { return None };
-    if let Some(elsewhere) = candidates.iter().find(|own| own.is_astray()) {
+    if let Some(elsewhere) = only_astray(candidates) {
         return Some(Failure::user_input(is_elsewhere(elsewhere)));
     }
     let asked = candidates.iter().find(|candidate| spec.address == Some(candidate.address))?;
