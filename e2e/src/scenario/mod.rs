@@ -198,7 +198,7 @@ pub(crate) const GROUPS: &[Group] = &[
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),
-    kubernetes("kubernetes-1.37", &[Minor::V1_37], false, |stage| {
+    kubernetes("kubernetes-1.37", &[Minor::V1_37], true, |stage| {
         kubernetes_release::run(stage, Minor::V1_37)
     }),
     kubernetes("kubernetes-1.30", &[Minor::V1_30], true, |stage| {
