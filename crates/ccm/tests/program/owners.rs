@@ -256,7 +256,7 @@ async fn nobody_gets_the_floating_ip_of_another_service(#[case] is_tagged: bool)
     world.take_calls();
     let ports = json!([{"name": "http", "port": 81, "protocol": "TCP"}]);
     world.create(&service("web", json!({"spec": {"loadBalancerIP": "198.19.0.11", "ports": ports}})));
-    world.until_warned("web", "is the floating IP of another Service").await;
+    world.until_warned("web", "is the floating IP of").await;
     world.quiet().await;
     let writes = world.take_cloud_writes();
     assert!(!writes.iter().any(|write| write.contains("floatingips")), "{writes:?}");
