@@ -417,7 +417,9 @@ async fn any_one_call_that_is_refused_costs_what_needs_it() {
     world.until("everything is changed", |world| leads(world, &[22, 80], 3)).await;
     world.quiet().await;
     let expected = world.cloud_state();
-    let calls: BTreeSet<String> = world.take_cloud_writes().into_iter().collect();
+    let mut calls: BTreeSet<String> = world.take_cloud_writes().into_iter().collect();
+    // A part that a cloud may lack, which is asked for again at the check for drift: see `crate::optional_parts`.
+    calls.remove("PUT floatingips/ID/tags");
     assert!(calls.len() >= 7, "{calls:?}");
     for (call, status) in calls.iter().zip([400, 403, 409, 404].into_iter().cycle()) {
         let (method, rule) = rule(call);
