@@ -28,9 +28,6 @@ pub(super) const COREFILE: &str = "/api/v1/namespaces/kube-system/configmaps/cor
 /// Longest time until service proxies, HAProxy or security groups follow.
 const FOLLOWS: Duration = Duration::from_secs(20);
 
-/// The verdict that takes a packet.
-const SEEN: &str = "reaches";
-
 /// Whether packets from a pod, from a node and from outside arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ends {
@@ -229,22 +226,6 @@ impl Patient {
         let name = format!("default/{SERVICE}");
         let flags = ["doctor", &name, "--cluster-name=e2e", "--controllers=service", "-o", "mermaid"];
         self.terminal.types(&flags)?.with_code(&[0, 2, 3])
-    }
-
-    /// The same with pods that dial: what they saw is more than a conclusion.
-    pub(super) fn is_well_when_dialled(&self, stage: &Stage, live: &[&str]) -> Result<String> {
-        let without = self.conclusion_for_pods(&[])?;
-        ensure!(without != SEEN, "without pods that dial it says {without} too");
-        let with = self.conclusion_for_pods(live)?;
-        ensure!(with == SEEN, "pods have dialled, and it says {with}");
-        self.is_well(stage, live)
-    }
-
-    fn conclusion_for_pods(&self, more: &[&str]) -> Result<String> {
-        let report = self.examine(more)?.report;
-        let ends = report["services"][0]["conclusion"].as_array().context("doctor concludes nothing")?;
-        let end = ends.iter().find(|end| end["from"] == "pods").context("doctor says nothing of pods")?;
-        Ok(end["verdict"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.
