@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_openstack_api::octavia::ListenerProtocol;
 
-use super::{ListenerKey, ObservedListener, Tags, TlsAttributes};
+use super::{ListenerKey, ObservedListener, Tags, TlsAttributes, header, tls};
 
 /// What all of these tags begin with; `openstack-ccm-former-listener-protocol=TCP`, for example.
 const BEGIN: &str = "openstack-ccm-former-listener-";
@@ -20,25 +20,20 @@ pub(crate) struct FormerListener {
     pub(crate) insert_headers: BTreeMap<String, String>,
     pub(crate) tls_container_ref: Option<String>,
     pub(crate) tls: TlsAttributes,
-    /// Its tags; only those about headers and TLS count.
+    /// Its tags about headers and TLS.
     pub(crate) tags: Tags,
 }
 
 impl FormerListener {
     pub(crate) fn of(listener: &ObservedListener) -> Self {
-        let attributes = &listener.attributes;
+        let (attributes, none) = (&listener.attributes, Tags::new());
         Self {
             port: listener.port,
             protocol: listener.protocol.clone(),
             insert_headers: attributes.insert_headers.clone(),
             tls_container_ref: attributes.tls_container_ref.clone(),
             tls: attributes.tls.clone(),
-            tags: listener
-                .tags
-                .iter()
-                .filter(|tag| tag.starts_with("openstack-ccm-sets="))
-                .cloned()
-                .collect(),
+            tags: &tls::stale(&listener.tags, &none) | &header::stale(&listener.tags, &none),
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 
+use openstack_ccm_core::command::command;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::draft::{Draft, tags_of_own};
+use crate::load_balancer::annotations::KEEP_FLOATING_IP;
 use crate::load_balancer::model::{
     FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
 };
@@ -75,8 +77,9 @@ fn exposed(attached: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, .. } = attached;
     format!(
         "the Service is internal, and somebody attached the floating IP {address} ({id}) to its load balancer, which can be reached from outside \
-         by it: take it off with `openstack floating ip unset --port {id}`, or say that it is wanted with the annotation \
-         loadbalancer.openstack.org/keep-floatingip: \"true\""
+         by it: take it off with `{}`, or say that it is wanted with the annotation {}: \"true\"",
+        unset_port(id),
+        KEEP_FLOATING_IP.key
     )
 }
 
@@ -221,9 +224,14 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
 }
 
+/// The command that takes a floating IP off its port.
+fn unset_port(id: &str) -> String {
+    command(["openstack", "floating", "ip", "unset", "--port", id])
+}
+
 /// The Service's own floating IP that leads elsewhere, unless it has another one that leads nowhere.
 fn only_astray(candidates: &[ObservedFloatingIp]) -> Option<&ObservedFloatingIp> {
-    let has_free = candidates.iter().any(|own| own.ours && own.port_id.is_none() && !own.is_astray());
+    let has_free = candidates.iter().any(|own| own.ours && own.port_id.is_none());
     candidates.iter().find(|own| own.is_astray() && !has_free)
 }
 
@@ -233,8 +241,9 @@ fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     let device = device.as_ref().map(|device| format!(", which belongs to {device}")).unwrap_or_default();
     format!(
         "the floating IP of the Service, {address} ({id}), is attached to port {}{device}, and not to its load balancer: take it off there with \
-         `openstack floating ip unset --port {id}`; until then no other one is made",
-        port_id.as_deref().unwrap_or_default()
+         `{}`; until then no other one is made",
+        port_id.as_deref().unwrap_or_default(),
+        unset_port(id)
     )
 }
 
@@ -285,7 +294,8 @@ fn claimed(floating_ip: &ObservedFloatingIp, asked_by: &str) -> Failure {
     }
     Failure::user_input(format!(
         "{asked_by} {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
-         another address; if that Service is gone, remove the tag with openstack floating ip unset --tag {tag} {id}"
+         another address; if that Service is gone, remove the tag with {}",
+        command(["openstack", "floating", "ip", "unset", "--tag", tag, id])
     ))
 }
 

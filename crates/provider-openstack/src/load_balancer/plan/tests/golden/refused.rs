@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::model::FormerListener;
+use crate::load_balancer::model::{FormerListener, tls};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
 use crate::load_balancer::plan::tests::cloud::Cloud;
@@ -102,4 +102,16 @@ fn a_listener_with_policies_keeps_its_protocol_and_follows_in_everything_else() 
     assert_eq!(sent, ["update listener listener-5 (TCP:80): connection_limit=100"]);
     let refusal = plan.refusal().unwrap().message;
     assert!(refusal.contains("L7 policies") && refusal.contains("listener-5"), "{refusal}");
+}
+
+/// The tag says at which revision the references to certificates were sent.
+#[test]
+fn a_listener_that_keeps_its_protocol_keeps_what_is_noted_of_its_certificates() {
+    let mut cloud = Cloud::serving(&Shape::web().desired());
+    let there = &mut cloud.children().listeners[0];
+    there.has_policies = true;
+    there.tags.insert(tls::revision_tag("7"));
+    let http = Shape::web().with(|shape| shape.ports[0].kind = Kind::Http);
+    let plan = serve(&http.desired(), &cloud.observed);
+    assert!(plan.steps.is_empty(), "{plan}");
 }
