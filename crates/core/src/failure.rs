@@ -112,12 +112,14 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// The least delay before the next try where this program itself lets something rest. It is kept in full.
     pub rests: Option<Duration>,
+    /// Whether the cloud had too much to do (429, 503): the same request may be sent later, and says nothing of what is there.
+    pub is_overload: bool,
 }
 
 impl Failure {
     /// A failure of a class.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), retry_after: None, rests: None }
+        Self { class, message: message.into(), retry_after: None, rests: None, is_overload: false }
     }
 
     /// Something that is left as it is until a person decides.

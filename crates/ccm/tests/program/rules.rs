@@ -273,3 +273,41 @@ async fn an_end_that_nobody_had_time_for_is_not_lost() {
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     assert!(world.take_cloud_writes().iter().filter(|write| *write == "POST pools").count() == 1);
 }
+
+/// What Octavia answers when it has too much to do.
+fn overloaded(path: &str) -> Fault {
+    octavia(Method::GET, path).answer(429, json!({"faultstring": "Too many requests"})).once()
+}
+
+/// An overloaded Octavia gets the same question again, and not five others.
+#[rstest]
+#[case::when_a_node_joins("/status$", false)]
+#[case::when_a_port_was_added("/status$", true)]
+#[tokio::test(start_paused = true)]
+async fn a_read_that_is_refused_for_overload_costs_no_full_read(
+    #[case] path: &str,
+    #[case] adds_a_port: bool,
+) {
+    let mut world =
+        World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
+    world.settings.plans = false;
+    world.cloud.faults().add(overloaded(path));
+    if adds_a_port {
+        let ports = json!([
+            {"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
+            {"name": "https", "port": 443, "protocol": "TCP", "nodePort": 30443},
+        ]);
+        world.patch("web", &json!({"spec": {"ports": ports}}));
+        // The change itself is planned after a full read.
+        world.until("the port is made", |world| world.cloud.listeners().len() == 2).await;
+        world.take_calls();
+    } else {
+        world.add_node("node-3", "v1.36.0");
+    }
+    world.quiet().await;
+    let calls: Vec<String> = world.take_calls().into_iter().map(|call| call.name).collect();
+    let full_reads = calls.iter().filter(|name| *name == "GET listeners").count();
+    assert_eq!(full_reads, 0, "{calls:#?}");
+    assert!(calls.iter().any(|name| name == "GET loadbalancers/ID/status"), "{calls:#?}");
+    assert!(world.cloud_state().contains("member node-3") || adds_a_port, "{}", world.cloud_state());
+}

@@ -54,6 +54,7 @@ pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -
     }
     let mut failure = Failure::new(class(kind, error, missing), message);
     failure.retry_after = error.retry_after();
+    failure.is_overload = matches!(kind, ErrorKind::RateLimited | ErrorKind::Unavailable);
     failure
 }
 

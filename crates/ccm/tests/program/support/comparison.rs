@@ -12,6 +12,7 @@ use super::World;
 use super::canonical;
 use super::ledger::{self, Escape, Ledger};
 use super::prediction::{Prediction, Progress};
+use super::trace;
 
 /// What is being compared.
 pub(crate) struct Comparison {
@@ -176,8 +177,14 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        if self.settings.plans && !std::thread::panicking() {
+        if std::thread::panicking() {
+            return;
+        }
+        if self.settings.plans {
             self.close(Escape::Unfinished);
         }
+        let calls = self.calls_from(0);
+        let breaches = trace::breaches(&calls);
+        assert!(breaches.is_empty(), "{breaches:#?}\n{}", trace::text(&calls));
     }
 }

@@ -18,7 +18,8 @@ use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 use tokio::time::Instant;
 use tower::service_fn;
 
-use super::reconciliation;
+use super::reconciliation::{self, Reconciliation};
+use super::trace::{Answer, moment, shown_by, touched_by};
 
 /// Who is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +40,31 @@ pub(crate) struct Call {
     pub(crate) at: Instant,
     /// The whole request, of a write.
     pub(crate) request: Option<Asked>,
+    /// Path and query.
+    pub(crate) path: String,
+    /// The load balancer that a change of Octavia is about, where it is there already.
+    pub(crate) load_balancer: Option<String>,
     /// The Service that is being reconciled.
     pub(crate) reconciled: Option<String>,
+    /// The reconciliation.
+    pub(crate) run: Option<Reconciliation>,
+    /// The program that calls.
+    pub(crate) program: usize,
+    /// When, among all calls and answers.
+    pub(crate) begun: usize,
+    /// Absent while it is on its way, and where it was lost.
+    pub(crate) answer: Option<Answer>,
+}
+
+/// What is known of a call before it is sent.
+struct About {
+    side: Side,
+    name: String,
+    write: bool,
+    path: String,
+    load_balancer: Option<String>,
+    request: Option<Asked>,
+    run: Option<Reconciliation>,
 }
 
 /// A request for a change.
@@ -71,6 +95,8 @@ pub(crate) type Journal = Arc<Mutex<Vec<Call>>>;
 /// The lines of one program. When they are cut, nothing gets through any more in either direction.
 pub(crate) struct Line {
     journal: Journal,
+    /// Which program this is.
+    program: usize,
     number: AtomicUsize,
     stop: Mutex<Option<Stop>>,
     is_cut: AtomicBool,
@@ -99,6 +125,7 @@ impl Line {
     ) -> Arc<Self> {
         Arc::new(Self {
             journal: Arc::clone(journal),
+            program: moment(),
             number: AtomicUsize::new(0),
             stop: Mutex::new(stop),
             is_cut: AtomicBool::new(false),
@@ -183,18 +210,17 @@ impl Line {
         }
     }
 
+    /// Sends a call; `seen` says what its answer shows.
     async fn send<T: Send + 'static>(
         &self,
-        side: Side,
-        (name, write): (String, bool),
-        (request, reconciled): (Option<Asked>, Option<String>),
+        about: About,
         call: impl Future<Output = T> + Send + 'static,
+        seen: impl FnOnce(&T) -> Answer,
     ) -> T {
         let _open = self.gate.read().await;
         let number = self.number.fetch_add(1, Ordering::SeqCst);
         self.boundary(Stop::Before(number)).await;
-        let at = Instant::now();
-        self.journal.lock().unwrap().push(Call { side, name, write, at, request, reconciled });
+        let place = self.note(about);
         if *self.stop.lock().unwrap() == Some(Stop::OnItsWay(number)) {
             tokio::spawn(async move {
                 tokio::time::sleep(LATE).await;
@@ -205,30 +231,65 @@ impl Line {
         }
         let answer = call.await;
         self.boundary(Stop::After(number)).await;
+        self.journal.lock().unwrap()[place].answer = Some(seen(&answer));
         answer
+    }
+
+    /// Writes a call down, and returns its place in the journal.
+    fn note(&self, about: About) -> usize {
+        let About { side, name, write, path, load_balancer, request, run } = about;
+        let mut journal = self.journal.lock().unwrap();
+        journal.push(Call {
+            side,
+            name,
+            write,
+            at: Instant::now(),
+            request,
+            path,
+            load_balancer,
+            reconciled: run.as_ref().map(|run| run.service.clone()),
+            run,
+            program: self.program,
+            begun: moment(),
+            answer: None,
+        });
+        journal.len() - 1
     }
 
     /// The program's client of the Kubernetes API.
     pub(crate) fn kubernetes(self: &Arc<Self>, sim: &Kubernetes) -> kube::Client {
         let (line, server) = (Arc::clone(self), kube::Client::new(sim.service(), "default"));
         let service = service_fn(move |request: Request<Body>| {
-            let (line, server, reconciled) = (Arc::clone(&line), server.clone(), reconciliation::current());
+            let (line, server, run) = (Arc::clone(&line), server.clone(), reconciliation::current());
             async move {
                 let (name, write) = super::describe::kubernetes(&request);
+                let path = request.uri().path().to_owned();
                 if write && !name.contains(" events") && !name.contains(" leases") {
                     let permit = request.extensions().get::<Permit>();
                     line.judge(&name, permit.map_or(Err(NotPermitted::NotAsked), Permit::check));
                 }
                 let translated =
                     line.translation.filter(|_| name.starts_with("LIST ") || name.starts_with("GET "));
-                let (asked, request) = noted(request, write).await?;
+                let (request_noted, request) = noted(request, write).await?;
+                let about = About {
+                    side: Side::Kubernetes,
+                    name,
+                    write,
+                    path,
+                    load_balancer: None,
+                    request: request_noted,
+                    run,
+                };
                 let watcher = Arc::clone(&line);
                 let call = async move {
                     let answer = server.send(request).await?;
                     watcher.answered(!write || answer.status().is_success());
                     translate(answer, translated).await
                 };
-                line.send(Side::Kubernetes, (name, write), (asked, reconciled), call).await
+                let seen = |answer: &Result<Response<Body>, kube::Error>| {
+                    Answer::of(answer.as_ref().ok().map(Response::status), Vec::new())
+                };
+                line.send(about, call, seen).await
             }
         });
         kube::Client::new(service, "default")
@@ -239,7 +300,7 @@ impl Line {
         let (line, cloud, token) = (Arc::clone(self), sim.clone(), sim.token_of(user));
         let transport = FnTransport::new(move |request: transport::Request| {
             let (line, cloud, token) = (Arc::clone(&line), cloud.clone(), token.clone());
-            let reconciled = reconciliation::current();
+            let run = reconciliation::current();
             async move {
                 let mut request = request;
                 request.headers.insert("user-agent", line.client.parse().unwrap());
@@ -253,11 +314,16 @@ impl Line {
                     );
                 }
                 let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap());
+                let path = request.path_and_query();
                 let asked = write.then(|| Asked {
                     method: request.method.clone(),
-                    path: request.path_and_query(),
+                    path: path.clone(),
                     body: body.unwrap_or_default(),
                 });
+                let load_balancer = asked.as_ref().and_then(|asked| touched_by(asked, &cloud));
+                let shows = path.clone();
+                let about =
+                    About { side: Side::OpenStack, name, write, path, load_balancer, request: asked, run };
                 let (call, watcher) = (answer(cloud, token, request, line.latency), Arc::clone(&line));
                 let call = async move {
                     let answer = call.await;
@@ -265,7 +331,11 @@ impl Line {
                     watcher.answered(success);
                     answer
                 };
-                line.send(Side::OpenStack, (name, write), (asked, reconciled), call).await
+                let seen = |answer: &Result<transport::Response, TransportError>| match answer {
+                    Ok(answer) => Answer::of(Some(answer.status), shown_by(&shows, answer)),
+                    Err(_) => Answer::of(None, Vec::new()),
+                };
+                line.send(about, call, seen).await
             }
         });
         let mut openstack = OpenStack::new(Client::over(transport));

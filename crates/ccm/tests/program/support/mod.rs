@@ -27,6 +27,8 @@ mod reconciliation;
 #[path = "../../compatibility/scan.rs"]
 #[allow(dead_code, reason = "the page uses other parts")]
 mod scan;
+#[allow(dead_code, reason = "the benchmark uses other parts")]
+pub(crate) mod trace;
 mod world;
 
 #[allow(unused_imports, reason = "the tests and the benchmark use different parts")]

@@ -1,4 +1,4 @@
-//! Which Service a call is made for: the spans of the program show it.
+//! Which reconciliation of which Service a call is made for: the spans of the program show it.
 
 use std::sync::Once;
 
@@ -12,6 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::log;
+use super::trace::moment;
 
 /// Has the spans of reconciliations noted from here on, and the log kept of those who want it. One subscriber serves all threads for ever: with
 /// several that come and go, a place that logs for the first time in one thread may stay mute in another.
@@ -25,34 +26,38 @@ pub(crate) fn follow() {
     });
 }
 
-/// The Service that is being reconciled: `default/web`.
-pub(crate) fn current() -> Option<String> {
+/// The reconciliation that goes on.
+pub(crate) fn current() -> Option<Reconciliation> {
     tracing::dispatcher::get_default(|dispatch| {
         let span = dispatch.downcast_ref::<Registry>()?.span(&Span::current().id()?)?;
-        span.scope().find_map(|span| span.extensions().get::<Service>().map(|service| service.0.clone()))
+        span.scope().find_map(|span| span.extensions().get::<Reconciliation>().cloned())
     })
+}
+
+/// One reconciliation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reconciliation {
+    /// The field `service` of its span: `default/web`.
+    pub(crate) service: String,
+    pub(crate) number: usize,
 }
 
 struct Followed;
 
-/// The field `service` of a span.
-#[derive(Default)]
-struct Service(String);
-
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Followed {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut service = Service::default();
-        attributes.record(&mut service);
+        let mut run = Reconciliation { service: String::new(), number: moment() };
+        attributes.record(&mut run);
         if let Some(span) = context.span(id) {
-            span.extensions_mut().insert(service);
+            span.extensions_mut().insert(run);
         }
     }
 }
 
-impl Visit for Service {
+impl Visit for Reconciliation {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         if field.name() == "service" {
-            self.0 = format!("{value:?}");
+            self.service = format!("{value:?}");
         }
     }
 }

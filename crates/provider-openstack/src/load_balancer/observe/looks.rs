@@ -9,7 +9,7 @@
 //! | a step on the load balancer itself, if the last answer that shows it is older than the reconciliation | | whole |
 //! | a batch of new members for a pool that has some | they are not those of nodes that joined, and the members were not listed anew | members of that pool |
 //! | a batch that names members which are there | another reconciliation began, or only the status tree shows them | members of that pool |
-//! | the end | any step was made | check |
+//! | the end, or steps on Neutron that lead to it | any step was made | check |
 //!
 //! A load balancer that is ACTIVE again says nothing of its children: a listener or a batch that failed leaves it ACTIVE. An HTTP
 //! monitor that meets members which were not made for it takes all of them down. Tags are written all at once, so that those which
@@ -125,15 +125,17 @@ impl Looked {
             }
             return steps.filter_map(|step| self.before_addition(step, children)).next();
         }
+        // Steps on Neutron alone do not change what Octavia has made: the Service is published after them.
+        let ends = !plan.steps.iter().any(Step::locks) && matches!(plan.then, Then::Done | Then::Held(_));
+        let end = (ends && !self.since.is_empty()).then_some(Look::Check);
         if plan.steps.is_empty() {
-            let ends = matches!(plan.then, Then::Done | Then::Held(_));
-            return (ends && !self.since.is_empty()).then_some(Look::Check);
+            return end;
         }
         if plan.then != Then::Done && !self.whole {
             return Some(Look::Whole);
         }
         let looks = steps.filter_map(|step| self.before_step(step, ownership, children));
-        looks.max_by_key(|look| match look {
+        looks.chain(end).max_by_key(|look| match look {
             Look::Members(_) => 0,
             Look::Check => 1,
             Look::Whole => 2,
@@ -326,6 +328,9 @@ mod tests {
         let since = vec![Done::Other];
         let looked = Looked { since, ..Looked::default() };
         assert_eq!(looked.before(&Plan::default(), Some(Ownership::Sole), None), Some(Look::Check));
+        // A floating IP is attached, and nothing else is to be done.
+        let plan = Plan { steps: vec![detach()], ..Plan::default() };
+        assert_eq!(looked.before(&plan, Some(Ownership::Sole), None), Some(Look::Check));
         assert_eq!(Looked::default().before(&Plan::default(), Some(Ownership::Sole), None), None);
     }
 }

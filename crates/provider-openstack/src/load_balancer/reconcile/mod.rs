@@ -9,22 +9,36 @@
 //! release: find -> read -> plan -> apply, for each load balancer that the Service has
 //! ```
 //!
-//! 1. A plan starts from a whole look, under the lock of the load balancer's id. Only where nothing but nodes changed since all was well
-//!    are the members taken from the status tree, and the rest from what was read then.
-//! 2. Lists are shared ([`super::lists`]).
-//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, nothing is read, for two minutes at most. The
-//!    poller sees the end and wakes the Service.
+//! 1. A plan starts from a whole look, under the lock of the load balancer's id, or of its name while no id is known. If only nodes changed
+//!    since all was well, the members come from the status tree, and the rest from what was read then.
+//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`super::lists`]).
+//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, its children are not read for the Service, for
+//!    two minutes at most. The poller sees the end and wakes the Service.
 //! 4. In between, what was read is kept, with each accepted step applied to it ([`super::advance`]); the rest of the plan follows from
 //!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
 //!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
-//!    there. 429, and 503 to anything but a creation, only delay.
+//!    there. 429 and 503 only delay: what was known before such a read is kept, and the same step is sent later. Only a creation may have
+//!    arrived all the same, after 503.
 //! 5. Before some steps somebody looks: [`super::observe::looks`] has the table.
 //! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
-//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. The same plan twice without a failure
-//!    between is a Warning and a pause.
+//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
+//!    attached after that check. The same plan twice without a failure between is a Warning and a pause.
 //! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
 //!    where it differs.
-//! 9. All that is remembered is one record for each Service ([`super::record`]). It may be lost at any time.
+//! 9. What is remembered of a Service is one record ([`super::record`]), beside what is shared: locks that are waited for, creations under
+//!    way, identity tags to come, replacements. Losing it costs reads and time.
+//!
+//! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
+//!
+//! | rule | |
+//! | --- | --- |
+//! | `owner_is_shown_before_a_step` | holds: an answer from after the reconciliation before shows the load balancer |
+//! | `one_step_at_a_time` | holds: a load balancer gets no step before an answer shows that Octavia is done with the last one |
+//! | `no_look_while_a_step_holds_the_lock` | holds: see 3 |
+//! | `creation_after_a_look_for_its_name` | holds: nothing is created whose name was not looked for since the last attempt |
+//! | `removal_after_a_look` | holds: the first of several removals follows a look at all children after whatever was changed before |
+//! | `members_are_listed_before_they_are_named` | holds: who names members that are there has listed them in the same reconciliation |
+//! | `published_after_a_look` | holds: between the last step and the address in the status the statuses of all children were read |
 //!
 //! | module | does |
 //! | --- | --- |

@@ -1,12 +1,13 @@
 //! Reads the security groups of a Service: by name; and from the time when groups were managed, for where they are not any more.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::cache::Cache;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, SecurityGroupFilter};
-use tokio::sync::OnceCell;
 
 use super::model::{ObservedGroup, ObservedPort, ObservedRule, Opening};
 use crate::load_balancer::failure::{Answered as _, present};
@@ -52,26 +53,39 @@ fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
     }
 }
 
-/// Names of all generated security groups that were there when the process first asked. Nobody makes new ones.
-#[derive(Debug, Default)]
+/// For so long the names of generated groups are taken from one list. Nobody makes new ones.
+const NAMES_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+
+/// Names of all generated security groups that are there. One list answers all who ask.
+#[derive(Debug)]
 pub(super) struct LegacyGroups {
-    names: OnceCell<std::sync::Mutex<HashSet<String>>>,
+    names: Cache<(), Arc<Mutex<HashSet<String>>>>,
+}
+
+impl Default for LegacyGroups {
+    fn default() -> Self {
+        Self { names: Cache::new(NAMES_LIFETIME) }
+    }
 }
 
 impl LegacyGroups {
-    /// Whether there was a group of this name; asks once for all names.
-    pub(super) async fn may_be_there(&self, neutron: &Neutron, name: &str) -> Result<bool, ApiError> {
-        let names = self.names.get_or_try_init(|| async {
+    /// Whether there is, or was, a group of this name.
+    pub(super) async fn may_be_there(&self, neutron: &Neutron, name: &str) -> Result<bool, Arc<ApiError>> {
+        let names = self.names.get_or_fetch(&(), async {
             let names = present(neutron.list_security_group_names().await)?;
             let generated = names.into_iter().flatten().filter(|name| is_generated_security_group(name));
-            Ok::<_, ApiError>(std::sync::Mutex::new(generated.collect()))
+            Ok(Arc::new(Mutex::new(generated.collect())))
         });
-        Ok(names.await?.lock().unwrap_or_else(PoisonError::into_inner).contains(name))
+        Ok(lock(&*names.await?).contains(name))
     }
 
     pub(super) fn forget(&self, name: &str) {
-        if let Some(names) = self.names.get() {
-            names.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        if let Some(names) = self.names.last(&()) {
+            lock(&names.value).remove(name);
         }
     }
+}
+
+fn lock(names: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
 }

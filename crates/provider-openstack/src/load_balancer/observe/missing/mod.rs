@@ -11,7 +11,7 @@ mod count;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
@@ -19,9 +19,8 @@ use openstack_ccm_core::failure::{Failure, Hold};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::OpenStack;
+use openstack_ccm_openstack_api::cache::{Cache, CachedAnswer, Moment};
 use openstack_ccm_openstack_api::error::ApiError;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure;
@@ -39,31 +38,15 @@ pub(crate) struct MissingLoadBalancers {
     openstack: OpenStack,
     cluster: ClusterIdentity,
     neighbours: OnceLock<Arc<dyn Neighbours>>,
-    last: Mutex<Option<LastCount>>,
+    /// The last count.
+    counts: Cache<(), Count>,
     /// Whether this process has found a load balancer by the id that a Service names, so that its credentials are right.
     found_one: AtomicBool,
     /// Whether the last count did not allow to create any.
     in_doubt: AtomicBool,
     /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message asks them to. It shows
     /// nothing about those of others, as long as these are in doubt.
-    on_someones_word: StdMutex<HashSet<String>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct LastCount {
-    /// When its list was asked for.
-    asked: Instant,
-    count: Count,
-}
-
-impl LastCount {
-    /// Whether it answers a question that was `asked` then: what an absence means, or whether there may be a first load balancer. What could
-    /// not be found may have been in an older list, as may others that have disappeared with it. So such a list proves no absence. It may
-    /// well keep a load balancer from being created, and a first one takes the place of none that serves.
-    fn answers(&self, asked: Instant, about_absence: bool) -> bool {
-        let proves_none = !about_absence || self.count.absence() == Absence::Most;
-        self.asked >= asked || (proves_none && self.asked.elapsed() < GOOD_FOR)
-    }
+    on_someones_word: Mutex<HashSet<String>>,
 }
 
 impl MissingLoadBalancers {
@@ -72,10 +55,10 @@ impl MissingLoadBalancers {
             openstack,
             cluster,
             neighbours: OnceLock::new(),
-            last: Mutex::default(),
+            counts: Cache::new(GOOD_FOR),
             found_one: AtomicBool::new(false),
             in_doubt: AtomicBool::new(false),
-            on_someones_word: StdMutex::default(),
+            on_someones_word: Mutex::default(),
         }
     }
 
@@ -134,27 +117,34 @@ impl MissingLoadBalancers {
         named.collect()
     }
 
-    /// One count at a time: many ask at once, and each looks at all Services. Those that wait share the next one.
+    /// One count for all that ask at the same time, since each looks at all Services.
     async fn count(&self, service: Option<&Service>) -> Result<Count, Failure> {
-        let asked = Instant::now();
-        let mut last = self.last.lock().await;
-        if let Some(last) = last.filter(|last| last.answers(asked, service.is_some())) {
-            return Ok(last.count);
+        let asked = Moment::now();
+        if let Some(last) = self.recent(service.is_some()) {
+            return Ok(last);
         }
         let named = self.named(service);
         if named.is_empty() && service.is_none() {
             return Ok(Count::default());
         }
-        let asked = Instant::now();
-        let on_word = lock(&self.on_someones_word).clone();
-        let count = self.list(&named, &on_word).await.map_err(|error| {
-            failure::of_call(&error, "listing the load balancers", failure::Missing::Race)
-        })?;
-        let here = self.found_one.load(Ordering::Relaxed);
-        let count = Count { any_of_cluster: count.any_of_cluster || here, ..count };
-        *last = Some(LastCount { asked, count });
-        self.note_doubt(count);
-        Ok(count)
+        let count = async {
+            let on_word = lock(&self.on_someones_word).clone();
+            let count = self.list(&named, &on_word).await?;
+            let here = self.found_one.load(Ordering::Relaxed);
+            let count = Count { any_of_cluster: count.any_of_cluster || here, ..count };
+            self.note_doubt(count);
+            Ok(count)
+        };
+        let count = self.counts.get_or_fetch_since(&(), asked, count).await;
+        count.map_err(|error| failure::of_call(&error, "listing the load balancers", failure::Missing::Race))
+    }
+
+    /// An older count that answers a question: what an absence means, or whether there may be a first load balancer. What could not be
+    /// found may have been in an older list, as may others that have disappeared with it. So such a list proves no absence. It may well
+    /// keep a load balancer from being created, and a first one takes the place of none that serves.
+    fn recent(&self, about_absence: bool) -> Option<Count> {
+        let last = self.counts.last(&()).filter(CachedAnswer::is_alive)?.value;
+        (!about_absence || last.absence() == Absence::Most).then_some(last)
     }
 
     fn note_doubt(&self, count: Count) {
@@ -181,7 +171,7 @@ impl MissingLoadBalancers {
     }
 }
 
-fn lock<T>(mutex: &StdMutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -7,6 +7,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use openstack_ccm_openstack_api::cache::Moment;
 
+use super::wanted::Wanted;
 use super::{Serving, is_held};
 use crate::load_balancer::digest::{Agreement, Digest};
 use crate::load_balancer::locks::LoadBalancerLock;
@@ -86,9 +87,8 @@ impl Serving<'_> {
         if !self.beginning.drift_due {
             return Ok(Err(known));
         }
-        let Remembered::Converged(converged) = known else { return Ok(Err(Remembered::Nothing)) };
-        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *converged
-        else {
+        let Remembered::Converged(known) = known else { return Ok(Err(Remembered::Nothing)) };
+        let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *known else {
             return Ok(Err(Remembered::Nothing));
         };
         if !self.reconciler.records.stands(&self.service.key, &agreement) {
@@ -97,13 +97,15 @@ impl Serving<'_> {
         let observation = Observation::known(observed, project_id);
         let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
         let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Remembered::Nothing)) };
-        let wanted = self.want(&observation, &[], report).await?;
-        let of_tree = |updated_at: &str| Digest::of_tree(&id, updated_at, &wanted.desired);
-        let is_unchanged = wanted.faults.failure().is_none()
-            && self.observing().is_unchanged(&observation, agreement.digest, of_tree).await?;
-        if !is_unchanged {
-            return Ok(Err(Remembered::Nothing));
-        }
+        let wanted = match self.as_agreed(&observation, &id, agreement, report).await {
+            Ok(Some(wanted)) => wanted,
+            Ok(None) => return Ok(Err(Remembered::Nothing)),
+            Err(failure) => {
+                let known = converged(observation, address, Some(agreement), warnings);
+                self.keep_after_overload(&failure, known);
+                return Err(failure);
+            }
+        };
         let load_balancer = observation.seen().load_balancer.clone();
         if let Some(there) = &load_balancer {
             self.name_again(&there.id, there.ownership, report);
@@ -116,6 +118,34 @@ impl Serving<'_> {
         let outcome = Ok(Outcome::Ready(ready.clone()));
         self.keep(&outcome, kept, Some(agreement).filter(|_| ready.unfinished.is_none()));
         Ok(Ok(ready))
+    }
+
+    /// What the Service wants, where lists show that nothing has changed since it agreed with what is there.
+    async fn as_agreed(
+        &self,
+        observation: &Observation,
+        id: &str,
+        agreement: Agreement,
+        report: &mut Report,
+    ) -> Result<Option<Wanted>, Failure> {
+        let wanted = self.want(observation, &[], report).await?;
+        let of_tree = |updated_at: &str| Digest::of_tree(id, updated_at, &wanted.desired);
+        let is_unchanged = wanted.faults.failure().is_none()
+            && self.observing().is_unchanged(observation, agreement.digest, of_tree).await?;
+        Ok(is_unchanged.then_some(wanted))
+    }
+
+    /// A read that an overloaded cloud refuses says nothing: what was known before is kept, and asked for again later. Reading everything
+    /// in its place would be several calls more.
+    pub(super) fn keep_after_overload(&self, failure: &Failure, known: Remembered) {
+        let (records, key) = (&self.reconciler.records, &self.service.key);
+        if !failure.is_overload {
+            return;
+        }
+        if self.beginning.drift_due && matches!(known, Remembered::Converged(_)) {
+            records.drift_due(key);
+        }
+        records.keep(key, known);
     }
 
     /// What is there, from what is known of it: what a plan under way has made, where its last step has ended well; the children with
@@ -153,8 +183,13 @@ impl Serving<'_> {
         let Some(there) = there else { return Ok(None) };
         let end = self.reconciler.watchlist.take_end(&there.id);
         if !locked {
-            let belongs = self.observing().belongs_as_known(&observation).await?;
-            return Ok(belongs.then_some(observation));
+            return match self.observing().belongs_as_known(&observation).await {
+                Ok(belongs) => Ok(belongs.then_some(observation)),
+                Err(failure) => {
+                    self.keep_after_overload(&failure, under_way(observation));
+                    Err(failure)
+                }
+            };
         }
         let Some(shown) = end.and_then(End::active) else {
             self.reconciler.records.may_plan_again(&self.service.key);
@@ -170,15 +205,20 @@ impl Serving<'_> {
 
     /// What was there when all was well, with the members that Octavia shows now. What is wrong with a Service is judged by what was
     /// read.
-    async fn with_members(&self, converged: Converged) -> Result<Option<Observation>, Failure> {
-        let Converged { observed, project_id, .. } = converged;
+    async fn with_members(&self, known: Converged) -> Result<Option<Observation>, Failure> {
+        let Converged { observed, project_id, address, agreement, warnings } = known;
         let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
         if !may_go_on || self.faults.failure().is_some() || !self.settings.odd.is_empty() {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);
-        let agrees = self.observing().look_at_members(&mut observation).await?;
-        Ok(agrees.then_some(observation))
+        match self.observing().look_at_members(&mut observation).await {
+            Ok(agrees) => Ok(agrees.then_some(observation)),
+            Err(failure) => {
+                self.keep_after_overload(&failure, converged(observation, address, agreement, warnings));
+                Err(failure)
+            }
+        }
     }
 
     fn may_go_on(&self, there: &ObservedLoadBalancer) -> bool {
@@ -195,12 +235,17 @@ impl Serving<'_> {
     ) -> Result<Observation, Failure> {
         let observing = self.observing();
         let agrees = match look {
-            Look::Whole => false,
-            Look::Check => observing.check(&mut observation).await?,
-            Look::Members(pool_id) => observing.list_members(&mut observation, &pool_id).await?,
+            Look::Whole => Ok(false),
+            Look::Check => observing.check(&mut observation).await,
+            Look::Members(pool_id) => observing.list_members(&mut observation, &pool_id).await,
         };
-        if agrees {
-            return Ok(observation);
+        match agrees {
+            Ok(true) => return Ok(observation),
+            Ok(false) => {}
+            Err(failure) => {
+                self.keep_after_overload(&failure, under_way(observation));
+                return Err(failure);
+            }
         }
         // What was listed when the reconciliation began is not what was looked at.
         let observing = Observing { since: Moment::now(), ..observing };
@@ -256,6 +301,14 @@ impl Serving<'_> {
         };
         records.keep(key, known);
     }
+}
+
+/// A plan that goes on where nothing of its own is under way. What could not be read is read as soon as it can be.
+pub(super) fn under_way(observation: Observation) -> Remembered {
+    if observation.unread().is_some() {
+        return Remembered::Nothing;
+    }
+    Remembered::UnderWay { observation: Box::new(observation.rest()), locked: false }
 }
 
 fn converged(

@@ -173,7 +173,14 @@ impl Serving<'_> {
         let key = &self.service.key;
         observation.pass_refused_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
         let planned = self.plan(&observation, report).await;
-        let planned = planned.inspect_err(|_| self.give_back(observation.seen()))?;
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(failure) => {
+                self.give_back(observation.seen());
+                self.keep_after_overload(&failure, look::under_way(observation));
+                return Err(failure);
+            }
+        };
         let Some(Planned { plan, wanted, load_balancer }) = planned else {
             return Ok(Next::Look(Look::Whole, Box::new(observation)));
         };
