@@ -85,13 +85,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let plan = Plan { groups, began, deadline };
     let (report, results) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
-        docs::record(&report, &folder, results.iter().all(|result| result.taken) && options.only.is_empty())?;
+        docs::record(&report, &folder)?;
     }
     if options.record {
         let passed = results.iter().filter(|result| result.is_good());
-        docs::record_versions(
-            &passed.map(|result| (result.group, result.findings.len())).collect::<Vec<_>>(),
-        )?;
+        docs::record_groups(&passed.map(|result| (result.group, &*result.findings)).collect::<Vec<_>>())?;
     }
     if succeeds(&report, options.if_possible) || !options.again {
         return Ok(succeeds(&report, options.if_possible));
