@@ -64,7 +64,7 @@ done
 git --no-pager diff --unified=0 -- "${files[@]}" | grep '^[-+]'
 
 log=target/mutations.log
-setsid make --no-print-directory e2e E2E_ARGS="--worlds 1 --folder target/e2e-mutation ${options[*]}" >"$log" 2>&1 &
+setsid make --no-print-directory e2e E2E_ARGS="--folder target/e2e-mutation ${options[*]}" >"$log" 2>&1 &
 run=$!
 tail -n +1 --pid="$run" -f "$log" &
 # What became of the case of the mutation NAME; nothing before it is over.
