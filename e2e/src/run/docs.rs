@@ -73,11 +73,29 @@ pub(crate) fn record_groups(groups: &[Seen<'_>]) -> Result<()> {
     rewrite(VERSIONS, TESTED, |known| versions(known, &parse(&all)))
 }
 
+/// How many cases each group has on the page, and of which day.
+///
+/// # Errors
+/// The page cannot be read.
+pub(crate) fn recorded() -> Result<BTreeMap<String, (usize, String)>> {
+    let page = std::fs::read_to_string(source(ALL))?;
+    let (_, known) = page.split_once(CASES).context("the page has no cases")?;
+    let known = known.split_once(END).map_or(known, |(known, _)| known);
+    let counts = parse(known).into_iter();
+    Ok(counts.map(|section| (section.name.to_owned(), (section.count(), section.date.to_owned()))).collect())
+}
+
 /// What is known of a group: when it ran, and its cases.
 struct Section<'a> {
     name: &'a str,
     date: &'a str,
     table: &'a str,
+}
+
+impl Section<'_> {
+    fn count(&self) -> usize {
+        self.table.lines().filter(|line| line.starts_with("| ")).count().saturating_sub(2)
+    }
 }
 
 fn parse(text: &str) -> Vec<Section<'_>> {
@@ -120,7 +138,7 @@ fn versions(known: &str, sections: &[Section<'_>]) -> String {
         let minors = group.needs.iter().map(|minor| format!("Kubernetes {}", minor.text()));
         for name in minors.chain([format!("OpenStack {}", group.release.name())]) {
             let (sum, names, dates) = ran.entry(name).or_default();
-            *sum += section.table.lines().skip(2).count();
+            *sum += section.count();
             names.push(format!("`{}`", group.name));
             dates.insert(section.date);
         }

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Only this group of scenarios; may be repeated. `--list` says which there are.
     #[arg(long)]
     only: Vec<String>,
-    /// List the groups, whether they run without being named, and what is built for them.
+    /// List the groups, whether they run without being named, their recorded cases, and what is built for them.
     #[arg(long)]
     list: bool,
     /// Where machines that cannot run the scenarios, or none of them within the budget, are fine: say why, and succeed.
@@ -65,7 +65,7 @@ pub(crate) struct Options {
 /// Runs what the options say. Returns whether all went well.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.list {
-        say(&list::list());
+        say(&list::list()?);
         return Ok(true);
     }
     let began = Instant::now();
