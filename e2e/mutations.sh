@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# e2e/mutations.sh NAME [OPTIONS...]
-# Breaks the product or the world on purpose, runs the group of scenarios that has to notice, and mends it again.
-# Ends with 0 if the named case turned red, with 1 if it stayed green or did not run, with 2 if nothing could be broken.
-# OPTIONS go to the run, such as `--folder target/second`. Without NAME it lists the mutations.
+# e2e/mutations.sh NAME... [-- OPTIONS...]
+# Breaks the product or the world on purpose, runs the groups of scenarios that have to notice until the named cases are over, and mends all
+# again. Several that stop different cases save builds. Ends with 0 if each named case turned red, with 1 if one stayed green or did not run,
+# with 2 if nothing could be broken. OPTIONS go to the run. Without NAME it lists the mutations.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Name; group; case; file; sed script.
+# Name; group; scenario and case; file; sed script.
 mutations() {
   cat <<'END'
-requests-decide; doctor; a node on 1.29; e2e/src/scenario/doctor/cluster_faults.rs; s/stage.join\(NODES\[1\], OLD_SERVER, /stage.join(NODES[1], CURRENT, /
-calls-at-most; calls; create 5; crates/provider-openstack/src/load_balancer/poller/mod.rs; s/^const BETWEEN_LISTS: Duration = .*/const BETWEEN_LISTS: Duration = Duration::ZERO;/
-metrics-for-all; requested; the load balancer shows its metrics to those who may read them; crates/provider-openstack/src/load_balancer/desired/metrics.rs; s/allowed_cidrs: Some\(allowed\)/allowed_cidrs: Some(vec!["0.0.0.0\/0".into()])/
-orphans-of-the-living; plan; --cluster-uid is refused while the cluster answers; crates/ccm/src/subcommands/orphans/mod.rs; s/living != uid,/living != uid || !uid.is_empty(),/
-orphans-by-id; plan; what serves is not listed, and not deleted by id; crates/ccm/src/subcommands/orphans/delete.rs; s/anyhow::bail!\("\{id\} is not orphaned.*/anyhow::bail!("{id} cannot be deleted");/
-canary-status; canary; published; crates/canary/src/objects.rs; s/\(pair.control, "VIP"\)/(pair.control, "Proxy")/
-nobody-dials; doctor; pods that dial see a healthy Service; crates/ccm/src/subcommands/doctor/live.rs; s/    if targets.is_empty\(\) \{/    if targets.len() < usize::MAX {/
-api-version; openstack-2024.1; API version; e2e/src/artifacts/release.rs; s/Some\("v2.28"\)/Some("v2.27")/
-occm-is-well; predecessor; OCCM 1.36 on 1.36, PROXY protocol; e2e/src/scenario/predecessor.rs; s/proxy\(stage, OccmRelease::V1_29, CURRENT\)/proxy(stage, OccmRelease::V1_36, CURRENT)/
-wrong-probe; kubelet; quickstart: helm installs the chart, pods are ready by its probes; charts/openstack-ccm/templates/_pod.tpl; s/"path" "\/readyz"/"path" "\/ready"/
-write-outside; kubelet; quickstart: helm installs the chart, pods are ready by its probes; crates/ccm/src/main.rs; s/^(fn main\(\).*\{)$/\1\n    std::fs::write("\/state", "").unwrap_or_else(|_| std::process::exit(1));/
-missing-right; kubelet; quickstart: a Service gets an address, and answers; charts/openstack-ccm/templates/rbac.yaml; s/resources: \[services\/status\]/resources: [services\/nothing]/
-no-bundle; kubelet; quickstart: the nodes are initialised, and no taint is left; e2e/src/openstack/front.rs; s/^        bundle \+= .*//
-long-result; kubelet; doctor -A --live: results longer than a kubelet reads are all read; crates/ccm/src/subcommands/doctor/dial.rs; s/^const LONGEST_MESSAGE: usize = .*/const LONGEST_MESSAGE: usize = 1 << 20;/
+requests-decide; doctor; 29 doctor | a node on 1.29; e2e/src/scenario/doctor/cluster_faults.rs; s/stage.join\(NODES\[1\], OLD_SERVER, /stage.join(NODES[1], CURRENT, /
+calls-at-most; calls; 24 calls | restart, Services 6; crates/provider-openstack/src/load_balancer/lists/shared.rs; s/if others == 0 \{/if others != usize::MAX {/
+metrics-for-all; requested; 32 requested | the load balancer shows its metrics to those who may read them; crates/provider-openstack/src/load_balancer/desired/metrics.rs; s/allowed_cidrs: Some\(allowed\)/allowed_cidrs: Some("0.0.0.0\/0".parse().into_iter().collect())/
+orphans-of-the-living; plan; 23 orphans | --cluster-uid is refused while the cluster answers; crates/ccm/src/subcommands/orphans/mod.rs; s/living != uid,/living != uid || !uid.is_empty(),/
+orphans-by-id; plan; 23 orphans | what serves is not listed, and not deleted by id; crates/ccm/src/subcommands/orphans/delete.rs; s/anyhow::bail!\("\{id\} is not orphaned.*/anyhow::bail!("{id} cannot be deleted");/
+canary-status; canary; 20 canary | published; crates/canary/src/objects.rs; s/\(pair.control, "VIP"\)/(pair.control, "Proxy")/
+nobody-dials; doctor; 29 doctor | pods that dial see a healthy Service; crates/ccm/src/subcommands/doctor/live.rs; s/    if targets.is_empty\(\) \{/    if targets.len() < usize::MAX {/
+api-version; openstack-2024.1; 30 older releases, 2024.1 | API version; e2e/src/artifacts/release.rs; s/Some\("v2.28"\)/Some("v2.27")/
+occm-is-well; predecessor; 37 predecessor | OCCM 1.36 on 1.36, PROXY protocol; e2e/src/scenario/predecessor.rs; s/proxy\(stage, OccmRelease::V1_29, CURRENT\)/proxy(stage, OccmRelease::V1_36, CURRENT)/
+ovn-reports; ovn; 34 ovn | a check of a member fails; e2e/src/openstack/ovn.rs; s/"status=\{status\}"/"status=online"/
+wrong-probe; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; charts/openstack-ccm/templates/_pod.tpl; s/"path" "\/readyz"/"path" "\/ready"/
+write-outside; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; crates/ccm/src/main.rs; s/^(fn main\(\).*\{)$/\1\n    std::fs::write("\/tmp\/state", "").unwrap_or_else(|_| std::process::exit(1));/
+missing-right; kubelet; 38 kubelet | quickstart: a Service gets an address, and answers; charts/openstack-ccm/templates/rbac.yaml; s/resources: \[services\/status\]/resources: [services\/nothing]/
+no-bundle; kubelet; 38 kubelet | quickstart: the nodes are initialised, and no taint is left; e2e/src/scenario/kubelet/front.rs; s/^        bundle \+= .*//
+long-result; kubelet; 38 kubelet | doctor -A --live: results longer than a kubelet reads are all read; crates/ccm/src/subcommands/doctor/dial.rs; s/^const LONGEST_MESSAGE: usize = .*/const LONGEST_MESSAGE: usize = 1 << 20;/
 END
 }
 
@@ -30,27 +31,56 @@ if [ $# = 0 ]; then
   mutations | awk -F '; ' '{printf "%-22s %-17s %s\n", $1, $2, $3}'
   exit 0
 fi
-name=$1; shift
-line=$(mutations | grep "^$name; ") || { echo "there is no mutation $name; without a name they are listed"; exit 2; }
-IFS='|' read -r _ group case file script <<<"${line//; /|}"
-git diff --quiet HEAD -- "$file" || { echo "$file has changes: commit them first"; exit 2; }
-trap 'git checkout --quiet HEAD -- "$file"' EXIT
-trap 'exit 2' INT TERM
-sed -i -E "$script" "$file"
-if git diff --quiet HEAD -- "$file"; then
-  echo "$file is not broken by: $script"
-  exit 2
-fi
-git --no-pager diff --unified=0 -- "$file" | tail -n +5
+names=() options=()
+while [ $# != 0 ]; do
+  case $1 in
+  --) shift && options=("$@") && break ;;
+  *) names+=("$1") && shift ;;
+  esac
+done
 
-folder=target/e2e-mutation log=target/mutation-$name.log
-make --no-print-directory e2e E2E_ARGS="--only $group --worlds 1 --folder $folder $*" 2>&1 | tee "$log" || true
-if grep -F "| $case" "$log" | grep -q '^FAIL'; then
-  echo "$name: red, as it has to be: $case"
-elif grep -F "| $case" "$log" | grep -q '^ok'; then
-  echo "$name: GREEN, nobody noticed: $case"
-  exit 1
-else
-  echo "$name: the case did not run: $case"
-  exit 1
-fi
+# Field NUMBER of the mutation NAME.
+field() { mutations | awk -F '; ' -v name="$2" -v number="$1" '$1 == name {print $number}'; }
+files=() run=
+mend() {
+  [ -z "$run" ] || kill -- "-$run" 2>/dev/null || true
+  [ ${#files[@]} = 0 ] || git checkout --quiet HEAD -- "${files[@]}"
+}
+trap mend EXIT
+trap 'exit 2' INT TERM
+
+for name in "${names[@]}"; do
+  file=$(field 4 "$name")
+  [ -n "$file" ] || { echo "there is no mutation $name; without a name they are listed"; exit 2; }
+  options+=(--only "$(field 2 "$name")")
+  if [[ " ${files[*]} " != *" $file "* ]]; then
+    git diff --quiet HEAD -- "$file" || { echo "$file has changes: commit them first"; exit 2; }
+    files+=("$file")
+  fi
+  before=$(<"$file")
+  sed -i -E "$(field 5 "$name")" "$file"
+  [ "$before" != "$(<"$file")" ] || { echo "$file is not broken by: $(field 5 "$name")"; exit 2; }
+done
+git --no-pager diff --unified=0 -- "${files[@]}" | grep '^[-+]'
+
+log=target/mutations.log
+setsid make --no-print-directory e2e E2E_ARGS="--folder target/e2e-mutation ${options[*]}" >"$log" 2>&1 &
+run=$!
+tail -n +1 --pid="$run" -f "$log" &
+# What became of the case of the mutation NAME; nothing before it is over.
+verdict() { awk -v wanted="$(field 3 "$1") | " 'index($0, wanted) == 6 {print $1; exit}' "$log"; }
+all_over() {
+  for name in "${names[@]}"; do
+    [ -n "$(verdict "$name")" ] || return 1
+  done
+}
+until all_over || ! kill -0 "$run" 2>/dev/null; do sleep 2; done
+result=0
+for name in "${names[@]}"; do
+  case $(verdict "$name") in
+  FAIL) echo "$name: red, as it has to be: $(field 3 "$name")" ;;
+  ok) echo "$name: GREEN, nobody noticed: $(field 3 "$name")" && result=1 ;;
+  *) echo "$name: the case did not run: $(field 3 "$name")" && result=1 ;;
+  esac
+done
+exit $result

@@ -39,6 +39,17 @@ impl Release {
         }
     }
 
+    /// The newest version of Octavia's API; absent where it is not known.
+    pub(crate) fn octavia_api(self) -> Option<&'static str> {
+        match self {
+            Self::Yoga => Some("v2.25"),
+            Self::V2023_1 => Some("v2.26"),
+            Self::V2024_1 => Some("v2.28"),
+            Self::V2025_1 => Some("v2.30"),
+            Self::V2026_2 => None,
+        }
+    }
+
     /// The Python that its list of packages is pinned for.
     pub(crate) fn python_minor(self) -> &'static str {
         match self {

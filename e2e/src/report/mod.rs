@@ -58,6 +58,13 @@ impl Finding {
     }
 }
 
+/// The table of findings, as Markdown, with cells of at most this width.
+pub(crate) fn table(findings: &[Finding], width: Option<usize>) -> String {
+    let head = "| Result | Scenario | Case | Seen | Seconds |\n| --- | --- | --- | --- | ---: |";
+    let rows = findings.iter().map(|finding| finding.row(width));
+    std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
 /// All findings of a run.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -92,9 +99,7 @@ impl Report {
 
     /// The table of all findings, as Markdown, with cells of at most this width.
     pub(crate) fn table(&self, width: Option<usize>) -> String {
-        let head = "| Result | Scenario | Case | Seen | Seconds |\n| --- | --- | --- | --- | ---: |";
-        let rows = self.findings.iter().map(|finding| finding.row(width));
-        std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+        table(&self.findings, width)
     }
 
     /// The table of what changes cost, as Markdown; absent where nothing was measured.

@@ -1,14 +1,13 @@
 //! Writes what a run has seen into the sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
 use crate::artifacts::source;
-use crate::machine::say;
-use crate::report::Report;
-use crate::scenario::Group;
+use crate::report::{Finding, Report, table};
+use crate::scenario::{GROUPS, Group};
 use crate::truth::recorded_file;
 
 /// The page for users.
@@ -29,8 +28,11 @@ const GATEWAYS: &str = "../docs/reference/gateways.md";
 const BY_GATEWAY: &str = "<!-- begin: gateways, written by `make e2e E2E_ARGS=--record` -->";
 const END: &str = "<!-- end -->";
 
-/// Keeps the answers of the real APIs, what changes cost where that was measured, and the table of all cases if all groups were run.
-pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
+/// A group that went well, and what was seen.
+pub(crate) type Seen<'a> = (&'a Group, &'a [Finding]);
+
+/// Keeps the answers of the real APIs, and what changes cost where that was measured.
+pub(crate) fn record(report: &Report, run: &Path) -> Result<()> {
     for world in std::fs::read_dir(run)? {
         let world = world?.path();
         if !world.is_dir() {
@@ -57,19 +59,65 @@ pub(crate) fn record(report: &Report, run: &Path, all: bool) -> Result<()> {
     if let Some(costs) = report.costs_beside_occm() {
         replace(PAGE, BESIDE_OCCM, &costs)?;
     }
-    if !all {
-        say("the table of all cases is written only by a run of all groups");
-        return Ok(());
-    }
-    replace(ALL, CASES, &report.table(Some(CELL)))
+    Ok(())
 }
 
-/// Writes what groups of a run have been run with, each with the number of its cases. Rows of what this run had nothing of stay.
-pub(crate) fn record_versions(groups: &[(&Group, usize)]) -> Result<()> {
-    let page = std::fs::read_to_string(source(VERSIONS))?;
-    let (_, rest) = page.split_once(TESTED).context("the page has no table of versions")?;
-    let (known, _) = rest.split_once(END).context("the table of versions has no end")?;
-    replace(VERSIONS, TESTED, &versions(known, groups, &today()?))
+/// Writes what was seen in groups: their cases, and what they have been run with. What is known of other groups stays.
+pub(crate) fn record_groups(groups: &[Seen<'_>]) -> Result<()> {
+    let date = today()?;
+    let mut all = String::new();
+    rewrite(ALL, CASES, |known| {
+        all = sections(known, groups, &date);
+        all.clone()
+    })?;
+    rewrite(VERSIONS, TESTED, |known| versions(known, &parse(&all)))
+}
+
+/// How many cases each group has on the page, and of which day.
+///
+/// # Errors
+/// The page cannot be read.
+pub(crate) fn recorded() -> Result<BTreeMap<String, (usize, String)>> {
+    let page = std::fs::read_to_string(source(ALL))?;
+    let (_, known) = page.split_once(CASES).context("the page has no cases")?;
+    let known = known.split_once(END).map_or(known, |(known, _)| known);
+    let counts = parse(known).into_iter();
+    Ok(counts.map(|section| (section.name.to_owned(), (section.count(), section.date.to_owned()))).collect())
+}
+
+/// What is known of a group: when it ran, and its cases.
+struct Section<'a> {
+    name: &'a str,
+    date: &'a str,
+    table: &'a str,
+}
+
+impl Section<'_> {
+    fn count(&self) -> usize {
+        self.table.lines().filter(|line| line.starts_with("| ")).count().saturating_sub(2)
+    }
+}
+
+fn parse(text: &str) -> Vec<Section<'_>> {
+    let sections = text.split("\n### ").skip(1).filter_map(|section| {
+        let (heading, table) = section.split_once('\n')?;
+        let (name, date) = heading.split_once(", ")?;
+        Some(Section { name, date, table: table.trim() })
+    });
+    sections.collect()
+}
+
+/// The cases of each group below a heading of its own, in the order of the groups.
+fn sections(known: &str, groups: &[Seen<'_>], date: &str) -> String {
+    let text = |name: &str, date: &str, table: &str| format!("\n### {name}, {date}\n\n{table}\n");
+    let mut texts: BTreeMap<&str, String> = parse(known)
+        .iter()
+        .map(|section| (section.name, text(section.name, section.date, section.table)))
+        .collect();
+    for (group, findings) in groups {
+        texts.insert(group.name, text(group.name, date, &table(findings, Some(CELL))));
+    }
+    GROUPS.iter().filter_map(|group| texts.remove(group.name)).collect()
 }
 
 fn today() -> Result<String> {
@@ -77,24 +125,28 @@ fn today() -> Result<String> {
     Ok(date.trim().to_owned())
 }
 
-fn versions(known: &str, groups: &[(&Group, usize)], date: &str) -> String {
+/// What groups have been run with, each with the number of its cases. Rows of what none of them runs with stay.
+fn versions(known: &str, sections: &[Section<'_>]) -> String {
     let mut rows: BTreeMap<String, String> = known
         .lines()
         .filter_map(|line| Some((line.strip_prefix("| ")?.split_once(" |")?.0.to_owned(), line.to_owned())))
         .filter(|(name, _)| name.starts_with("OpenStack") || name.starts_with("Kubernetes"))
         .collect();
-    let mut ran: BTreeMap<String, (usize, Vec<&str>)> = BTreeMap::new();
-    for (group, cases) in groups {
+    let mut ran: BTreeMap<String, (usize, Vec<String>, BTreeSet<&str>)> = BTreeMap::new();
+    for section in sections {
+        let Some(group) = GROUPS.iter().find(|group| group.name == section.name) else { continue };
         let minors = group.needs.iter().map(|minor| format!("Kubernetes {}", minor.text()));
         for name in minors.chain([format!("OpenStack {}", group.release.name())]) {
-            let (sum, names) = ran.entry(name).or_default();
-            *sum += cases;
-            names.push(group.name);
+            let (sum, names, dates) = ran.entry(name).or_default();
+            *sum += section.count();
+            names.push(format!("`{}`", group.name));
+            dates.insert(section.date);
         }
     }
-    for (name, (cases, groups)) in ran {
-        let groups = groups.iter().map(|group| format!("`{group}`")).collect::<Vec<_>>().join(", ");
-        rows.insert(name.clone(), format!("| {name} | {cases} | {groups} | {date} |"));
+    for (name, (cases, groups, dates)) in ran {
+        // The oldest: since then each of them has been run.
+        let date = dates.first().copied().unwrap_or_default();
+        rows.insert(name.clone(), format!("| {name} | {cases} | {} | {date} |", groups.join(", ")));
     }
     let head = "| With | Cases | Groups of the end-to-end tests | Last run |\n| --- | ---: | --- | --- |";
     [head.to_owned()].into_iter().chain(rows.into_values()).collect::<Vec<_>>().join("\n")
@@ -102,9 +154,16 @@ fn versions(known: &str, groups: &[(&Group, usize)], date: &str) -> String {
 
 /// Writes another table into a page.
 fn replace(page: &str, mark: &str, table: &str) -> Result<()> {
+    rewrite(page, mark, |_| table.to_owned())
+}
+
+/// Writes what becomes of a table into a page.
+fn rewrite(page: &str, mark: &str, change: impl FnOnce(&str) -> String) -> Result<()> {
     let page = source(page);
-    let text = with_table(&std::fs::read_to_string(&page)?, mark, table)?;
-    Ok(std::fs::write(page, text)?)
+    let text = std::fs::read_to_string(&page)?;
+    let (_, rest) = text.split_once(mark).with_context(|| format!("the page has no mark {mark}"))?;
+    let (known, _) = rest.split_once(END).with_context(|| format!("the page has no mark {END}"))?;
+    Ok(std::fs::write(page, with_table(&text, mark, &change(known))?)?)
 }
 
 /// The page with another table between a mark and the end that follows it.
@@ -128,17 +187,51 @@ mod tests {
     #[test]
     fn a_run_of_some_groups_leaves_the_rows_of_others() {
         let known = "\n| With | Cases |\n| --- | --- |\n| Kubernetes 1.28 | 3 | `old` | 2026-01-01 |\n| OpenStack yoga | 9 | `x` | 2026-01-01 |\n";
-        let group = crate::scenario::GROUPS.iter().find(|group| group.name == "old").unwrap();
-        let written = versions(known, &[(group, 7)], "2026-02-02");
+        let group = |name: &str| GROUPS.iter().find(|group| group.name == name).unwrap();
+        let cases = [finding("a"), finding("b")];
+        let first = sections("", &[(group("old"), &cases)], "2026-02-02");
+        let both = sections(&first, &[(group("ovn"), &cases[1..])], "2026-03-03");
+        let written = versions(known, &parse(&both));
         let rows: Vec<&str> = written.lines().skip(2).collect();
         assert_eq!(
             rows,
             [
-                "| Kubernetes 1.28 | 7 | `old` | 2026-02-02 |",
-                "| OpenStack 2026.2 | 7 | `old` | 2026-02-02 |",
+                "| Kubernetes 1.28 | 2 | `old` | 2026-02-02 |",
+                "| Kubernetes 1.36 | 1 | `ovn` | 2026-03-03 |",
+                "| OpenStack 2026.2 | 3 | `old`, `ovn` | 2026-02-02 |",
                 "| OpenStack yoga | 9 | `x` | 2026-01-01 |",
             ]
         );
+    }
+
+    fn finding(case: &str) -> Finding {
+        Finding::failure("1 x", case, "well")
+    }
+
+    #[test]
+    fn a_run_of_some_groups_leaves_the_cases_of_others() {
+        let group = |name: &str| GROUPS.iter().find(|group| group.name == name).unwrap();
+        let first =
+            sections("\n", &[(group("old"), &[finding("a")]), (group("ovn"), &[finding("b")])], "2026-01-01");
+        let second = sections(
+            &first,
+            &[(group("ovn"), &[finding("c")]), (group("life"), &[finding("d")])],
+            "2026-02-02",
+        );
+        let lines: Vec<&str> =
+            second.lines().filter(|line| line.contains("###") || line.contains("well")).collect();
+        assert_eq!(
+            lines,
+            [
+                "### life, 2026-02-02",
+                "| **FAILED** | 1 x | d | well | 0.0 |",
+                "### old, 2026-01-01",
+                "| **FAILED** | 1 x | a | well | 0.0 |",
+                "### ovn, 2026-02-02",
+                "| **FAILED** | 1 x | c | well | 0.0 |",
+            ]
+        );
+        assert_eq!(sections(&second, &[], "2026-03-03"), second);
     }
 
     #[test]

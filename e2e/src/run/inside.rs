@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use crate::artifacts::Artifacts;
 use crate::artifacts::release::Release;
 use crate::machine::cache::Cache;
+use crate::machine::progress::{break_silence, set_present};
 use crate::machine::say;
 use crate::programs::controller;
 use crate::run::lane::present_file;
@@ -18,13 +19,17 @@ use crate::stage::Stage;
 pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
+    break_silence();
+    set_present(Some(&format!("starting a cloud of {}", release.name())));
     let mut stage =
         Stage::build(folder, Artifacts::in_world(Cache::of_user()?), controller::program()?, release)?;
     say(&format!("     a cloud of {} answers after {} s", release.name(), began.elapsed().as_secs()));
     loop {
         std::fs::write(present_file(folder), "-")?;
+        set_present(None);
         let Some(group) = queue.take(release) else { break };
         std::fs::write(present_file(folder), group.name)?;
+        set_present(Some(group.name));
         let began = Instant::now();
         let findings = queue.clone();
         stage.begin(move |finding| findings.record(group, finding));

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Only this group of scenarios; may be repeated. `--list` says which there are.
     #[arg(long)]
     only: Vec<String>,
-    /// List the groups, whether they run without being named, and what is built for them.
+    /// List the groups, whether they run without being named, their recorded cases, and what is built for them.
     #[arg(long)]
     list: bool,
     /// Where machines that cannot run the scenarios, or none of them within the budget, are fine: say why, and succeed.
@@ -65,7 +65,7 @@ pub(crate) struct Options {
 /// Runs what the options say. Returns whether all went well.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.list {
-        say(&list::list());
+        say(&list::list()?);
         return Ok(true);
     }
     let began = Instant::now();
@@ -85,13 +85,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let plan = Plan { groups, began, deadline };
     let (report, results) = plan.attempt(&folder, options)?;
     if options.record && report.passed() {
-        docs::record(&report, &folder, results.iter().all(|result| result.taken) && options.only.is_empty())?;
+        docs::record(&report, &folder)?;
     }
     if options.record {
         let passed = results.iter().filter(|result| result.is_good());
-        docs::record_versions(
-            &passed.map(|result| (result.group, result.findings.len())).collect::<Vec<_>>(),
-        )?;
+        docs::record_groups(&passed.map(|result| (result.group, &*result.findings)).collect::<Vec<_>>())?;
     }
     if succeeds(&report, options.if_possible) || !options.again {
         return Ok(succeeds(&report, options.if_possible));

@@ -116,10 +116,12 @@ fn prepare(stage: &mut Stage, services: &[(&str, &'static str)], dual_stack: boo
 
 fn statuses(api: &Kubernetes) -> Result<String> {
     let mut shown = Vec::new();
-    for service in SERVICES {
+    for (service, mode) in SERVICES.into_iter().zip(["VIP", "Proxy"]) {
         let object = api.get(&format!("/api/v1/namespaces/{NAMESPACE}/services/{service}"))?;
         let entries = object["status"]["loadBalancer"]["ingress"].as_array().cloned().unwrap_or_default();
         ensure!(!entries.is_empty(), "{service} has no status");
+        let all = entries.iter().all(|entry| entry["ipMode"] == mode);
+        ensure!(all, "{service} needs {mode}: {entries:?}");
         let words =
             entries.iter().map(|entry| format!("{} {}", entry["ip"], entry["ipMode"]).replace('"', ""));
         shown.push(format!("{service} {}", words.collect::<Vec<_>>().join(" and ")));

@@ -58,8 +58,10 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 
 fn version(stage: &Stage) -> Result<String> {
     let answer = stage.cloud.user.get("load-balancer", "/")?;
-    let newest = answer["versions"].as_array().and_then(|all| all.last());
-    Ok(format!("Octavia API {}", newest.context("no version")?["id"].as_str().unwrap_or_default()))
+    let newest = answer["versions"].as_array().and_then(|all| all.last()).context("no version")?;
+    let wanted = stage.cloud.folders.release.octavia_api();
+    ensure!(wanted.is_none_or(|wanted| newest["id"] == wanted), "wanted {wanted:?}, is {}", newest["id"]);
+    Ok(format!("Octavia API {}", newest["id"].as_str().unwrap_or_default()))
 }
 
 fn works(stage: &Stage) -> Result<String> {

@@ -102,7 +102,7 @@ fn metrics(stage: &mut Stage) -> Result<String> {
         other => anyhow::bail!("{other}"),
     })?;
     let stranger = scrape(stage, &NODES[0].client())?;
-    ensure!(!matches!(stranger, Outcome::Answered { .. }), "a pod: {stranger}");
+    not_shown("a pod", &stranger)?;
     let address = published_through(&stage.api()?, SERVICE)?;
     let seen = green(&address, &clients_inside(stage, Reach::Internal))?;
     Ok(format!("{lines} values for {}; a pod is {stranger}; {seen}", outside.who))
@@ -118,8 +118,15 @@ fn no_metrics(stage: &mut Stage) -> Result<String> {
     })?;
     at_rest(&stage.cloud.user, SERVICE)?;
     let seen = scrape(stage, &client_outside(Reach::Internal).namespace)?;
-    ensure!(!matches!(seen, Outcome::Answered { .. }), "the client outside: {seen}");
+    not_shown("the client outside", &seen)?;
     Ok(format!("metrics: {seen}"))
+}
+
+fn not_shown(who: &str, outcome: &Outcome) -> Result<()> {
+    if let Outcome::Answered { status, body } = outcome {
+        anyhow::bail!("{who} is answered: {status}, {} lines", body.lines().count());
+    }
+    Ok(())
 }
 
 fn local(stage: &mut Stage) -> Result<String> {

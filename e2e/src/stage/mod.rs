@@ -16,6 +16,7 @@ use crate::kubernetes::audit::Audit;
 use crate::kubernetes::objects::add_node;
 use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
+use crate::machine::progress::set_present;
 use crate::machine::say;
 use crate::machine::world;
 use crate::network::{self, NODES, Networks, NodePlace};
@@ -265,7 +266,9 @@ impl Stage {
         look: impl FnOnce(&mut Self) -> Result<(String, Option<Cost>)>,
     ) -> bool {
         let began = Instant::now();
+        set_present(Some(&format!("{scenario} | {case}")));
         let seen = look(self);
+        set_present(Some(scenario));
         let passed = seen.is_ok();
         let (text, cost) = seen.unwrap_or_else(|error| {
             let name = format!("{scenario}-{case}").replace([' ', ':', '/'], "-");

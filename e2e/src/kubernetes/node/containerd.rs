@@ -1,6 +1,7 @@
 //! containerd with runc and the plug-ins of Debian.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -8,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::kubernetes::registry::{PAUSE, Registry};
-use crate::machine::process::Daemon;
+use crate::machine::process::{Daemon, run};
 use crate::machine::wait::until;
 use crate::machine::world::in_network;
 use crate::network::NodePlace;
@@ -23,7 +24,7 @@ pub(super) fn start(folder: &Path, logs: &Path, place: NodePlace, registry: &Reg
     std::fs::create_dir_all(folder.join("cni"))?;
     std::fs::write(folder.join("cni/10-pods.conflist"), network(folder, place))?;
     let file = folder.join("containerd.toml");
-    std::fs::write(&file, configuration(folder, &hosts))?;
+    std::fs::write(&file, configuration(folder, &hosts, snapshotter(folder)?))?;
     let mut command = in_network(&place.name(), "containerd");
     command.arg("--config").arg(&file);
     let mut daemon = Daemon::start(&format!("containerd-{}", place.name()), logs, &mut command)?;
@@ -35,8 +36,14 @@ pub(super) fn start(folder: &Path, logs: &Path, place: NodePlace, registry: &Reg
     Ok(daemon)
 }
 
+/// How the file systems of containers are made: by copies where the kernel mounts no overlay over the folder, because that is one itself.
+fn snapshotter(folder: &Path) -> Result<&'static str> {
+    let kind = run(Command::new("stat").args(["--file-system", "--format=%T"]).arg(folder))?;
+    Ok(if kind.trim() == "overlayfs" { "native" } else { "overlayfs" })
+}
+
 /// Without `CAP_SYS_RESOURCE` nobody may lower the OOM score of a process.
-fn configuration(folder: &Path, hosts: &Path) -> String {
+fn configuration(folder: &Path, hosts: &Path, snapshotter: &str) -> String {
     let (folder, hosts) = (folder.display(), hosts.display());
     format!(
         r#"version = 2
@@ -49,6 +56,8 @@ state = "{folder}/containerd-state"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{PAUSE}"
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "{snapshotter}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{folder}/cni"

@@ -113,12 +113,13 @@ pub(super) fn node(stage: &mut Stage, site: &mut Site) -> Result<()> {
             works(stage, site)
         },
     );
+    plug_again(LOST)?;
+    crate::scenario::machines::give_back(&stage.cloud.user, LOST)?;
     stage.check(SCENARIO, "clean-up", |stage| {
         site.operator.types("kubectl delete --filename ingress.yaml")?;
         steps::nothing_left(stage)
     });
-    plug_again(LOST)?;
-    crate::scenario::machines::give_back(&stage.cloud.user, LOST)
+    Ok(())
 }
 
 /// Waits for a leader on the node that will be lost; one elsewhere is deleted, so that the other follows.

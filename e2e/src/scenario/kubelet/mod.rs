@@ -9,6 +9,7 @@ mod quickstart;
 mod release;
 mod rotation;
 mod site;
+mod token;
 
 use anyhow::{Result, ensure};
 
@@ -39,8 +40,10 @@ fn look(stage: &mut Stage, site: &mut Site) -> Result<()> {
     quickstart::run(stage, site)?;
     proxy::run(stage, site);
     release::upgrade(stage, site);
+    token::shorten(stage, site);
     canary::run(stage, site);
     rotation::run(stage, site);
+    token::renewed(stage, site);
     loss::kubelet(stage, site);
     release::uninstall(stage, site, &before);
     // Last, because a node is gone after it.

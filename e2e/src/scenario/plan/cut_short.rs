@@ -13,7 +13,7 @@ use crate::machine::wait::{soon, until};
 use crate::network::{NODES, NodePlace};
 use crate::openstack::writes::Writes;
 use crate::programs::terminal::Terminal;
-use crate::scenario::steps::{self, published_through};
+use crate::scenario::steps::{self, Reach, client_outside, green, published_through};
 use crate::stage::Stage;
 
 const SCENARIO: &str = "23 orphans";
@@ -127,14 +127,18 @@ fn serves(stage: &mut Stage, operator: &Terminal) -> Result<String> {
     let api = stage.api()?;
     ServiceSketch::proxy(SERVICE, "v1", false).create(&api, &PLACES)?;
     stage.start_controller()?;
-    published_through(&api, SERVICE)?;
+    let address = published_through(&api, SERVICE)?;
     let listed = operator.types(&FLAGS)?.with_code(&[0])?;
     let balancer = stage.cloud.user.load_balancer(SERVICE)?;
     let id = balancer["id"].as_str().context("no id")?;
+    ensure!(!listed.contains(id), "it is listed: {listed}");
+    let writes = Writes::from_now(&stage.cloud.folders)?;
     let said = operator.types(&[&FLAGS[..], &["--yes", "--delete", id]].concat())?;
     ensure!(said.code == 1, "exit code {}: {}{}", said.code, said.text, said.error);
-    stage.cloud.user.load_balancer(SERVICE)?;
-    Ok(format!("{}; {}", listed.trim_end(), said.error.trim_end()))
+    ensure!(said.error.contains(id) && said.error.contains("is not orphaned"), "{}", said.error);
+    writes.none()?;
+    let seen = green(&address, &[client_outside(Reach::Floating)])?;
+    Ok(format!("{}; {}; {seen}", listed.trim_end(), said.error.trim_end()))
 }
 
 /// A cluster that is taken down with its Services still there.
@@ -146,6 +150,8 @@ fn gone(stage: &mut Stage, operator: &Terminal) -> Result<()> {
     stage.check(SCENARIO, "--cluster-uid is refused while the cluster answers", |_| {
         let said = operator.types(&[&FLAGS[..], &[flag.as_str()]].concat())?;
         ensure!(said.code == 1, "exit code {}: {}{}", said.code, said.text, said.error);
+        let refused = format!("the cluster with the uid {uid} is there and answers");
+        ensure!(said.error.contains(&refused), "it ends for another reason: {}", said.error);
         Ok(said.error.trim_end().to_owned())
     });
     stage.end_cluster()?;
