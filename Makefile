@@ -99,7 +99,7 @@ check: setup ## Formatting, lints, documentation, dependencies that are allowed 
 advisories: setup ## Look for crates with known vulnerabilities (REQUIRED=1 fails where the database cannot be had)
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	@if $(CARGO) deny --locked fetch db; then \
-	  $(CARGO) deny --locked check --disable-fetch advisories; \
+	  $(CARGO) deny --locked check advisories; \
 	else \
 	  echo "advisories: the database of RustSec cannot be had, so no crate was looked up"; [ -z "$(REQUIRED)" ]; \
 	fi
