@@ -99,7 +99,7 @@ check: setup ## Formatting, lints, documentation, dependencies that are allowed 
 advisories: setup ## Look for crates with known vulnerabilities (REQUIRED=1 fails where the database cannot be had)
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny@$(CARGO_DENY_VERSION)
 	@if $(CARGO) deny --locked fetch db; then \
-	  $(CARGO) deny --locked check --disable-fetch advisories; \
+	  $(CARGO) deny --locked check advisories; \
 	else \
 	  echo "advisories: the database of RustSec cannot be had, so no crate was looked up"; [ -z "$(REQUIRED)" ]; \
 	fi
@@ -185,7 +185,8 @@ release-dry-run: ## Push, sign, pull and verify with a registry and a key that e
 
 # OCCM: a clone of kubernetes/cloud-provider-openstack, or for occm-compare a release that `go mod download -json
 # k8s.io/cloud-provider-openstack@VERSION` has put somewhere. The first build of its program takes a quarter of an hour;
-# OCCM_ARGS=--no-build leaves flags and gates out.
+# OCCM_ARGS=--no-build leaves flags and gates out. For occm-record OCCM_ARGS="--programs FOLDER" asks the programs in a folder and reads the
+# sources of the other releases, which takes minutes.
 .PHONY: occm-compare
 occm-compare: ## Print what a clone of OCCM (OCCM=PATH) has that our data lack (Python 3.11, Go)
 	@test -n "$(OCCM)" || { echo "OCCM is not set: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; exit 1; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the Go openstack-cloud-controller-manager (OCCM) has, as data, and what a newer one has beside it.
 
-    release/occm.py record CHECKOUT    writes crates/ccm/tests/occm/recorded.json from the releases in a clone (Go; an hour)
+    release/occm.py record CHECKOUT    writes crates/ccm/tests/occm/recorded.json from the releases in a clone (Go; an hour for each program)
     release/occm.py compare CHECKOUT   prints what the checkout has that the data lack
 """
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import occm_sources
 from tools import REPOSITORY
 
 SOURCE = "https://github.com/kubernetes/cloud-provider-openstack"
@@ -134,14 +135,14 @@ def built(tree: Path, folder: Path) -> Path:
     return program
 
 
-def newest_patches(repository: Path) -> dict[str, str]:
-    """The last release of each minor version from 1.30 on: `1.36` and `v1.36.0`."""
-    found: dict[int, int] = {}
+def patches(repository: Path) -> dict[str, list[str]]:
+    """The releases of each minor version from 1.30 on, the newest first: `1.35` and `[v1.35.1, v1.35.0]`."""
+    found: dict[int, list[int]] = {}
     for tag in git(repository, "tag").splitlines():
         match = re.fullmatch(r"v1\.(\d+)\.(\d+)", tag)
         if match and int(match[1]) >= FIRST:
-            found[int(match[1])] = max(found.get(int(match[1]), 0), int(match[2]))
-    return {f"1.{minor}": f"v1.{minor}.{patch}" for minor, patch in sorted(found.items())}
+            found.setdefault(int(match[1]), []).append(int(match[2]))
+    return {f"1.{minor}": [f"v1.{minor}.{patch}" for patch in sorted(of, reverse=True)] for minor, of in sorted(found.items())}
 
 
 def newest_program(programs: Path, minor: str) -> tuple[str, Path] | None:
@@ -152,8 +153,8 @@ def newest_program(programs: Path, minor: str) -> tuple[str, Path] | None:
 
 
 def record(repository: Path, programs: Path | None) -> None:
-    releases, by_release = {}, {}
-    for minor, tag in newest_patches(repository).items():
+    releases, by_release, tags = {}, {}, patches(repository)
+    for minor, (tag, *_) in tags.items():
         with tempfile.TemporaryDirectory() as folder:
             tree = extracted(repository, tag, Path(folder))
             asked = newest_program(programs, minor) if programs else (tag, built(tree, tree / "_built"))
@@ -164,8 +165,27 @@ def record(repository: Path, programs: Path | None) -> None:
                 "chart": re.search(r"^version: (\S+)", (tree / CHART / "Chart.yaml").read_text(), re.M)[1],
                 "asked for flags and gates": asked[0] if asked else None,
             }
-        print(f"{tag}:", ", ".join(f"{len(found)} {kind}" for kind, found in by_release[minor].items()))
+    for minor in [minor for minor, found in by_release.items() if "flags" not in found]:
+        of_sources(repository, tags[minor], minor, releases, by_release)
+    for minor, found in by_release.items():
+        print(f"{releases[minor]['tag']}:", ", ".join(f"{len(found[kind])} {kind}" for kind in KINDS if kind in found))
     RECORDED.write_text(text_of(releases, by_release))
+
+
+def of_sources(repository: Path, tags: list[str], minor: str, releases: dict, by_release: dict) -> None:
+    """Adds flags and gates of a release whose program was not asked, by the newest patch whose modules can all be had."""
+    order = list(releases)
+    asked = [other for other in order if releases[other]["asked for flags and gates"]]
+    older = [other for other in asked if order.index(other) < order.index(minor)]
+    newer = [other for other in asked if order.index(other) > order.index(minor)]
+    for tag in tags if older and newer else []:
+        with tempfile.TemporaryDirectory() as folder:
+            of = occm_sources.packages(extracted(repository, tag, Path(folder)), PROGRAM)
+        if of:
+            by_release[minor]["flags"] = occm_sources.flags(of, by_release[older[-1]]["flags"], by_release[newer[0]]["flags"])
+            by_release[minor]["gates"] = dict.fromkeys(occm_sources.gates(of, int(minor.removeprefix("1."))), "")
+            releases[minor]["flags and gates by the sources of"] = tag
+            return
 
 
 def text_of(releases: dict, by_release: dict) -> str:
@@ -237,7 +257,7 @@ def main() -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True)
     recorder = subcommands.add_parser("record")
     recorder.add_argument("checkout", type=Path, help="a clone with all tags")
-    recorder.add_argument("--programs", type=Path, help=f"a folder with built programs, such as {PROGRAM}-v1.36.0; of other minor versions none is asked")
+    recorder.add_argument("--programs", type=Path, help=f"a folder with built programs, such as {PROGRAM}-v1.36.0; other minor versions are read from their sources")
     comparer = subcommands.add_parser("compare")
     comparer.add_argument("checkout", type=Path, help="a clone, or only the files, such as those in the cache of Go's modules")
     comparer.add_argument("--program", type=Path, help="the built program, to be asked for flags and gates")

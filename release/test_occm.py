@@ -2,9 +2,11 @@
 
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import occm
+import occm_sources
 
 HELP = """
 Generic flags:
@@ -137,6 +139,57 @@ class Comparison(unittest.TestCase):
     def test_releases_that_follow_each_other_are_one_span(self):
         order = ["1.30", "1.31", "1.32", "1.33"]
         self.assertEqual(occm.spans(["1.30", "1.31", "1.33"], order), "1.30-1.31,1.33")
+
+    def test_a_release_has_several_patches_the_newest_first(self):
+        tags = "v1.29.0\nv1.31.2\nv1.31.10\nv1.30.0\nv1.31.0-rc.1\nchart-2.30.0"
+        with unittest.mock.patch.object(occm, "git", lambda *_: tags):
+            self.assertEqual(occm.patches(Path()), {"1.30": ["v1.30.0"], "1.31": ["v1.31.10", "v1.31.2"]})
+
+
+GATES = """
+const (
+	// owner: somebody
+	FromVersion featuregate.Feature = "FromVersion"
+	Later featuregate.Feature = "Later"
+	Done = featuregate.Feature("Done")
+	Plain = "Plain"
+)
+func gates() map[featuregate.Feature]featuregate.VersionedSpecs {
+	return map[featuregate.Feature]featuregate.VersionedSpecs{
+		FromVersion: {
+			{Version: version.MustParse("1.30"), Default: false, PreRelease: featuregate.Alpha},
+			{Version: version.MustParse("1.35"), Default: true, PreRelease: featuregate.GA}, // locked
+		},
+	}
+}
+var more = map[featuregate.Feature]featuregate.FeatureSpec{
+	features.Later: {
+		{Version: version.MustParse("1.36"), Default: false, PreRelease: featuregate.Alpha},
+	},
+	Done: {Default: true, PreRelease: featuregate.GA},
+	Plain: {Default: false, PreRelease: Beta},
+}
+"""
+OPTIONS = """
+	fs.StringSliceVar(&s.Names, "uid-headers", s.Names, "names")
+	fs.Var(cliflag.NewMap(&o.Map,
+		","), "new-flag", "a map")
+"""
+
+
+class Sources(unittest.TestCase):
+    """What a program would say that nobody built."""
+
+    PACKAGES = {"k8s.io/kubernetes/pkg/features": GATES, "k8s.io/cloud-provider/options": OPTIONS}
+
+    def test_gates_are_those_that_are_alpha_or_beta_in_the_version(self):
+        self.assertEqual(occm_sources.gates(self.PACKAGES, 34), ["AllAlpha", "AllBeta", "FromVersion", "Plain"])
+        self.assertEqual(occm_sources.gates(self.PACKAGES, 36), ["AllAlpha", "AllBeta", "Later", "Plain"])
+
+    def test_a_flag_of_only_one_neighbour_is_looked_for(self):
+        before = {"v": "Level", "gone": "bool"}
+        after = {"v": "Level", "uid-headers": "strings", "later": "int"}
+        self.assertEqual(occm_sources.flags(self.PACKAGES, before, after), {"v": "Level", "uid-headers": "strings"})
 
 
 if __name__ == "__main__":

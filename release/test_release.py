@@ -85,6 +85,7 @@ class Changelog(unittest.TestCase):
     def test_ours_can_be_read(self) -> None:
         text = (REPOSITORY / "CHANGELOG.md").read_text()
         self.assertEqual(changelog.faults(text, artifacts.version(), tagged=False), [])
+        self.assertNotIn("\n  ", changelog.section(text, "Unreleased"), "an entry is one line")
         known = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
         self.assertEqual({line[4:] for line in text.splitlines() if line.startswith("### ")} - known, set())
 

@@ -1,7 +1,7 @@
-//! Requests over HTTP, with the session of the `openstack` crate.
+//! Requests over HTTP, beside a session of the `openstack` crate.
 //!
-//! The session is there for typed calls of that crate. It does not send the requests of this one: its errors hide whether a
-//! request can have been processed, and it keeps the endpoints for ever.
+//! The session is there for typed calls of that crate. It does not send the requests of this one (docs/adr/0002): its errors hide
+//! whether a request can have been processed, and it keeps the endpoints for ever.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

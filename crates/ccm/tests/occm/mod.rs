@@ -28,19 +28,21 @@ pub(crate) fn all(kind: &str) -> &'static Map<String, Value> {
     recorded()[kind].as_object().unwrap()
 }
 
-/// The releases whose things of a kind are known; flags and gates are those of releases whose program was asked.
-pub(crate) fn releases(kind: &str) -> Vec<&'static str> {
-    let only_asked = matches!(kind, "flags" | "gates");
-    let all = recorded()["releases"].as_object().unwrap().iter();
-    all.filter(|(_, release)| !only_asked || release["asked for flags and gates"].is_string())
-        .map(|(minor, _)| minor.as_str())
-        .collect()
+/// The releases, the oldest first.
+pub(crate) fn releases() -> Vec<&'static str> {
+    recorded()["releases"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// Releases whose program was asked for its flags and gates. Those of the others are known from its sources.
+pub(crate) fn asked() -> Vec<&'static str> {
+    let was_asked = |minor: &&str| recorded()["releases"][*minor]["asked for flags and gates"].is_string();
+    releases().into_iter().filter(was_asked).collect()
 }
 
 /// Since when OCCM has it, in words for a table: `OCCM` where the oldest recorded release has it, too. Nothing where OCCM
 /// does not have it.
 pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
-    let releases = releases(kind);
+    let releases = releases();
     let (oldest, newest) = (releases[0], releases[releases.len() - 1]);
     if let Some(within) = recorded()[kind][name]["in"].as_str() {
         let (first, last) = within.split_once('-').unwrap_or((within, within));

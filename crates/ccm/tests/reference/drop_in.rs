@@ -41,6 +41,19 @@ fn fault(arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
+fn flags_and_gates_of_every_release_of_occm_are_known() {
+    let known = |release: &serde_json::Value| {
+        ["asked for flags and gates", "flags and gates by the sources of"]
+            .iter()
+            .any(|by| release[by].is_string())
+    };
+    let releases = &occm::recorded()["releases"];
+    let unknown: Vec<&str> = occm::releases().into_iter().filter(|minor| !known(&releases[minor])).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    assert_eq!(occm::releases(), ["1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36"]);
+}
+
+#[test]
 fn every_flag_of_occm_is_accepted_with_its_default() {
     let flags = occm::all("flags");
     assert!(flags.len() > 70, "{}", flags.len());

@@ -33,7 +33,7 @@ Names, forms and defaults are those of upstream cloud-controller-managers, so th
 Deployment work unchanged. Where the default differs, the last section says why. An unknown flag is an error. Durations
 are written as `15s`, `1m30s` or `500ms`, booleans as `true` or `false`. If a flag is given twice, the last value
 counts; lists are combined. The column *OCCM* says whether the Go openstack-cloud-controller-manager has a flag, or since
-which of the versions that were asked.
+which version.
 
 `--feature-gates` takes any gate as NAME=true or NAME=false, because platforms give one list to all components; OCCM
 refuses gates that it does not know. One Warning names those without effect. Only a misspelling of `LoadBalancerIPMode`
@@ -56,8 +56,13 @@ leader releases it on SIGTERM. So the next instance takes over within one period
 /// The page.
 pub(crate) fn markdown() -> String {
     let mut page = format!("{GENERATED}\n\n{INTRODUCTION}\n## Flags with effect\n\n");
-    let asked = occm::releases("flags").join(", ");
-    let _ = writeln!(page, "Asked for their flags were OCCM {asked}.\n");
+    let (all, asked) = (occm::releases(), occm::asked());
+    let sources: Vec<&str> = all.iter().filter(|minor| !asked.contains(minor)).copied().collect();
+    let _ = write!(page, "Asked for their flags were OCCM {}", asked.join(", "));
+    if !sources.is_empty() {
+        let _ = write!(page, "; the sources of {} were read", sources.join(", "));
+    }
+    page.push_str(".\n\n");
     page.push_str("| Flag | OCCM | Default | Meaning |\n| --- | --- | --- | --- |\n");
     let command = CommandLine::command();
     let mut arguments: Vec<&Arg> = command
