@@ -160,7 +160,9 @@ fn check_fails(stage: &mut Stage) -> Result<String> {
             Ok(())
         })
     };
-    soon("the check is known", || ovn::report_check(&place, "offline"))?;
+    soon("the check is known", || ovn::report_check(&place, "online"))?;
+    // A member of which nobody has told anything yet is in ERROR as well.
+    status("ONLINE", "online")?;
     status("ERROR", "offline")?;
     status("ONLINE", "online")?;
     let written = writes.by_this_program()?;

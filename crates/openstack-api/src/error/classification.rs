@@ -98,8 +98,9 @@ impl AuthError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused { status, fault, .. } => match of_status(*status, fault) {
-                // Keystone refuses a login as 403 (locked account, receipt) as well as 401.
-                ErrorKind::Policy => ErrorKind::Unauthorized,
+                // Keystone refuses a login as 403 (locked account, receipt) as well as 401, and as 404 where somebody deleted the application
+                // credential. Nothing of the cloud is known to be absent.
+                ErrorKind::Policy | ErrorKind::NotFound => ErrorKind::Unauthorized,
                 other => other,
             },
             // A proxy without a Keystone behind it answers so, too; nothing of the cloud is known to be absent.

@@ -475,13 +475,24 @@ fn one_odd_catalog_entry_does_not_hide_the_others() {
     assert!(catalog.endpoint("network", InterfaceType::Public, Some("R Name")).is_some());
 }
 
-/// Answers logins with one password only, and counts them.
-fn only(password: &'static str, cloud: String) -> impl Respond {
+fn wrong_password() -> ResponseTemplate {
+    let refusal = exchange("identity", "token: wrong password");
+    ResponseTemplate::new(401).set_body_json(refusal.response.unwrap())
+}
+
+/// As Keystone 2026.2 answers to an application credential that was deleted.
+fn deleted_credential() -> ResponseTemplate {
+    let message = "Could not find Application Credential: 11bc32a3c97c4bf38ad66c0dbe4e4513.";
+    ResponseTemplate::new(404)
+        .set_body_json(json!({"error": {"code": 404, "message": message, "title": "Not Found"}}))
+}
+
+/// Answers logins with one password only, and refuses all others.
+fn only(password: &'static str, refusal: ResponseTemplate, cloud: String) -> impl Respond {
     move |request: &Request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         if body["auth"]["identity"]["password"]["user"]["password"] != json!(password) {
-            let refusal = exchange("identity", "token: wrong password");
-            return ResponseTemplate::new(401).set_body_json(refusal.response.unwrap());
+            return refusal.clone();
         }
         ResponseTemplate::new(201)
             .insert_header("X-Subject-Token", format!("TOKEN-OF-{password}"))
@@ -490,10 +501,14 @@ fn only(password: &'static str, cloud: String) -> impl Respond {
 }
 
 async fn accepts_only(server: &MockServer, password: &'static str) {
+    refuses_others(server, password, wrong_password()).await;
+}
+
+async fn refuses_others(server: &MockServer, password: &'static str, refusal: ResponseTemplate) {
     server.reset().await;
     Mock::given(method("POST"))
         .and(path("/v3/auth/tokens"))
-        .respond_with(only(password, server.uri()))
+        .respond_with(only(password, refusal, server.uri()))
         .mount(server)
         .await;
     accept_token(server, &format!("TOKEN-OF-{password}")).await;
@@ -503,6 +518,16 @@ async fn accepts_only(server: &MockServer, password: &'static str) {
 /// The file is read again when Keystone refuses what it said before; until then, everybody gets its error, with the time since when.
 #[tokio::test]
 async fn rotated_credentials_are_taken_from_the_configuration() {
+    rotation(wrong_password()).await;
+}
+
+/// It says nothing about what the cloud has: whoever asks is not told that something is absent.
+#[tokio::test]
+async fn a_deleted_application_credential_is_a_refused_login() {
+    rotation(deleted_credential()).await;
+}
+
+async fn rotation(refusal: ResponseTemplate) {
     let server = MockServer::start().await;
     accepts_only(&server, "old").await;
     let in_file = Arc::new(std::sync::Mutex::new("old"));
@@ -518,7 +543,7 @@ async fn rotated_credentials_are_taken_from_the_configuration() {
     list(&openstack).await.unwrap();
     assert_eq!(openstack.log_in_refused_since(), None);
 
-    accepts_only(&server, "new").await;
+    refuses_others(&server, "new", refusal).await;
     assert_eq!(list(&openstack).await.unwrap_err().kind(), ErrorKind::Unauthorized);
     let since = openstack.log_in_refused_since().expect("it is refused");
     *in_file.lock().unwrap() = "new";

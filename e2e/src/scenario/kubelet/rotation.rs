@@ -11,12 +11,15 @@ use super::SCENARIO;
 use super::proxy::{SERVICE, works};
 use super::site::{Credential, Site};
 use crate::machine::wait::until;
+use crate::openstack::access::{AccessLog, Request};
 use crate::openstack::tree::Tree;
 use crate::scenario::steps::annotate;
 use crate::stage::Stage;
 
 const SECRET: &str = "/api/v1/namespaces/kube-system/secrets/cloud-config";
-/// A kubelet writes a changed Secret into the volumes of pods within two minutes.
+/// A kubelet writes a changed Secret into the volumes of pods within two minutes, and services remember a token for five.
+const LOGS_IN: Duration = Duration::from_secs(600);
+/// Longest time until a change reaches Octavia.
 const FOLLOWS: Duration = Duration::from_secs(240);
 
 /// All cases.
@@ -32,7 +35,15 @@ pub(super) fn run(stage: &mut Stage, site: &Site) {
             let text = next.configuration(stage, &site.front);
             site.api.patch(SECRET, &json!({"data": {"cloud.conf": STANDARD.encode(&text)}}))?;
             site.operator.saves("cloud.conf", &text)?;
+            let keystone = AccessLog::from_now(&stage.cloud.folders, "keystone")?;
             site.credential.revoke(user)?;
+            // Services take the former token until they ask Keystone about it again.
+            until("openstack-ccm logs in with the next credential", LOGS_IN, || {
+                let logs_in = |request: &Request| request.is_of_controller() && request.status == 201;
+                let all = keystone.so_far()?;
+                let login = all.iter().find(|one| logs_in(one) && one.what.contains("/auth/tokens"));
+                login.map(drop).context("it has not logged in")
+            })?;
             annotate(&site.api, SERVICE, &[("timeout-client-data", json!("61000"))])?;
             until("the change reaches Octavia", FOLLOWS, || {
                 let tree = Tree::of(user, SERVICE)?;
