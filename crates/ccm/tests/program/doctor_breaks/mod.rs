@@ -15,9 +15,11 @@
 //! | `breaks` | what is broken |
 //! | `role` | what whoever looks may do |
 //! | `histories` | how else a healthy world comes to be |
+//! | `agreement` | what `plan` and `status` say beside it |
 //! | `costs` | how many calls a look takes, and how long it waits |
 //! | `verdict` | what doctor says, and whether that agrees |
 
+mod agreement;
 mod breaks;
 mod cluster;
 mod costs;
