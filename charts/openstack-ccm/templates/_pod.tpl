@@ -29,11 +29,12 @@ spec:
   {{- include "openstack-ccm.podSpec" (dict "root" . "container" (include "openstack-ccm.container" .)) | nindent 2 }}
 {{- end -}}
 
-{{/* What runs the program as these pods do: `root`, and the `container`. */}}
+{{/* What runs the program as these pods do: `root`, the `container`, and an `account` in place of theirs. */}}
 {{- define "openstack-ccm.podSpec" -}}
 {{- $container := .container -}}
+{{- $account := .account -}}
 {{- with .root -}}
-serviceAccountName: {{ include "openstack-ccm.serviceAccountName" . | toYaml }}
+serviceAccountName: {{ $account | default (include "openstack-ccm.serviceAccountName" .) | toYaml }}
 {{- if include "openstack-ccm.kubeconfigSecret" . }}
 # Nothing is asked of the cluster in which the pods run.
 automountServiceAccountToken: false
@@ -151,23 +152,56 @@ volumes:
   {{- end }}
 {{- end -}}
 
-{{/* The container of `helm test`. */}}
-{{- define "openstack-ccm.checkConfig" -}}
-- name: check-config
-  image: {{ include "openstack-ccm.image" . | quote }}
-  {{- with .Values.image.pullPolicy }}
+{{/* A container of `helm test`: its `name`, and the `arguments` as lines. */}}
+{{- define "openstack-ccm.testContainer" -}}
+- name: {{ .name }}
+  image: {{ include "openstack-ccm.image" .root | quote }}
+  {{- with .root.Values.image.pullPolicy }}
   imagePullPolicy: {{ . }}
   {{- end }}
   args:
     - /bin/openstack-ccm
-    - check-config
-    - --cloud-config=$(CLOUD_CONFIG)
-    - --online
-    - --controllers={{ include "openstack-ccm.controllers" . }}
-  {{- include "openstack-ccm.environment" . | nindent 2 }}
-  {{- with include "openstack-ccm.confinement" . | trim }}
+    {{- .arguments | trim | nindent 4 }}
+  {{- include "openstack-ccm.environment" .root | nindent 2 }}
+  {{- with include "openstack-ccm.confinement" .root | trim }}
   {{- . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* What cloud.conf names. */}}
+{{- define "openstack-ccm.checkConfigArguments" -}}
+- check-config
+- --cloud-config=$(CLOUD_CONFIG)
+- --online
+- --controllers={{ include "openstack-ccm.controllers" . }}
+{{- end -}}
+
+{{/* Who leads. */}}
+{{- define "openstack-ccm.statusArguments" -}}
+- status
+{{ include "openstack-ccm.clusterArguments" . }}
+{{- end -}}
+
+{{/* Where packets to all Services end. */}}
+{{- define "openstack-ccm.doctorArguments" -}}
+- doctor
+- -A
+- --cloud-config=$(CLOUD_CONFIG)
+- --cluster-name=$(CLUSTER_NAME)
+- --controllers={{ include "openstack-ccm.controllers" . }}
+{{- with include "openstack-ccm.trialClass" . }}
+- --load-balancer-class={{ . }}
+{{- end }}
+{{ include "openstack-ccm.clusterArguments" . }}
+{{- end -}}
+
+{{/* Where the cluster and the lease are. */}}
+{{- define "openstack-ccm.clusterArguments" -}}
+{{- if include "openstack-ccm.kubeconfigSecret" . -}}
+- --kubeconfig=/etc/workload-cluster/kubeconfig
+{{ end -}}
+- --leader-elect-resource-namespace={{ include "openstack-ccm.leaseNamespace" . }}
+- --leader-elect-resource-name={{ include "openstack-ccm.leaseName" . }}
 {{- end -}}
 
 {{/* The variables of a container. */}}

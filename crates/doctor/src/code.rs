@@ -191,7 +191,7 @@ codes! {
         "Let the controller publish its own: it does at its next look. If another program writes it again, see D204.";
     D301 Error Some(Hop::Node), Inside false,
         "a node ignores ipMode",
-        "The service proxy of a node is held to short-circuit the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
+        "The service proxy of a node probably short-circuits the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
         "Upgrade the service proxy (kube-proxy to 1.30 or newer), or publish a hostname until then. `openstack-ccm canary --once` measures all nodes.";
     D302 Error Some(Hop::Node), Inside false,
         "the rules of a node short-circuit the address",
@@ -203,7 +203,7 @@ codes! {
         "Restart the service proxy on the node: `kubectl -n kube-system delete pod` with the name of its kube-proxy. Then find out who flushes the rules.";
     D304 Warning Some(Hop::Node), Nobody false,
         "rules of two service proxies on one node",
-        "The node has rules of two modes of kube-proxy. The older ones are not updated any more, and which of them a packet meets first is luck.",
+        "The node has rules of two modes of kube-proxy. The older ones are not updated any more, and either may match a packet.",
         "On the node run `kube-proxy --cleanup`, then restart the service proxy.";
     D305 Error Some(Hop::Node), Inside true,
         "the source ranges keep the cluster's own clients out at the nodes",

@@ -156,6 +156,7 @@ fn healthy() -> World {
             header: true,
             pools: BTreeMap::from([(443, "PROXYV2".to_owned())]),
             source: "loadbalancer.openstack.org/proxy-protocol: v2".into(),
+            external: true,
         }),
         wanted: Ok(WantedStatus {
             entries: from_value(web["status"]["loadBalancer"]["ingress"].clone()).unwrap(),
@@ -629,7 +630,40 @@ fn what_is_broken_for_one_port_ends_not_everything() {
 #[test]
 fn what_the_objects_show_is_never_green() {
     type Break = fn(&mut World);
-    let breaks: [(&str, Break, &str, usize); 30] = [
+    let breaks: [(&str, Break, &str, usize); 34] = [
+        (
+            "a name that no resolver outside can know",
+            |world| world.publish(&json!({"hostname": "ingress.local"})),
+            "may-end",
+            1,
+        ),
+        (
+            "the VIP in place of the floating IP, of which the controller does not get to know",
+            |world| world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"})),
+            "ends",
+            2,
+        ),
+        (
+            "a name of the VIP in place of the floating IP",
+            |world| {
+                world.publish(&json!({"hostname": "web.example.org"}));
+                let vip = "10.0.0.100".parse().unwrap();
+                world.facts.hosts.insert("web.example.org".into(), Host::Is(vec![vip]));
+            },
+            "ends",
+            1,
+        ),
+        (
+            "members at another port, of a Service that goes",
+            |world| {
+                world.delete("2026-11-22T11:59:00Z");
+                for id in ["m1", "m2"] {
+                    world.child(id).port = Some(31999);
+                }
+            },
+            "ends",
+            7,
+        ),
         (
             "the VIP in place of the floating IP",
             |world| {
@@ -1050,6 +1084,62 @@ fn the_exit_code_says_what_a_gate_wants_to_know() {
     assert!(matches!(dark.report().end(Origin::Outside), End::Unknown(_)));
 }
 
+/// Who wrote last is the leader again, and the other program goes on.
+#[test]
+fn a_second_writer_shows_in_the_event_of_the_controller() {
+    let world = with(|world| {
+        world.facts.events = Ok(vec![EventFact {
+            warning: true,
+            reason: "LoadBalancerStatusContested".into(),
+            message: "speaker writes the status, too".into(),
+            time: Some("2026-11-22T11:50:00Z".parse().unwrap()),
+            source: "openstack-ccm".into(),
+        }]);
+    });
+    assert_eq!(world.codes(), [Code::D204]);
+}
+
+/// What is known of one port is not lost with the listener of another.
+#[test]
+fn a_setting_is_kept_by_the_listeners_that_are_left() {
+    let mut world = with(with_another_port);
+    world.facts.path = Err("proxy-protocol: \"yes\" is not a version".into());
+    world.cloud().outlook = Outlook::Keeps("proxy-protocol: \"yes\" is not a version".into());
+    world.cloud().children.objects.retain(|object| object.id != "l");
+    let conclusion = world.report().conclusion(Origin::Pod);
+    let of =
+        |port: u16| conclusion.flows.iter().find(|one| one.flow.port.number == port).unwrap().end.verdict();
+    assert_eq!((of(443), of(80)), ("ends", "should-reach"));
+}
+
+/// Whoever looks right after `kubectl apply` is told to wait, and not that something is broken.
+#[test]
+fn a_service_that_is_being_made_is_no_fault() {
+    let made = |age: i64, change: fn(&mut World)| {
+        let mut world = with(|world| {
+            let created = world.cluster.time - jiff::SignedDuration::from_secs(age);
+            let web = &mut world.facts.service;
+            web.metadata.creation_timestamp =
+                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(created));
+            web.status = None;
+            world.cloud().load_balancer = None;
+            world.cloud().children.objects.clear();
+            world.change("+", "load balancer", "name");
+        });
+        change(&mut world);
+        (world.codes(), Outcome { reports: vec![world.report()], leftovers: None }.exit_code(Severity::Error))
+    };
+    assert_eq!(made(2, |_| {}), (Vec::new(), 3));
+    let waits = |world: &mut World| world.cloud().outlook = Outlook::Waits("it is PENDING_CREATE".into());
+    assert_eq!(made(60, waits), (Vec::new(), 3));
+    assert_eq!(made(3600, |_| {}), (vec![Code::D206, Code::D506], 2), "it has taken long");
+    let (found, code) = made(2, World::fail);
+    assert!(code == 2 && found.contains(&Code::D206), "the controller reported why: {found:?}");
+    let idle = |world: &mut World| world.cluster.controller.as_mut().unwrap().works = false;
+    let (found, code) = made(2, idle);
+    assert!(code == 2 && found.contains(&Code::D001), "nobody is there to make it: {found:?}");
+}
+
 /// Source ranges narrow what outside means.
 #[test]
 fn the_sentence_says_which_clients_get_in() {
@@ -1362,7 +1452,7 @@ fn mismatch(value: &Value, schema: &Value, root: &Value, place: &str) -> Option<
 #[test]
 fn the_json_is_what_its_schema_says() {
     let schema: Value =
-        serde_json::from_str(include_str!("../../../docs/reference/doctor.schema.json")).unwrap();
+        serde_json::from_str(include_str!("../../../docs/reference/schemas/doctor.json")).unwrap();
     for entry in TABLE {
         let object = json_output::object(&world_with(entry.code).outcome(), Severity::Error);
         assert_eq!(mismatch(&object, &schema, &schema, ""), None, "{}", entry.code);

@@ -170,6 +170,7 @@ pub(crate) const GROUPS: &[Group] = &[
         with_mermaid: true,
         ..Group::new("doctor", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, doctor::run)
     },
+    Group { on_request: true, ..Group::new("doctor-objects", &[Minor::V1_36], SERVED, doctor::objects) },
     Group::new("nodes", &[Minor::V1_36, Minor::V1_29], SERVED, nodes),
     Group::new("canary", &[Minor::V1_36, Minor::V1_29, Minor::V1_28], SERVED, canary),
     Group {

@@ -113,6 +113,11 @@ fn events(look: &Look<'_>) -> Answer {
     Answer::found(failures, || ok("no Warning Event without a success after it"))
 }
 
+/// Whether no Event speaks of a failure after which nothing succeeded.
+pub(super) fn reports_nothing(look: &Look<'_>) -> bool {
+    look.facts.events.as_ref().is_ok_and(|events| last_failures(look, events).is_empty())
+}
+
 fn failure<'a>(look: &'a Look<'_>) -> impl Fn(&EventFact) -> Check + 'a {
     |event| {
         let when = event.time.map(|time| format!(" at {time:.0}")).unwrap_or_default();

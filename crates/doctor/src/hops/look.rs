@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::service::Protocol;
 
-use crate::backend::{Judgement, judge};
+use crate::backend::{Expectation, Judgement, judge};
 use crate::facts::{
     CloudFacts, CloudObject, ClusterFacts, DialResult, Looked, NodeFact, Outlook, PathFact, ServedBy,
     ServiceFacts,
@@ -17,6 +18,11 @@ use crate::hop::{Flow, Port, Scope};
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
 pub(super) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+
+/// Where the controller notes the load balancer that it made.
+const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
+/// So long it takes where all is well until a new Service is served.
+const MAKING: SignedDuration = SignedDuration::from_mins(5);
 
 /// The facts, and what follows from them at once.
 pub(super) struct Look<'a> {
@@ -49,7 +55,7 @@ impl<'a> Look<'a> {
         let mut path =
             PathFact { source: "the load balancer, which keeps what it has".into(), ..PathFact::default() };
         for port in self.tcp() {
-            let listener = listener_of(cloud, port)?;
+            let Some(listener) = listener_of(cloud, port) else { continue };
             let pool = pool_of(cloud, listener);
             let protocol = pool.and_then(|pool| pool.protocol.clone()).unwrap_or_default();
             if matches!(protocol.as_str(), "PROXY" | "PROXYV2") {
@@ -61,7 +67,14 @@ impl<'a> Look<'a> {
             }
             path.pools.insert(port.number, protocol);
         }
-        Some(path)
+        (!path.pools.is_empty()).then_some(path)
+    }
+
+    /// Whether the application takes what comes around the load balancer as well.
+    pub(super) fn takes_both(&self, path: &PathFact) -> bool {
+        let is_spare =
+            |judgement: &Judgement| matches!(judgement.expects, Expectation::Either | Expectation::Off);
+        path.header && self.backend.as_ref().is_ok_and(is_spare)
     }
 
     pub(super) fn key(&self) -> String {
@@ -134,6 +147,22 @@ impl<'a> Look<'a> {
 
     pub(super) fn is_being_deleted(&self) -> bool {
         self.facts.service.metadata.deletion_timestamp.is_some()
+    }
+
+    /// How old a Service is that the controller has begun to serve, or is about to.
+    pub(super) fn age_while_made(&self) -> Option<SignedDuration> {
+        let metadata = &self.facts.service.metadata;
+        let age = self.cluster.time.duration_since(metadata.creation_timestamp.as_ref()?.0);
+        let cloud = self.facts.cloud.as_ref().ok()?;
+        let was_served = metadata.annotations.iter().flatten().any(|(key, _)| key == OWNED);
+        let is_made = match cloud.outlook {
+            Outlook::Waits(_) => true,
+            Outlook::Settled => cloud.load_balancer.is_none() && !was_served,
+            Outlook::Keeps(_) | Outlook::Refused(_) | Outlook::Unknown(_) => false,
+        };
+        let is_well = self.cluster.controller.as_ref().is_ok_and(|controller| controller.works)
+            && super::controller::reports_nothing(self);
+        (self.entries.is_empty() && is_made && is_well && age < MAKING).then_some(age)
     }
 
     /// The addresses and hostnames that are published.

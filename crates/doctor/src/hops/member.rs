@@ -139,7 +139,8 @@ fn current(look: &Look<'_>, cloud: &CloudFacts, pools: &[Pool<'_>]) -> Answer {
 
 fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     if pool.changes.is_empty() {
-        return None;
+        // The plan of a Service that goes does not say what its members had to be.
+        return look.is_being_deleted().then(|| misdirected(look, pool)).flatten();
     }
     let (stale, missing) = (pool.stale(), pool.missing());
     let named = |members: &BTreeSet<&str>| -> Vec<String> {
@@ -166,6 +167,26 @@ fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     let text = format!("port {}: {}", pool.title(), parts.join("; "));
     let finding = Finding::new(Code::D701, text).seen(look.object(), "plan", lines.join("; "));
     Some(pool.at(finding.surely(right == 0)))
+}
+
+/// Members at a port that is no node port of the ports that lead to the pool.
+fn misdirected(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
+    let of_pool = look.ports().filter(|(port, _)| pool.ports.contains(port));
+    let node_ports: BTreeSet<i32> = of_pool.filter_map(|(_, spec)| spec.node_port).collect();
+    let is_wrong =
+        |member: &CloudObject| member.port.is_some_and(|port| !node_ports.contains(&i32::from(port)));
+    let wrong: Vec<String> = pool
+        .members
+        .iter()
+        .filter(|member| is_wrong(member))
+        .map(|member| look.member_name(&member.name))
+        .collect();
+    let right = pool.usable().into_iter().filter(|member| !is_wrong(member)).count();
+    (!wrong.is_empty()).then(|| {
+        let text = format!("port {}: no node port is at {}", pool.title(), some_of(&wrong, 3));
+        let finding = Finding::new(Code::D701, text).seen(pool.pool.title(), "members", some_of(&wrong, 5));
+        pool.at(finding.surely(right == 0))
+    })
 }
 
 /// Whether the members take connections.

@@ -54,6 +54,7 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
         subject: look.key(),
         destinations: look.destinations(),
         around: look.short_circuited().filter_map(destination).collect(),
+        may_stray: node::may_stray(&look),
         hostnames: look.hostnames(),
         answered: look.answered(),
         only_from: flows.iter().map(|flow| (flow.clone(), way::admitted_to(&look, flow))).collect(),

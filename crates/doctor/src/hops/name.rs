@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::look::Look;
+use super::status::{floating, is_behind, is_external};
 use crate::code::{Code, Stops};
 use crate::facts::{CloudFacts, Dial, DialResult, Host};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
@@ -118,18 +119,27 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         },
         None => return doubt("nobody asked"),
     };
-    let Ok(Some(Ok(of_balancer))) = look.facts.cloud.as_ref().map(|cloud| &cloud.addresses) else {
+    let Ok(cloud @ CloudFacts { addresses: Some(Ok(of_balancer)), .. }) = &look.facts.cloud else {
         return doubt("the addresses of the load balancer are not known");
     };
     let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =
         addresses.iter().copied().partition(|address| of_balancer.contains(address));
     if wrong.is_empty() && !right.is_empty() {
+        if is_external(look) && right.iter().all(|address| is_behind(cloud, *address)) {
+            let shown = some_of(&shown, 3);
+            let text = format!("{name} {how} {shown}, and clients outside get {}", floating(cloud));
+            return Finding::new(Code::D105, text)
+                .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
+                .to(name)
+                .stops(Stops::Outside)
+                .into();
+        }
         return ok(format!("{name} {how} {}", some_of(&shown, 3)));
     }
     Finding::new(Code::D105, format!("{name} {how} {}, not to the load balancer", some_of(&shown, 3)))
         .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-        .seen("load balancer", "addresses", balancer_addresses(look.facts.cloud.as_ref().ok()))
+        .seen("load balancer", "addresses", balancer_addresses(Some(cloud)))
         .to(name)
         .surely(right.is_empty())
         .into()

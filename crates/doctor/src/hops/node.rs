@@ -49,10 +49,7 @@ fn proxies(look: &Look<'_>) -> Answer {
         Ok(nodes) => nodes,
         Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
     };
-    let needs = match look.path() {
-        Ok(path) => path.needs.is_some(),
-        Err(_) => true,
-    };
+    let needs = needs_load_balancer(look);
     let judge = |((honours, source, measured, cause), names): (Group<'_>, Vec<&str>)| -> Check {
         let named = some_of(&names, MOST);
         let how = if measured { format!("measured by {source}") } else { format!("by {source}, a guess") };
@@ -70,6 +67,16 @@ fn proxies(look: &Look<'_>) -> Answer {
             .into()
     };
     Answer::each(groups(nodes), || unknown("the cluster has no nodes"), judge)
+}
+
+fn needs_load_balancer(look: &Look<'_>) -> bool {
+    look.path().map_or(true, |path| path.needs.is_some() && !look.takes_both(path))
+}
+
+/// Whether some nodes may send packets around the load balancer that the status does not let them, and it does no harm.
+pub(super) fn may_stray(look: &Look<'_>) -> bool {
+    let mut nodes = look.cluster.nodes.iter().flatten();
+    look.by_proxy() && !needs_load_balancer(look) && nodes.any(|node| !node.dead && !node.honours)
 }
 
 /// A node that short-circuits an address applies the source ranges itself: to pods and to processes of nodes.

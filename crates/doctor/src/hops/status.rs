@@ -8,9 +8,8 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use super::controller::{last_writer, leader};
 use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
 use super::name::balancer_addresses;
-use crate::backend::{Expectation, Judgement};
 use crate::code::{Code, Stops};
-use crate::facts::{Looked, Outlook, PathFact, ServedBy};
+use crate::facts::{CloudFacts, Looked, Outlook, PathFact, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::Scope;
 use crate::question::{Answer, questions};
@@ -52,6 +51,10 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 }
 
 fn unpublished(look: &Look<'_>) -> Check {
+    if let Some(age) = look.age_while_made() {
+        let seconds = age.as_secs();
+        return unknown(format!("the Service is {seconds} s old, and the controller is at work: look again"));
+    }
     let finding =
         Finding::new(Code::D206, "the Service has no address yet").seen(look.object(), FIELD, "empty");
     match look.facts.cloud.as_ref().map(|cloud| &cloud.outlook) {
@@ -85,8 +88,7 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     let is_planned = |entries: &Vec<LoadBalancerIngress>| {
         entries.iter().any(|entry| entry.ip.as_ref().and_then(|ip| ip.parse().ok()) == Some(address))
     };
-    let is_behind = !cloud.floating.contains(&address)
-        && cloud.floating.iter().any(|floating| floating.is_ipv6() == address.is_ipv6());
+    let is_behind = is_behind(cloud, address);
     match planned {
         // The VIP in place of the floating IP, for example: clients in its network reach it.
         Some(entries)
@@ -102,6 +104,16 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
                 .to(address.to_string())
                 .stops(Stops::Outside)
                 .into();
+        }
+        _ if known.contains(&address) && is_behind && is_external(look) => {
+            return Finding::new(
+                Code::D207,
+                format!("{address} is the load balancer's, and clients outside get {}", floating(cloud)),
+            )
+            .seen(look.object(), FIELD, address.to_string())
+            .to(address.to_string())
+            .stops(Stops::Outside)
+            .into();
         }
         _ if known.contains(&address) => return ok(format!("{address} is the load balancer's")),
         _ => {}
@@ -120,6 +132,22 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         finding = finding.seen(look.object(), "last writer of the status", writer);
     }
     finding.to(address.to_string()).into()
+}
+
+/// Whether it is an address in the network of the load balancer, for which a floating IP stands outside.
+pub(super) fn is_behind(cloud: &CloudFacts, address: IpAddr) -> bool {
+    !cloud.floating.contains(&address)
+        && cloud.floating.iter().any(|floating| floating.is_ipv6() == address.is_ipv6())
+}
+
+/// Whether the Service is for clients outside.
+pub(super) fn is_external(look: &Look<'_>) -> bool {
+    look.facts.path.as_ref().is_ok_and(|path| path.external)
+}
+
+/// The floating IPs, for people.
+pub(super) fn floating(cloud: &CloudFacts) -> String {
+    cloud.floating.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn modes(look: &Look<'_>) -> Answer {
@@ -143,9 +171,7 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     if around.is_empty() {
         return ok(format!("nodes leave it alone, and {needs}")).into();
     }
-    let takes_both =
-        |judgement: &Judgement| matches!(judgement.expects, Expectation::Either | Expectation::Off);
-    if path.header && look.backend.as_ref().is_ok_and(takes_both) {
+    if look.takes_both(path) {
         return ok("nodes may short-circuit, and the application takes connections without the header")
             .into();
     }
@@ -226,18 +252,21 @@ fn would_publish(look: &Look<'_>) -> Answer {
     if !look.is_ours() {
         return skipped("another controller publishes it").into();
     }
-    let wanted = match &look.facts.wanted {
-        Ok(wanted) => wanted,
-        // The mode is judged above, and the addresses are.
-        Err(cause) => {
-            return skipped(format!("what the controller would publish is not known: {cause}")).into();
-        }
-    };
-    let is_broken = matches!(look.path(), Ok(path) if path.needs.is_some()) && look.short_circuit();
-    if wanted.published || wanted.entries.is_empty() || is_broken {
-        return ok("the controller would publish it so").into();
+    let planned = look.facts.cloud.as_ref().ok().and_then(|cloud| cloud.would_publish.as_ref());
+    if let Some(entries) = planned.filter(|_| !look.is_being_deleted()) {
+        return ok(format!("openstack-ccm would publish {}", all_shown(entries))).into();
     }
-    ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason)).into()
+    match &look.facts.wanted {
+        Ok(wanted) if wanted.published || wanted.entries.is_empty() => {
+            ok("the controller would publish it so").into()
+        }
+        Ok(wanted) => {
+            ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason))
+                .into()
+        }
+        // The mode is judged above, and the addresses are.
+        Err(cause) => skipped(format!("what the controller would publish is not known: {cause}")).into(),
+    }
 }
 
 /// Another program than the one that leads writes the status. One that wrote it before the leader led has ended.

@@ -3,7 +3,7 @@
 //! | module | writes |
 //! | --- | --- |
 //! | [`table`] | lines for people, all of them or what is not well |
-//! | [`json`] | for programs; its schema is `docs/reference/doctor.schema.json` |
+//! | [`json`] | for programs; its schema is `docs/reference/schemas/doctor.json` |
 //! | [`mermaid`] | the ways of packets, with the break on them |
 
 pub mod json;

@@ -164,7 +164,7 @@ fn policy_rule(message: &str) -> Option<&str> {
 fn role_advice(call: &str) -> &'static str {
     if call.starts_with("loadbalancer") {
         "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default \
-         policy) in the project"
+         policy) in the project of the load balancer: check first that cloud.conf is of that project"
     } else if call.starts_with("floating_ip_create") {
         "choosing the address of a floating IP is a right of administrators on most clouds: have the floating IP \
          created for the project, or remove spec.loadBalancerIP"
@@ -244,7 +244,8 @@ mod tests {
         403,
         r#"{"faultstring":"Policy does not allow this request to be performed."}"#,
         FailureClass::Auth,
-        "role load-balancer_member"
+        "role load-balancer_member (or member, where the cloud uses the default policy) in the project of the load balancer: check first that \
+         cloud.conf is of that project"
     )]
     #[case::lock(
         409,

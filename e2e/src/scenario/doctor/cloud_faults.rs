@@ -83,7 +83,7 @@ pub(super) fn reconcile(stage: &mut Stage) -> Result<()> {
 }
 
 /// The controller that was stopped may have begun a change, so Octavia's rest is waited for before and after.
-fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Value> {
+pub(super) fn write(stage: &Stage, method: Method, path: &str, body: &Value) -> Result<Value> {
     let body = (!body.is_null()).then_some(body);
     at_rest(&stage.cloud.user, SERVICE)?;
     let answer =
@@ -124,15 +124,24 @@ fn remove_what_was_made_by_hand(stage: &Stage) -> Result<()> {
 }
 
 /// The security groups of the nodes: that which lets everybody in, or none.
-fn guard(stage: &Stage, open: bool) -> Result<()> {
+fn guard(stage: &Stage, is_open: bool) -> Result<()> {
+    let groups = if is_open { vec![open(stage)?] } else { Vec::new() };
+    guard_with(stage, &groups)
+}
+
+/// The security group that lets everybody in.
+pub(super) fn open(stage: &Stage) -> Result<Value> {
+    let path = "/v2.0/security-groups?name=default";
+    Ok(stage.cloud.user.list("network", path, "security_groups")?[0]["id"].clone())
+}
+
+/// Gives the nodes these security groups.
+pub(super) fn guard_with(stage: &Stage, groups: &[Value]) -> Result<()> {
     let cloud = &stage.cloud.user;
-    let group =
-        cloud.list("network", "/v2.0/security-groups?name=default", "security_groups")?[0]["id"].clone();
     let administrator = OpenStack::log_in("admin")?;
     for place in PLACES {
         let path = format!("/v2.0/ports?device_id={}", place.server());
         let port = cloud.list("network", &path, "ports")?[0]["id"].as_str().context("no port")?.to_owned();
-        let groups = if open { vec![group.clone()] } else { Vec::new() };
         let body = json!({"port": {"security_groups": groups}});
         administrator.put("network", &format!("/v2.0/ports/{port}"), &body)?.success()?;
     }

@@ -4,7 +4,9 @@
 mod cloud_faults;
 mod cluster_faults;
 mod live_faults;
+mod object_faults;
 mod patient;
+mod role;
 pub(in crate::scenario) mod rules;
 mod served_faults;
 mod status_faults;
@@ -74,6 +76,29 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 
     by_name(stage, "1.29 gate off", GATE_OFF, &[cluster_faults::GATE_OFF])?;
     by_name(stage, "1.28", OLD, &[])
+}
+
+/// Each object on the way, at a VIP and at a floating IP, for somebody with the role of `--print-rbac`.
+pub(crate) fn objects(stage: &mut Stage) -> Result<()> {
+    stage.start_cluster("doctor-objects", CURRENT, Mode::Iptables)?;
+    let patient = Patient::prepare(stage)?;
+    let mut patient = patient.seen_from(role::reader(stage)?);
+    stage.check(SCENARIO, "the role of --print-rbac is enough for a healthy Service", |stage| {
+        patient.is_well(stage, &[])
+    });
+    for fault in object_faults::ALL.iter().chain([&status_faults::NOBODY]) {
+        look_at(stage, &mut patient, fault, &[])?;
+    }
+    object_faults::make_public(stage, &mut patient)?;
+    stage.check(SCENARIO, "at a floating IP a healthy Service shows nothing", |stage| {
+        patient.is_well(stage, &[])
+    });
+    for fault in object_faults::FLOATING {
+        look_at(stage, &mut patient, fault, &[])?;
+    }
+    stage.start_controller()?;
+    stage.check(SCENARIO, "clean-up", |stage| steps::release(stage, &[patient::SERVICE]));
+    Ok(())
 }
 
 /// On a cluster that cannot honour `ipMode`.

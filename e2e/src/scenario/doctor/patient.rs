@@ -112,12 +112,15 @@ impl Seen {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Patient {
     pub sketch: ServiceSketch,
     /// The address of the load balancer.
     pub address: String,
     /// What clients ask for: the address, or the name that is published.
     pub host: String,
+    /// Where it is reached.
+    pub reach: Reach,
     terminal: Terminal,
 }
 
@@ -148,17 +151,29 @@ impl Patient {
     fn at_rest(stage: &mut Stage, sketch: ServiceSketch, address: String, host: String) -> Result<Self> {
         at_rest(&stage.cloud.user, SERVICE)?;
         stage.stop_controller()?;
-        Ok(Self { sketch, address, host, terminal: operator(stage)? })
+        Ok(Self { sketch, address, host, reach: Reach::Internal, terminal: operator(stage)? })
+    }
+
+    /// The same, as somebody else sees it.
+    pub(super) fn seen_from(&self, terminal: Terminal) -> Self {
+        Self { terminal, ..self.clone() }
+    }
+
+    /// Goes to the address that is published now.
+    pub(super) fn follow(&mut self, stage: &mut Stage) -> Result<()> {
+        self.address = published_through(&stage.api()?, SERVICE)?;
+        self.host.clone_from(&self.address);
+        Ok(())
     }
 
     /// A pod on each node, a process on a node, a client outside.
-    fn clients(stage: &Stage) -> Vec<Asker> {
-        let inside = clients_inside(stage, Reach::Internal).into_iter();
+    fn clients(&self, stage: &Stage) -> Vec<Asker> {
+        let inside = clients_inside(stage, self.reach).into_iter();
         let named = inside.map(|client| {
             let from = if client.who.starts_with("pod") { "pods" } else { "nodes" };
             Asker { from, client }
         });
-        named.chain([Asker { from: "outside", client: client_outside(Reach::Internal) }]).collect()
+        named.chain([Asker { from: "outside", client: client_outside(self.reach) }]).collect()
     }
 
     /// Requests show that it is as it is said.
@@ -171,7 +186,7 @@ impl Patient {
         if let Ends::NotAsked(because) = ends {
             return Ok(format!("not asked, because {because}"));
         }
-        for asker in Self::clients(stage) {
+        for asker in self.clients(stage) {
             let Some(arrives) = ends.arrives(&asker) else { continue };
             let Asker { from, client } = asker;
             until(&format!("requests from {} agree with {ends:?}", client.who), FOLLOWS, || {

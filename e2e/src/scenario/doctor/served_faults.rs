@@ -44,7 +44,7 @@ pub(super) const ALL: &[Fault] = &[
     },
     Fault {
         name: "an annotation that the controller refuses",
-        codes: &["D505"],
+        codes: &["D512"],
         ends: Ends::ArriveHere("what is refused changes nothing"),
         provoke: |stage, _| annotate(stage, &[("proxy-protocol", json!("V2"))]),
         mend: |stage, _| annotate(stage, &[("proxy-protocol", json!("v2"))]),
@@ -101,9 +101,7 @@ pub(super) const ALL: &[Fault] = &[
         },
         mend: |stage, patient| {
             reconcile(stage)?;
-            patient.address = published_through(&stage.api()?, SERVICE)?;
-            patient.host.clone_from(&patient.address);
-            Ok(())
+            patient.follow(stage)
         },
     },
 ];

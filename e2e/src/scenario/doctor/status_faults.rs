@@ -13,6 +13,8 @@ use crate::stage::Stage;
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cloud-controller-manager";
 /// Another Service, of a class that nobody serves here.
 const NEIGHBOUR: &str = "neighbour";
+/// In a network for documentation.
+const ADDRESS_OF_NOBODY: &str = "192.0.2.77";
 
 pub(super) const ALL: &[Fault] = &[
     Fault {
@@ -57,12 +59,34 @@ pub(super) const ALL: &[Fault] = &[
     },
 ];
 
+/// As another writer does it, or somebody by hand.
+pub(super) const NOBODY: Fault = Fault {
+    name: "an address of nobody is published",
+    codes: &["D207"],
+    ends: Ends::End,
+    provoke: |stage, patient| {
+        publish(stage, &json!([{"ip": ADDRESS_OF_NOBODY, "ipMode": "Proxy"}]))?;
+        lead_to(patient, ADDRESS_OF_NOBODY);
+        Ok(())
+    },
+    mend: |stage, patient| {
+        let load_balancer = stage.cloud.user.load_balancer(SERVICE)?;
+        lead_to(patient, load_balancer["vip_address"].as_str().unwrap_or_default());
+        publish_right(stage, patient)
+    },
+};
+
 fn publish(stage: &Stage, entries: &Value) -> Result<()> {
     stage.api()?.write_ingress(SERVICE, entries).map(drop)
 }
 
 fn publish_right(stage: &mut Stage, patient: &mut Patient) -> Result<()> {
     publish(stage, &json!([{"ip": patient.address, "ipMode": "Proxy"}]))
+}
+
+fn lead_to(patient: &mut Patient, address: &str) {
+    address.clone_into(&mut patient.address);
+    address.clone_into(&mut patient.host);
 }
 
 /// The leader is away and its Lease is renewed for it, so that it does not mend what is examined.

@@ -20,7 +20,7 @@ pub mod args;
 mod dial;
 mod facts;
 mod live;
-mod rbac;
+pub mod rbac;
 mod rules;
 mod terminal;
 

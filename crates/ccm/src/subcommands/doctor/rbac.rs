@@ -1,7 +1,7 @@
 //! The role that a look needs.
 
 /// What `--print-rbac` writes. Everything in it reads.
-pub(super) const ROLE: &str = r#"# What `openstack-ccm doctor` reads. With `--live` whoever runs it also has to create and delete Namespaces and Pods.
+pub const ROLE: &str = r#"# What `openstack-ccm doctor` reads. With `--live` whoever runs it also has to create and delete Namespaces and Pods.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:

@@ -158,8 +158,8 @@ pub struct OverlayRunArgs {
     /// Services that are reconciled at the same time.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent_syncs: u16,
-    /// Kubeconfig file; by default the service account of the pod is used.
-    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    /// Kubeconfig file; without one the service account of the pod is used.
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = path::parse)]
     pub kubeconfig: Option<PathBuf>,
     /// Average requests per second to the API server; 0 is no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 100.0)]

@@ -29,6 +29,9 @@ use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArg
 
 /// How the overlay begins its User-Agent.
 const AGENT: &str = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"));
+/// What nobody can tell from the statuses.
+const LEFT: &str = r#"What an admission policy set is not undone here. Delete the policy, then, for each Service:
+  kubectl patch service NAME --subresource=status --type=json --patch='[{"op":"replace","path":"/status/loadBalancer/ingress/0/ipMode","value":"VIP"}]'"#;
 /// Between two looks for what is left to give back.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
 
@@ -109,6 +112,9 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
                 plural(given_back, "Service"),
                 done.failed.len()
             ))?;
+            if given_back == 0 && done.failed.is_empty() {
+                print_line(LEFT)?;
+            }
             return Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         tokio::time::sleep(LOOK_AGAIN.min(arguments.settle)).await;

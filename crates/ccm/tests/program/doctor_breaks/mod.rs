@@ -4,7 +4,8 @@
 //! The real program serves a world of each kind once; every break is done to a copy of it. What becomes of packets follows from the
 //! simulators alone (`Sim::send` of the cloud, `Sim::leave` and `Sim::arrive` of the cluster), which know nothing of doctor.
 //!
-//! `DOCTOR_PAIRS=10000` has so many random pairs of breaks done, from the seed `DOCTOR_FIRST` on; `make faults` does that.
+//! `DOCTOR_PAIRS=10000` has so many random pairs of breaks done, and each break also in worlds where it should do nothing new; `make faults` does that.
+//! With `DOCTOR_FIRST` the pairs begin with this seed, and nothing else is done.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -12,15 +13,19 @@
 //! | `stage` | a served world |
 //! | `packets` | what becomes of packets |
 //! | `breaks` | what is broken |
+//! | `role` | what whoever looks may do |
 //! | `histories` | how else a healthy world comes to be |
+//! | `agreement` | what `plan` and `status` say beside it |
 //! | `costs` | how many calls a look takes, and how long it waits |
 //! | `verdict` | what doctor says, and whether that agrees |
 
+mod agreement;
 mod breaks;
 mod cluster;
 mod costs;
 mod histories;
 mod packets;
+mod role;
 mod stage;
 mod verdict;
 
@@ -53,24 +58,39 @@ const ENOUGH: usize = 40;
 #[case::overlay(Kind::Overlay)]
 #[tokio::test(start_paused = true)]
 async fn doctor_says_what_packets_do(#[case] kind: Kind) {
+    let wish = Wish::read();
+    let seeds = wish.seeds(kind);
+    if wish.first.is_some() && seeds.is_empty() {
+        return;
+    }
     let stage = Stage::of(kind).await;
-    let mut found = healthy(&stage).await;
-    let fitting = breaks::fitting(kind);
-    for one in &fitting {
+    let mut found = Vec::new();
+    if wish.first.is_none() {
+        found.extend(healthy(&stage).await);
+        found.extend(each(&stage, &breaks::fitting(kind, wish.count.is_some())).await);
+    }
+    found.extend(pairs(&stage, &breaks::fitting(kind, true), &seeds).await);
+    assert!(found.is_empty(), "{kind:?}: {} disagreements\n{}", found.len(), found.join("\n"));
+}
+
+/// Every break alone.
+async fn each(stage: &Stage, fitting: &[&Break]) -> Vec<String> {
+    let mut found = Vec::new();
+    for one in fitting {
         stage.heal();
-        (one.does)(&stage);
+        (one.does)(stage);
         stage.check_health();
-        let disagreements = compare(&stage, &[one.sight], None).await;
+        let disagreements = compare(stage, &[one.sight], None).await;
         if !disagreements.is_empty() {
             found.push(told(one.name, &disagreements));
         }
     }
-    found.extend(pairs(&stage, &fitting).await);
-    assert!(found.is_empty(), "{kind:?}: {} disagreements\n{}", found.len(), found.join("\n"));
+    found
 }
 
-/// What doctor finds where nothing is broken.
+/// What doctor finds where nothing is broken, for somebody with the role that it prints.
 async fn healthy(stage: &Stage) -> Vec<String> {
+    let role = role::enforce(&stage.world);
     let disagreements = compare(stage, &[], None).await;
     let mut found: Vec<String> = Vec::new();
     if !disagreements.is_empty() {
@@ -80,6 +100,7 @@ async fn healthy(stage: &Stage) -> Vec<String> {
         Ok(report) => found.extend(verdict::codes(&report).into_iter().map(|one| format!("healthy: {one}"))),
         Err(error) => found.push(format!("healthy: {error}")),
     }
+    stage.world.kube.remove_fault(role);
     found
 }
 
@@ -96,26 +117,44 @@ fn repeat(seed: u64) -> String {
     )
 }
 
-/// Random pairs of breaks: this world's part of them.
-async fn pairs(stage: &Stage, fitting: &[&Break]) -> Vec<String> {
-    let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().unwrap());
-    let first = number("DOCTOR_FIRST").unwrap_or_default();
-    let count = number("DOCTOR_PAIRS").unwrap_or(PAIRS);
-    let worlds = u64::try_from(Kind::ALL.len()).unwrap();
-    let own = u64::try_from(Kind::ALL.iter().position(|kind| *kind == stage.kind).unwrap()).unwrap();
+/// What is asked for.
+struct Wish {
+    /// `DOCTOR_FIRST`
+    first: Option<u64>,
+    /// `DOCTOR_PAIRS`
+    count: Option<u64>,
+}
+
+impl Wish {
+    fn read() -> Self {
+        let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().unwrap());
+        Self { first: number("DOCTOR_FIRST"), count: number("DOCTOR_PAIRS") }
+    }
+
+    /// The seeds of the pairs in a world of this kind.
+    fn seeds(&self, kind: Kind) -> Vec<u64> {
+        let first = self.first.unwrap_or_default();
+        let worlds = u64::try_from(Kind::ALL.len()).unwrap();
+        let own = u64::try_from(Kind::ALL.iter().position(|one| *one == kind).unwrap()).unwrap();
+        (first..first + self.count.unwrap_or(PAIRS)).filter(|seed| seed % worlds == own).collect()
+    }
+}
+
+/// Random pairs of breaks.
+async fn pairs(stage: &Stage, fitting: &[&Break], seeds: &[u64]) -> Vec<String> {
     let mut found = Vec::new();
-    for seed in (first..first + count).filter(|seed| seed % worlds == own) {
+    for seed in seeds {
         if found.len() >= ENOUGH {
             break;
         }
-        let mut rng = Rng::with_seed(seed);
+        let mut rng = Rng::with_seed(*seed);
         let mut draw = || fitting[rng.usize(..fitting.len())];
         let pair = [draw(), draw()];
         let Some(alone) = break_both(stage, pair) else { continue };
         let disagreements = compare(stage, &pair.map(|one| one.sight), Some(&alone)).await;
         if !disagreements.is_empty() {
             found.push(told(
-                &format!("{}: {} + {}", repeat(seed), pair[0].name, pair[1].name),
+                &format!("{}: {} + {}", repeat(*seed), pair[0].name, pair[1].name),
                 &disagreements,
             ));
         }

@@ -73,7 +73,7 @@ impl Kind {
         Self::Overlay,
     ];
 
-    /// Whether breaks of this part do anything else here than in the worlds with and without the PROXY protocol.
+    /// Whether breaks of this part may do anything else here than in the worlds with and without the PROXY protocol.
     pub(super) fn differs_in(self, part: Part) -> bool {
         match self {
             Self::Monitored => {
@@ -83,6 +83,10 @@ impl Kind {
                 matches!(part, Part::Balancer | Part::Floating | Part::Published | Part::Application)
             }
             Self::Managed => matches!(part, Part::Security | Part::Cluster),
+            // Others are on the load balancer, and not behind it.
+            Self::Shared => !matches!(part, Part::Security | Part::Cluster | Part::Policies),
+            Self::Internal => !matches!(part, Part::Security | Part::Cluster | Part::Application),
+            Self::Hostname => !matches!(part, Part::Security | Part::Cluster),
             _ => true,
         }
     }

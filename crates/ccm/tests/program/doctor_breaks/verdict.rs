@@ -173,21 +173,26 @@ impl Case<'_> {
             hops.insert(1);
         }
         let is_right_hop = said["hop"].as_u64().is_some_and(|hop| hops.contains(&hop));
-        // Nobody here knows the load balancer of another cloud, and from where it sends.
-        let is_foreign = !moment.kind().is_in_cloud();
+        let is_spare = sights.contains(&Sight::Spare);
+        // Nobody here knows the load balancer of another cloud, and from where it sends; nor what pods and nodes make of a name.
+        let is_out_of_sight = !moment.kind().is_in_cloud() || (is_name && *origin != Origin::Outside);
         match said["verdict"].as_str().unwrap_or_default() {
             "should-reach" => sent.lost.is_empty(),
             "ends" => none && is_right_hop,
-            "may-end" if sent.lost.is_empty() => sights.contains(&Sight::Spare),
+            "may-end" if sent.lost.is_empty() => {
+                // Of two breaks one may undo the other by what objects do not show.
+                is_spare || (sights.contains(&Sight::Doubt) && is_right_hop)
+            }
             "may-end" => {
                 // Two breaks that each stop some may stop all.
                 let is_sum = alone.is_some_and(|alone| !alone.lost.contains(&format!("{origin} to {flow}")));
-                (some || is_sum || is_foreign || sights.contains(&Sight::Doubt)) && is_right_hop
+                let may = some || is_sum || is_out_of_sight || sights.contains(&Sight::Doubt);
+                // What may stop packets is named before it, where something else does.
+                may && (is_right_hop || (is_spare && alone.is_some()))
             }
             "unknown" => {
                 let is_doubtful = sights.iter().any(|sight| matches!(sight, Sight::Hidden | Sight::Doubt));
-                // Nor what pods and nodes make of a name.
-                is_doubtful || (is_name && *origin != Origin::Outside) || is_foreign
+                is_doubtful || is_out_of_sight
             }
             // Nobody sent a packet for doctor.
             _ => false,

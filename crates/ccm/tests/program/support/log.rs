@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 
 use tracing::{Level, Subscriber};
-use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::filter::{LevelFilter, dynamic_filter_fn};
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
@@ -32,7 +32,9 @@ impl Write for LinesWriter {
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     let wanted = dynamic_filter_fn(|about, _| {
         *about.level() <= Level::INFO && LINES.try_with(|lines| lines.borrow().is_some()).unwrap_or(false)
-    });
+    })
+    // Whoever logs more need not make up the words.
+    .with_max_level_hint(LevelFilter::INFO);
     tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| LinesWriter).with_filter(wanted)
 }
 

@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Metadata, Span, Subscriber};
 use tracing_subscriber::Registry;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -20,7 +20,8 @@ pub(crate) fn follow() {
     static ONCE: Once = Once::new();
     let is_reconciliation = |metadata: &Metadata<'_>| metadata.is_span() && metadata.name() == "reconcile";
     ONCE.call_once(|| {
-        let followed = Followed.with_filter(filter_fn(is_reconciliation));
+        let wanted = filter_fn(is_reconciliation).with_max_level_hint(LevelFilter::INFO);
+        let followed = Followed.with_filter(wanted);
         // Somebody who looks for a fault may have another one.
         let _ = Registry::default().with(followed).with(log::layer()).try_init();
     });

@@ -130,7 +130,7 @@ impl Applier<'_> {
                     } else {
                         self.applied.refused = None;
                     }
-                    return Err(failure::of_call(&error, doing(step), missing(step)));
+                    return Err(failure::of_call(&error, in_brief(step), missing(step)));
                 }
             };
             info!(call = doing(step), "OpenStack write");
@@ -282,6 +282,16 @@ fn missing(step: &Step) -> Missing {
 fn doing(step: &Step) -> String {
     let text = step.to_string();
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
+/// The same without the tags of what is made, which would stand before the cause of a failure.
+fn in_brief(step: &Step) -> String {
+    let text = doing(step);
+    let tags = text.starts_with("create ").then(|| text.split_once(" tags=[")).flatten();
+    let Some((begin, (_, end))) = tags.and_then(|(begin, rest)| Some((begin, rest.split_once(']')?))) else {
+        return text;
+    };
+    format!("{begin}{end}")
 }
 
 /// What is there from now on, as far as only the answer says.

@@ -14,7 +14,7 @@ use openstack_ccm_doctor::facts::{Looked, PathFact, WantedStatus};
 use openstack_ccm_overlay::cloud::CLOUDS;
 use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::PROVIDER_NAMES;
-use openstack_ccm_provider_openstack::load_balancer::settings::{Faults, Settings};
+use openstack_ccm_provider_openstack::load_balancer::settings::{Exposure, Faults, Settings};
 
 /// The way to an application.
 pub(super) struct PathRead {
@@ -45,6 +45,7 @@ pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
         header: path == Path::ThroughLoadBalancer(Needs::ProxyProtocol),
         pools: of_tcp.map(|port| (port.port, settings.pool_protocol(port).to_string())).collect(),
         source: source(service),
+        external: matches!(settings.exposure, Exposure::External(_)),
     };
     Ok(PathRead { fact, path, preference: settings.preference })
 }

@@ -56,20 +56,37 @@ pub(super) enum Part {
     Controller,
 }
 
-/// All that can be done in a world of this kind.
-pub(super) fn fitting(kind: Kind) -> Vec<&'static Break> {
-    let all: [(Part, &'static [Break]); 8] = [
-        (Part::Balancer, balancer::BREAKS),
-        (Part::Floating, floating::BREAKS),
-        (Part::Security, security::BREAKS),
-        (Part::Cluster, cluster::BREAKS),
-        (Part::Policies, policies::BREAKS),
-        (Part::Published, published::BREAKS),
-        (Part::Application, application::BREAKS),
-        (Part::Controller, controller::BREAKS),
+impl Part {
+    const ALL: [Self; 8] = [
+        Self::Balancer,
+        Self::Floating,
+        Self::Security,
+        Self::Cluster,
+        Self::Policies,
+        Self::Published,
+        Self::Application,
+        Self::Controller,
     ];
-    let parts = all.into_iter().filter(|(part, _)| kind.differs_in(*part));
-    parts.flat_map(|(_, breaks)| breaks).filter(|one| (one.fits)(kind)).collect()
+}
+
+/// All breaks of one part.
+pub(super) fn of_part(part: Part) -> &'static [Break] {
+    match part {
+        Part::Balancer => balancer::BREAKS,
+        Part::Floating => floating::BREAKS,
+        Part::Security => security::BREAKS,
+        Part::Cluster => cluster::BREAKS,
+        Part::Policies => policies::BREAKS,
+        Part::Published => published::BREAKS,
+        Part::Application => application::BREAKS,
+        Part::Controller => controller::BREAKS,
+    }
+}
+
+/// What can be done in a world of this kind: all of it, or what may do something new.
+pub(super) fn fitting(kind: Kind, all_of_it: bool) -> Vec<&'static Break> {
+    let parts = Part::ALL.into_iter().filter(|part| all_of_it || kind.differs_in(*part));
+    parts.flat_map(of_part).filter(|one| (one.fits)(kind)).collect()
 }
 
 fn anywhere(_: Kind) -> bool {

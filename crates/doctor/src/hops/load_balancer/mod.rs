@@ -1,16 +1,19 @@
 //! Hop 5: the load balancer: what is there, what is enabled, and what the controller would change or refuse.
 
+mod planned;
+
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
+use openstack_ccm_core::text::some_of;
 
 use super::look::{Look, listener_of, pool_of};
 use crate::code::{Code, Stops};
-use crate::facts::{Change, CloudFacts, CloudObject, Outlook};
+use crate::facts::{CloudFacts, CloudObject, Outlook};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
-use openstack_ccm_core::text::some_of;
+use planned::{planned, repairs};
 
 /// For how long Octavia may be at work: its own limits are far below.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
@@ -64,6 +67,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             Outlook::Unknown(cause) => {
                 unknown(format!("whether there is a load balancer is not known: {cause}"))
             }
+            _ if look.age_while_made().is_some() => unknown("the load balancer is still to be created"),
             _ => Finding::new(Code::D506, "the cloud has no load balancer for the Service")
                 .seen(look.object(), "load balancer", "none was found")
                 .into(),
@@ -295,119 +299,6 @@ fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
         found.push(finding.into());
     }
     Answer::found(found, || ok("the listeners accept clients of each family that is published"))
-}
-
-/// Attributes of a listener that packets meet.
-const MET: [&str; 6] = [
-    "protocol",
-    "default_pool",
-    "allowed_cidrs",
-    "default_tls_container_ref",
-    "sni_container_refs",
-    "insert_headers",
-];
-
-/// What the controller would change of what packets meet.
-fn planned(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    let changes = relevant(look, cloud);
-    let found = changes.iter().filter_map(|change| on_the_way(look, cloud, change));
-    Answer::found(found.map(Check::from).collect(), || ok("listeners and pools are as the Service asks for"))
-}
-
-/// Nothing is asked for of a Service that is being deleted.
-fn relevant<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<&'a Change> {
-    if look.is_being_deleted() {
-        return Vec::new();
-    }
-    cloud.changes.iter().filter(|change| !super::header::is_about_protocol(change, &cloud.changes)).collect()
-}
-
-fn port_named(look: &Look<'_>, name: &str) -> Option<Port> {
-    look.ports().map(|(port, _)| port).find(|port| port.to_string() == name)
-}
-
-fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Finding> {
-    let seen = |finding: Finding| finding.seen(look.object(), "plan", change.line());
-    match change.kind.as_str() {
-        "listener" if change.mark == "-" => None,
-        "listener" => {
-            let port = port_named(look, &change.name)?;
-            let is_missing = listener_of(cloud, port).is_none();
-            let field = |name: &str| change.fields.iter().find(|field| field.name == name);
-            if is_missing || (change.mark == "~" && !MET.iter().any(|name| field(name).is_some())) {
-                return None;
-            }
-            let at = |finding: Finding| finding.at(port);
-            if change.mark == "~"
-                && let Some(ranges) = field("allowed_cidrs")
-            {
-                let text = format!(
-                    "the listener of {} accepts other clients than the Service asks for: {}",
-                    change.name, ranges.text
-                );
-                return Some(at(seen(Finding::new(Code::D511, text))));
-            }
-            let only_leads_elsewhere =
-                change.mark == "~" && change.fields.len() == 1 && field("default_pool").is_some();
-            // A pool of another protocol is named where the header is judged.
-            if only_leads_elsewhere && super::header::is_wrong(look, cloud, port) {
-                return None;
-            }
-            let text = match field("default_pool") {
-                Some(_) if change.mark == "~" => {
-                    format!("the listener of {} leads to another pool", change.name)
-                }
-                _ => format!("the listener of {} is another one than the Service asks for", change.name),
-            };
-            Some(at(seen(Finding::new(Code::D503, text))))
-        }
-        "floating IP" => {
-            let published = look.entries.iter().any(|entry| {
-                let address = entry.ip.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok());
-                address.is_some_and(|address| cloud.astray.contains_key(&address))
-            });
-            // It is said there, with the address.
-            (!published && !change.mark.contains('~')).then(|| {
-                let text = "the floating IP of the Service is not the load balancer's".to_owned();
-                seen(Finding::new(Code::D509, text).surely(false))
-            })
-        }
-        _ => None,
-    }
-}
-
-/// Attributes that say whose an object is; clients do not meet them.
-const NAMES: [&str; 3] = ["tags", "description", "name"];
-
-/// What the controller would change of what no packet meets.
-fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    let found = relevant(look, cloud).into_iter().filter_map(|change| {
-        let kind = change.kind.as_str();
-        let in_cloud =
-            ["load balancer", "listener", "pool", "health monitor", "floating IP", "security group"];
-        let is_here =
-            in_cloud.iter().any(|known| kind.starts_with(known)) && !matches!(kind, "members" | "member");
-        let only_names =
-            change.mark == "~" && change.fields.iter().all(|field| NAMES.contains(&field.name.as_str()));
-        let is_missing = kind == "listener"
-            && port_named(look, &change.name).is_some_and(|port| listener_of(cloud, port).is_none());
-        if !is_here
-            || only_names
-            || is_missing
-            || on_the_way(look, cloud, change).is_some()
-            || !cloud.astray.is_empty() && kind == "floating IP"
-        {
-            return None;
-        }
-        let verb = match change.mark.as_str() {
-            "+" => "is missing",
-            "-" => "is not asked for",
-            _ => "differs from what the Service asks for",
-        };
-        let text = format!("{} {verb}", format!("{kind} {}", change.name).trim_end());
-        Some(Finding::new(Code::D507, text).seen(look.object(), "plan", change.line()).into())
-    });
-    Answer::found(found.collect(), || ok("the controller would change nothing else of it"))
 }
 
 fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Answer {

@@ -1,243 +1,14 @@
 //! All that is said about one Service, and where packets to it end.
 
-use std::fmt;
+mod conclusion;
+mod verdict;
 
-use crate::code::{Code, Severity};
 use crate::finding::{Check, Finding, Unknown};
 use crate::hop::{Flow, Hop, Origin};
 use crate::question::HopReport;
-use openstack_ccm_core::text::some_of;
-
-/// What a hop comes to: the worst of its looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// There was nothing to look at.
-    Skipped,
-    /// All is well.
-    Ok,
-    /// It could not be looked at, or not all of it.
-    Unknown,
-    Warning,
-    Break,
-}
-
-impl Verdict {
-    /// In one word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Skipped => "skipped",
-            Self::Ok => "ok",
-            Self::Unknown => "unknown",
-            Self::Warning => "warning",
-            Self::Break => "break",
-        }
-    }
-
-    fn of(check: &Check) -> Self {
-        match check {
-            Check::Skipped(_) => Self::Skipped,
-            Check::Ok(_) => Self::Ok,
-            Check::Unknown(_) => Self::Unknown,
-            Check::Found(finding) => match finding.severity() {
-                Severity::Info => Self::Ok,
-                Severity::Warning => Self::Warning,
-                Severity::Error => Self::Break,
-            },
-        }
-    }
-}
-
-impl HopReport {
-    /// What it comes to.
-    pub fn verdict(&self) -> Verdict {
-        self.checks().iter().map(Verdict::of).max().unwrap_or(Verdict::Unknown)
-    }
-}
-
-/// What a conclusion stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
-    /// Nobody knows.
-    Unknown,
-    /// Objects of Kubernetes and of the cloud.
-    Derived,
-    /// A packet.
-    Seen,
-}
-
-impl Grade {
-    /// In one word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Derived => "derived",
-            Self::Seen => "seen",
-        }
-    }
-}
-
-/// Where packets end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// At the application.
-    Arrives {
-        /// Whether nodes take a short cut around the load balancer.
-        around: bool,
-        /// Whether one was sent, and answered.
-        seen: bool,
-    },
-    Ends(Hop, Code, String),
-    /// Perhaps, or for some, at a hop.
-    MayEnd(Hop, Code, String),
-    /// Nobody knows, because this is not known of these hops.
-    Unknown(Vec<Hop>),
-}
-
-impl End {
-    /// In one word.
-    pub fn verdict(&self) -> &'static str {
-        match self {
-            Self::Arrives { seen: true, .. } => "reaches",
-            Self::Arrives { seen: false, .. } => "should-reach",
-            Self::Ends(..) => "ends",
-            Self::MayEnd(..) => "may-end",
-            Self::Unknown(_) => "unknown",
-        }
-    }
-
-    /// What it stands on.
-    pub fn grade(&self) -> Grade {
-        match self {
-            Self::Arrives { seen: true, .. } => Grade::Seen,
-            Self::Arrives { seen: false, .. } | Self::Ends(..) | Self::MayEnd(..) => Grade::Derived,
-            Self::Unknown(_) => Grade::Unknown,
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Arrives { around, seen } => {
-                let way = if *around { "around" } else { "through" };
-                match seen {
-                    true => write!(f, "reaches the application {way} the load balancer (seen)"),
-                    false => {
-                        write!(f, "should reach the application {way} the load balancer (no packet sent)")
-                    }
-                }
-            }
-            Self::Ends(hop, code, text) => write!(f, "ends at {hop}: {text} [{code}]"),
-            Self::MayEnd(hop, code, text) => write!(f, "may end at {hop}: {text} [{code}]"),
-            Self::Unknown(hops) => {
-                let hops: Vec<&str> = hops.iter().map(|hop| hop.title()).collect();
-                write!(f, "not known: {} could not be checked", listed(&hops))
-            }
-        }
-    }
-}
-
-/// `a, b and c`
-fn listed(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [some @ .., last] => format!("{} and {last}", some.join(", ")),
-    }
-}
-
-/// What becomes of packets of one flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlowEnd {
-    pub flow: Flow,
-    pub end: End,
-    /// Networks outside of which clients are refused; empty for all.
-    pub only_from: Vec<String>,
-}
-
-/// What becomes of packets from one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conclusion {
-    pub origin: Origin,
-    /// All of them together.
-    pub end: End,
-    /// Networks outside of which clients are refused; empty for all.
-    pub only_from: Vec<String>,
-    /// To each address or hostname, at each port.
-    pub flows: Vec<FlowEnd>,
-}
-
-impl Conclusion {
-    fn of(origin: Origin, flows: Vec<FlowEnd>) -> Self {
-        let mut only_from: Vec<String> = flows.iter().flat_map(|flow| flow.only_from.clone()).collect();
-        only_from.sort();
-        only_from.dedup();
-        if flows.iter().any(|flow| flow.only_from.is_empty()) {
-            only_from.clear();
-        }
-        Self { origin, end: sum(&flows), only_from, flows }
-    }
-
-    /// Whether nothing speaks against it that packets arrive.
-    pub fn is_green(&self) -> bool {
-        matches!(self.end, End::Arrives { .. })
-    }
-}
-
-impl fmt::Display for Conclusion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.end.fmt(f)?;
-        if self.is_green() && !self.only_from.is_empty() {
-            write!(f, ", from {} only", some_of(&self.only_from, 3))?;
-        }
-        let well: Vec<String> =
-            self.flows.iter().filter(|flow| matches!(flow.end, End::Arrives { .. })).map(port_of).collect();
-        if matches!(self.end, End::MayEnd(..)) && !well.is_empty() && well.len() < self.flows.len() {
-            write!(f, "; not so {}", some_of(&well, 3))?;
-        }
-        Ok(())
-    }
-}
-
-fn port_of(flow: &FlowEnd) -> String {
-    let Flow { to, port } = &flow.flow;
-    if to.is_empty() { port.to_string() } else { format!("{to} {port}") }
-}
-
-/// What the ends of several flows come to together.
-fn sum(flows: &[FlowEnd]) -> End {
-    let ends = || flows.iter().map(|flow| &flow.end);
-    let first = |wanted: fn(&End) -> bool| ends().find(|end| wanted(end)).cloned();
-    if let Some(end) = first(|end| matches!(end, End::Ends(..))) {
-        return match end {
-            End::Ends(hop, code, text) if !ends().all(|end| matches!(end, End::Ends(..))) => {
-                End::MayEnd(hop, code, text)
-            }
-            end => end,
-        };
-    }
-    if let Some(end) = first(|end| matches!(end, End::MayEnd(..))) {
-        return end;
-    }
-    let mut dark: Vec<Hop> = Vec::new();
-    let (mut is_around, mut is_seen) = (false, !flows.is_empty());
-    for end in ends() {
-        match end {
-            End::Unknown(hops) => dark.extend(hops),
-            End::Arrives { around, seen } => {
-                is_around |= around;
-                is_seen &= seen;
-            }
-            End::Ends(..) | End::MayEnd(..) => {}
-        }
-    }
-    dark.sort_unstable();
-    dark.dedup();
-    if flows.is_empty() {
-        dark.push(Hop::Status);
-    }
-    if dark.is_empty() { End::Arrives { around: is_around, seen: is_seen } } else { End::Unknown(dark) }
-}
+use conclusion::listed;
+pub use conclusion::{Conclusion, End, FlowEnd, Grade};
+pub use verdict::{Counts, Verdict};
 
 /// All that is said about one Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,6 +21,8 @@ pub struct Report {
     pub flows: Vec<Flow>,
     /// Destinations to which nodes are expected to send packets of pods around the load balancer.
     pub around: Vec<String>,
+    /// Whether nodes may send packets to other addresses around it, too, and it does no harm.
+    pub may_stray: bool,
     /// Destinations that are hostnames.
     pub hostnames: Vec<String>,
     /// Flows in which pods on all nodes dialled, and were answered by the application.
@@ -300,10 +73,18 @@ impl Report {
     fn end_of(&self, origin: Origin, flow: &Flow) -> End {
         let around = self.goes_around(origin, flow);
         let route = self.route(origin, flow);
+        let strays =
+            self.may_stray && origin != Origin::Outside && !around && !self.hostnames.contains(&flow.to);
+        let is_sure = |hop: Hop, finding: &Finding| {
+            let is_met_around = is_met(hop, origin, true, false) && finding.stops.concerns(origin, false);
+            finding.surely && (!strays || is_met_around)
+        };
         let stops = |surely: bool| {
             self.findings()
                 .filter(|(hop, finding)| route.contains(hop) && finding.scope.holds(flow))
-                .find(|(_, finding)| finding.surely == surely && finding.stops.concerns(origin, !around))
+                .find(|(hop, finding)| {
+                    finding.stops.concerns(origin, !around) && is_sure(*hop, finding) == surely
+                })
                 .map(|(hop, finding)| (hop, finding.code, finding.text.clone()))
         };
         if let Some((hop, code, text)) = stops(true) {
@@ -393,58 +174,12 @@ fn is_met(hop: Hop, origin: Origin, around: bool, by_name: bool) -> bool {
     }
 }
 
-/// What all looks at several Services, and at what is left over, come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub errors: usize,
-    pub warnings: usize,
-    /// What is well; information counts as that.
-    pub ok: usize,
-    /// What somebody asked for and could not be looked at.
-    pub unknown: usize,
-}
-
-impl Counts {
-    /// Counts some looks.
-    pub fn of<'a>(checks: impl IntoIterator<Item = &'a Check>) -> Self {
-        let mut counts = Self::default();
-        for check in checks {
-            match Verdict::of(check) {
-                Verdict::Break => counts.errors += 1,
-                Verdict::Warning => counts.warnings += 1,
-                Verdict::Ok => counts.ok += 1,
-                Verdict::Unknown if matches!(check, Check::Unknown(unknown) if !unknown.asked) => {}
-                Verdict::Unknown => counts.unknown += 1,
-                Verdict::Skipped => {}
-            }
-        }
-        counts
-    }
-
-    /// Whether something at or above this was found.
-    pub fn reaches(&self, severity: Severity) -> bool {
-        match severity {
-            Severity::Error => self.errors > 0,
-            Severity::Warning | Severity::Info => self.errors + self.warnings > 0,
-        }
-    }
-}
-
-impl fmt::Display for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: usize, what: &str| {
-            if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-        };
-        let Self { errors, warnings, ok, unknown } = *self;
-        write!(f, "{}, {}, {ok} ok, {unknown} unknown", plural(errors, "error"), plural(warnings, "warning"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use openstack_ccm_core::service::Protocol;
 
     use super::*;
+    use crate::code::Code;
     use crate::finding::{ok, unknown};
     use crate::hop::{Port, Scope};
     use crate::question::Answer;
@@ -464,6 +199,7 @@ mod tests {
             destinations: vec![to.clone()],
             flows: [HTTPS, DNS].map(|port| Flow { to: to.clone(), port }).into(),
             around: short_circuit.then_some(to).into_iter().collect(),
+            may_stray: false,
             hostnames: Vec::new(),
             answered: Vec::new(),
             only_from: Vec::new(),
@@ -499,6 +235,19 @@ mod tests {
         let broken = report(true, &[(Hop::Header, found.into())]);
         assert_eq!(broken.end(Origin::Pod), End::Arrives { around: true, seen: false });
         assert!(matches!(broken.end(Origin::Outside), End::Ends(Hop::Header, Code::D601, _)));
+    }
+
+    #[test]
+    fn what_ends_at_the_load_balancer_may_arrive_around_it() {
+        let found = Finding::new(Code::D901, "the application expects no header");
+        let mut broken = report(false, &[(Hop::Backend, found.into())]);
+        broken.may_stray = true;
+        assert!(matches!(broken.end(Origin::Pod), End::MayEnd(Hop::Backend, Code::D901, _)));
+        assert!(matches!(broken.end(Origin::Outside), End::Ends(Hop::Backend, Code::D901, _)));
+        let nobody = Finding::new(Code::D801, "no endpoint is ready");
+        let mut broken = report(false, &[(Hop::NodePort, nobody.into())]);
+        broken.may_stray = true;
+        assert!(matches!(broken.end(Origin::Pod), End::Ends(Hop::NodePort, Code::D801, _)));
     }
 
     #[test]

@@ -1,0 +1,20 @@
+//! What there is to judge, as Kubernetes and the cloud show it. It is gathered once; nothing here decides.
+
+mod cloud;
+mod cluster;
+mod service;
+
+pub use cloud::{
+    Change, ChangedField, CloudFacts, CloudObject, Door, DoorRule, GroupSource, Objects, Outlook,
+};
+pub use cluster::{
+    ClusterFacts, Container, ContainerPort, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName,
+    Workload,
+};
+pub use service::{
+    BackendFacts, CustomResource, Dial, DialResult, EventFact, Host, NO_POD, PathFact, ServedBy,
+    ServiceFacts, WantedStatus,
+};
+
+/// What was looked at, or why it could not be.
+pub type Looked<T> = Result<T, String>;

@@ -1,0 +1,135 @@
+//! Whether policies let packets into the pods.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use openstack_ccm_core::text::some_of;
+
+use super::targets::target_numbers;
+use crate::code::{Code, Stops};
+use crate::facts::ForeignPolicy;
+use crate::finding::{Check, Finding, ok, unknown};
+use crate::hop::Port;
+use crate::hops::look::{Look, destination, endpoints};
+use crate::policy::{Entrance, Entry, entrance};
+use crate::question::Answer;
+
+/// From where packets come that reach a pod through the load balancer.
+///
+/// With `Local` that is the load balancer. Without, a node puts its own address in its place on the way to another node; whether it
+/// does so before a policy for its own pods acts is a matter of the network plugin.
+fn sources(look: &Look<'_>) -> Vec<IpNet> {
+    let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
+    let mut sources: Vec<IpNet> = doors.filter_map(|door| door.from).collect();
+    if !look.is_local() {
+        sources.extend(node_addresses(look));
+    }
+    sources
+}
+
+fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
+    look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
+}
+
+/// Policies for ingress that select the pods.
+pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    let policies = match &look.cluster.policies {
+        Ok(policies) => policies,
+        Err(cause) => return unknown(format!("NetworkPolicies cannot be read: {cause}")).into(),
+    };
+    let empty = BTreeMap::new();
+    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
+    let labels = look
+        .facts
+        .backend
+        .as_ref()
+        .map_or(selector, |backend| if backend.labels.is_empty() { selector } else { &backend.labels });
+    let (sources, nodes) = (sources(look), node_addresses(look).collect::<Vec<_>>());
+    let pods = pod_addresses(slices);
+    let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
+    let mut found: Vec<Check> = Vec::new();
+    for (port, spec) in look.ports() {
+        let numbers: Vec<i32> = target_numbers(slices, port, spec).into_iter().collect();
+        let names: Vec<&str> = match &spec.target_port {
+            Some(IntOrString::String(name)) => vec![name.as_str()],
+            _ => Vec::new(),
+        };
+        let from = |sources: &[IpNet]| {
+            let protocol = port.protocol;
+            let (namespace, numbers, names, pods) = (look.namespace(), &numbers, &names, &pods);
+            entrance(policies, Entry { namespace, labels, numbers, names, protocol, sources, pods })
+        };
+        let through = from(&sources);
+        if through.open != Some(true) {
+            // Who knows not from where the load balancer sends cannot say that a network is the wrong one.
+            let is_known = look.facts.cloud.is_ok() || !through.by_network;
+            let surely = through.open == Some(false) && is_known;
+            found.push(
+                closed(port, &through, "the load balancer").stops(Stops::Through).surely(surely).into(),
+            );
+        }
+        for to in &around {
+            if through.to_pods != Some(true) {
+                let finding = closed(port, &through, "pods").to(to).stops(Stops::Pods);
+                found.push(finding.surely(through.to_pods == Some(false)).into());
+            }
+            // A node reaches its own pods, whatever policies say.
+            if from(&nodes).open != Some(true) {
+                found.push(
+                    closed(port, &through, "other nodes").to(to).stops(Stops::Nodes).surely(false).into(),
+                );
+            }
+        }
+    }
+    Answer::found(found, || ok("no NetworkPolicy keeps packets from the pods"))
+}
+
+fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
+    let policies = &entrance.policies;
+    let text =
+        format!("port {port}: NetworkPolicy {} does not let in what comes from {whom}", some_of(policies, 3));
+    let first = policies.first().map(String::as_str).unwrap_or_default();
+    Finding::new(Code::D805, text)
+        .seen(format!("NetworkPolicy {first}"), "spec.ingress", format!("no rule for the port from {whom}"))
+        .at(port)
+}
+
+fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
+    let endpoints = slices.iter().flat_map(endpoints);
+    endpoints.flat_map(|one| &one.addresses).filter_map(|address| address.parse().ok()).collect()
+}
+
+/// Whether a policy of another kind may select the pods.
+fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
+    let is_here = policy.namespace.as_deref().is_none_or(|namespace| namespace == look.namespace());
+    let empty = BTreeMap::new();
+    let labels = match &look.facts.backend {
+        Ok(backend) => &backend.labels,
+        Err(_) => look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty),
+    };
+    is_here && policy.ingress && policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+pub(super) fn foreign(look: &Look<'_>) -> Answer {
+    let policies = match &look.cluster.foreign_policies {
+        Ok(policies) => policies,
+        Err(cause) => {
+            return unknown(format!("policies of the network plugin cannot be read: {cause}")).into();
+        }
+    };
+    let selecting: Vec<String> = policies
+        .iter()
+        .filter(|policy| may_select(look, policy))
+        .map(|policy| match &policy.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", policy.kind, policy.name),
+            None => format!("{} {}", policy.kind, policy.name),
+        })
+        .collect();
+    if selecting.is_empty() {
+        return ok("no policy of another kind selects the pods").into();
+    }
+    unknown(format!("whether {} lets packets into the pods is not judged", some_of(&selecting, 3))).into()
+}

@@ -1,0 +1,150 @@
+//! Whether endpoints have the ports of the Service.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::ServicePort;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use openstack_ccm_core::text::some_of;
+
+use super::ready;
+use crate::code::{Code, Stops};
+use crate::finding::{Finding, ok, skipped, unknown};
+use crate::hop::{Port, Scope};
+use crate::hops::look::{Look, pools};
+use crate::question::Answer;
+
+/// The ports of a slice that belong to a port of the Service: by name and protocol, as kube-proxy has it.
+fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
+    let name = spec.name.as_deref().unwrap_or_default();
+    let of_slice = slice.ports.iter().flatten().filter(|one| {
+        one.name.as_deref().unwrap_or_default() == name
+            && one.protocol.as_deref().unwrap_or("TCP") == port.protocol.as_str()
+    });
+    of_slice.filter_map(|one| one.port).collect()
+}
+
+/// Whether the slice is of a family.
+fn is_of(slice: &EndpointSlice, ipv6: bool) -> bool {
+    (slice.address_type == "IPv6") == ipv6
+}
+
+/// The families in which packets come to a port at the nodes: those of the members, and of addresses that nodes short-circuit.
+fn families(look: &Look<'_>, port: Port) -> BTreeSet<bool> {
+    let mut families: BTreeSet<bool> = BTreeSet::new();
+    if let Ok(cloud) = &look.facts.cloud {
+        let pools: BTreeSet<&str> = pools(look, cloud)
+            .into_iter()
+            .filter(|(_, ports)| ports.contains(&port))
+            .map(|(pool, _)| pool.id.as_str())
+            .collect();
+        let members = cloud.children.objects.iter().filter(|object| {
+            object.kind == "member" && object.pool.as_deref().is_some_and(|pool| pools.contains(pool))
+        });
+        let addresses = members.filter_map(|member| member.name.rsplit_once(':')?.0.parse::<IpAddr>().ok());
+        families.extend(addresses.map(|address| address.is_ipv6()));
+    }
+    let around = look.short_circuited().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
+    families.extend(around.map(|address| address.is_ipv6()));
+    families
+}
+
+pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    Answer::each(
+        look.ports(),
+        || unknown("the Service has no ports"),
+        |(port, spec)| {
+            let with_port: Vec<&EndpointSlice> = ready(slices)
+                .map(|(slice, _)| slice)
+                .filter(|slice| !numbers(slice, port, spec).is_empty())
+                .collect();
+            let families = families(look, port);
+            let lacking: Vec<&str> = families
+                .iter()
+                .filter(|ipv6| !with_port.iter().any(|slice| is_of(slice, **ipv6)))
+                .map(|ipv6| if *ipv6 { "IPv6" } else { "IPv4" })
+                .collect();
+            if !with_port.is_empty() && lacking.is_empty() {
+                return ok(format!("port {port}: endpoints have it"));
+            }
+            let target = match &spec.target_port {
+                Some(IntOrString::Int(number)) => number.to_string(),
+                Some(IntOrString::String(name)) => name.clone(),
+                None => spec.port.to_string(),
+            };
+            let text = match lacking.as_slice() {
+                [family] if !with_port.is_empty() => format!("port {port}: no endpoint of {family} has it"),
+                _ => format!("port {port}: no endpoint has it (targetPort {target})"),
+            };
+            let shown: BTreeSet<String> = ready(slices)
+                .flat_map(|(slice, _)| slice.ports.iter().flatten())
+                .map(|one| {
+                    let name = one.name.clone().unwrap_or_default();
+                    format!(
+                        "{name} {}/{}",
+                        one.port.unwrap_or_default(),
+                        one.protocol.as_deref().unwrap_or("TCP")
+                    )
+                    .trim()
+                    .to_owned()
+                })
+                .collect();
+            let shown: Vec<String> = shown.into_iter().collect();
+            let shown = if shown.is_empty() { "none".to_owned() } else { some_of(&shown, 5) };
+            Finding::new(Code::D804, text)
+                .seen(look.object(), "targetPort", target)
+                .seen("EndpointSlices", "ports", shown)
+                .at(port)
+                .surely(with_port.is_empty() || families.len() == 1)
+                .into()
+        },
+    )
+}
+
+/// The numbers to which packets of a port go.
+pub(super) fn target_numbers(slices: &[EndpointSlice], port: Port, spec: &ServicePort) -> BTreeSet<i32> {
+    ready(slices).flat_map(|(slice, _)| numbers(slice, port, spec)).collect()
+}
+
+/// Containers need not declare their ports; where they declare some, another one is a doubt.
+pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    let Ok(backend) = &look.facts.backend else {
+        return skipped("no pod could be looked at").into();
+    };
+    let declared: BTreeSet<(i32, &str)> = backend
+        .containers
+        .iter()
+        .flat_map(|container| &container.ports)
+        .map(|port| (i32::from(port.number), port.protocol.as_str()))
+        .collect();
+    if declared.is_empty() {
+        return skipped("the containers declare no ports").into();
+    }
+    Answer::each(
+        look.ports(),
+        || skipped("the Service has no ports"),
+        |(port, spec)| {
+            let mut numbers = target_numbers(slices, port, spec);
+            if let Some(IntOrString::Int(number)) = &spec.target_port {
+                numbers.insert(*number);
+            }
+            let foreign: Vec<String> = numbers
+                .iter()
+                .filter(|number| !declared.contains(&(**number, port.protocol.as_str())))
+                .map(ToString::to_string)
+                .collect();
+            if foreign.is_empty() {
+                return ok(format!("port {port}: a container declares where it leads"));
+            }
+            let known: Vec<String> =
+                declared.iter().map(|(number, protocol)| format!("{number}/{protocol}")).collect();
+            let text = format!(
+                "port {port} leads to {}, and the containers declare {} only: whether anything listens there is not known",
+                foreign.join(", "),
+                some_of(&known, 5)
+            );
+            unknown(text).about(Scope::port(port), Stops::All)
+        },
+    )
+}
