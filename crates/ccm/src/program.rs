@@ -94,6 +94,7 @@ impl Program {
                 ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
             cloud_metrics::show_gauges(&load_balancers, registry);
             let provider = Arc::clone(&load_balancers);
+            nodes.show_doubted(registry);
             let controller =
                 ServiceController::new(client, provider, queue, options, &mut nodes, registry, work_queues);
             ServiceParts { controller, background, load_balancers }

@@ -86,6 +86,11 @@ impl Gate {
         Self { cluster: Some(cluster), fence }
     }
 
+    /// The gate of a controller that works in whichever cluster the API server shows.
+    pub fn of_lead(fence: Fence) -> Self {
+        Self { cluster: None, fence }
+    }
+
     /// The gate of commands that a person runs: nothing is watched, and nobody leads.
     pub fn open() -> Self {
         Self { cluster: None, fence: Fence::always() }

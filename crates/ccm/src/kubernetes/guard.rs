@@ -6,13 +6,22 @@ use http::{Method, Request, Response, Uri};
 use kube::Client;
 use kube::client::Body;
 use openstack_ccm_controllers::KnownCluster;
-use openstack_ccm_core::permit::{Gate, NotPermitted, Target};
+use openstack_ccm_core::permit::{Fence, Gate, NotPermitted, Target};
 use tower::{BoxError, service_fn};
 
 /// The same client behind a gate.
 pub(super) fn guarded(client: &Client, gate: &Gate, cluster: &Arc<KnownCluster>) -> Client {
+    behind(client, gate.clone(), Some(Arc::clone(cluster)))
+}
+
+/// The same client, which sends no write once the lead is lost.
+pub fn while_leading(client: &Client, fence: Fence) -> Client {
+    behind(client, Gate::of_lead(fence), None)
+}
+
+fn behind(client: &Client, gate: Gate, cluster: Option<Arc<KnownCluster>>) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let guard = Arc::new(Guard { client: client.clone(), gate: gate.clone(), cluster: Arc::clone(cluster) });
+    let guard = Arc::new(Guard { client: client.clone(), gate, cluster });
     let service = service_fn(move |request: Request<Body>| {
         let guard = Arc::clone(&guard);
         async move { guard.send(request).await }
@@ -23,7 +32,7 @@ pub(super) fn guarded(client: &Client, gate: &Gate, cluster: &Arc<KnownCluster>)
 struct Guard {
     client: Client,
     gate: Gate,
-    cluster: Arc<KnownCluster>,
+    cluster: Option<Arc<KnownCluster>>,
 }
 
 impl Guard {
@@ -44,8 +53,10 @@ impl Guard {
         }
         let answer = self.client.send(request).await?;
         // From its first byte on: before it, a connection may have been made to anywhere.
-        if asks == Asks::ForSeveral && answer.status().is_success() {
-            self.cluster.begun();
+        if let Some(cluster) =
+            self.cluster.as_ref().filter(|_| asks == Asks::ForSeveral && answer.status().is_success())
+        {
+            cluster.begun();
         }
         Ok(answer)
     }
@@ -90,9 +101,35 @@ impl Asks {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
     use rstest::rstest;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_writes_while_the_lead_is_held_and_tells_afterwards() {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&sent);
+        let server = service_fn(move |_: Request<Body>| {
+            count.fetch_add(1, Ordering::SeqCst);
+            async { Ok::<_, BoxError>(Response::new(Body::empty())) }
+        });
+        let leads = Arc::new(AtomicBool::new(true));
+        let asked = Arc::clone(&leads);
+        let fence = Fence::new(move |_| asked.load(Ordering::SeqCst));
+        let client = while_leading(&Client::new(server, "default"), fence);
+        let send = async |method: &str, path: &str| {
+            let request = Request::builder().method(method).uri(path).body(Vec::new()).unwrap();
+            client.request_text(request).await.is_ok()
+        };
+        let (write, read) = ("/api/v1/namespaces/default/services/web/status", "/api/v1/services");
+        assert!(send("PATCH", write).await && send("GET", read).await);
+        leads.store(false, Ordering::SeqCst);
+        assert!(!send("PATCH", write).await);
+        assert_eq!(sent.load(Ordering::SeqCst), 2, "it is not sent");
+        assert!(send("GET", read).await && send("POST", "/api/v1/namespaces/default/events").await);
+    }
 
     #[rstest]
     #[case("GET", "/api/v1/nodes", Asks::ForSeveral)]

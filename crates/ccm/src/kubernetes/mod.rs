@@ -30,6 +30,7 @@ use crate::args::controllers::ControllerName;
 use crate::args::path::given;
 use account_token::AccountToken;
 use guard::guarded;
+pub use guard::while_leading;
 use request::Requests;
 use transport::Connections;
 

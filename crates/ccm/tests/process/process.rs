@@ -114,6 +114,16 @@ impl Process {
         self.signal("INT");
     }
 
+    /// Stops it where it is, as SIGSTOP, a debugger or a machine that swaps do.
+    pub(crate) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
     fn signal(&self, name: &str) {
         let kill = format!("kill -{name} \"$0\"");
         let status = Command::new("sh").args(["-c", &kill, &self.child.id().to_string()]).status();

@@ -292,6 +292,9 @@ async fn nodes_of_then_take_the_place_of_no_node_of_now() {
     tokio::time::sleep(HOUR).await;
     let members = member_names(&world);
     assert!(now.iter().all(|name| members.contains(&(*name).to_owned())), "{members:?}");
+    let doubted =
+        |count: usize| world.metrics().contains(&format!("\nopenstack_ccm_doubted_nodes {count}\n"));
+    assert!(doubted(3), "{}", world.metrics());
     // A machine that is gone takes no traffic.
     world.cloud.remove_node("node-3");
     tokio::time::sleep(Duration::from_secs(300)).await;
@@ -306,6 +309,7 @@ async fn nodes_of_then_take_the_place_of_no_node_of_now() {
     world.kube.delete("nodes", "", "node-5").unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(member_names(&world), ["node-1", "node-2"]);
+    assert!(doubted(0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,13 +83,13 @@ async fn what_failed_in_a_chain_is_found_before_anything_relies_on_it(#[case] ki
     switched(&world, "TCP").await;
 }
 
-/// Octavia looks at quotas before the lock, and what is being deleted still counts.
+/// Octavia looks at quotas before the lock, and what is being deleted still counts: room for one is enough.
 #[tokio::test(start_paused = true)]
 async fn what_takes_the_place_of_a_listener_meets_no_quota() {
     let world = acquainted().await;
     world.annotate("web", PROXY, Some("false"));
     world.quiet_unplanned().await;
-    world.cloud.set_octavia_quota("listener", 2);
+    world.cloud.set_octavia_quota("listener", 3);
     let switch = |value| world.annotate("web", X_FORWARDED_FOR, Some(value));
     for (value, seconds) in [("true", 2), ("false", 2), ("true", 9)] {
         world.cloud.set_delays(Duration::from_secs(seconds));

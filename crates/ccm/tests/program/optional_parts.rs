@@ -7,6 +7,7 @@ use openstack_ccm_openstack_sim::{Fault, Lack};
 use rstest::rstest;
 use serde_json::json;
 
+use crate::contract::setup::as_occm_leaves_it;
 use crate::refused::{leads, on_port_80};
 use crate::support::{World, service};
 
@@ -145,4 +146,29 @@ async fn a_free_floating_ip_with_the_bare_description_is_never_deleted() {
     world.until_gone("web").await;
     let left = world.cloud.floating_ips();
     assert!(left.len() == 1 && left[0]["id"] == json!(id), "{left:#?}");
+}
+
+/// OCCM gives its floating IPs no tags either.
+#[rstest]
+#[case::refused(403)]
+#[case::unknown(404)]
+#[tokio::test(start_paused = true)]
+async fn a_service_of_occm_that_ceases_to_be_one_leaves_no_floating_ip_where_tags_are_refused(
+    #[case] status: u16,
+) {
+    let mut world = World::serving(&on_port_80()).await;
+    as_occm_leaves_it(&world, "web");
+    world.quiet_unplanned().await;
+    world.stop().await;
+    world.settings.plans = false;
+    as_occm_leaves_it(&world, "web");
+    let tags = Fault::new().service("network").method(Method::PUT).path("/floatingips/[^/]+/tags$");
+    let body = json!({"NeutronError": {"type": "PolicyNotAuthorized", "message": "no", "detail": ""}});
+    world.cloud.faults().add(tags.answer(status, body));
+    world.start().await;
+    world.pass(60).await;
+    world.patch("web", &json!({"spec": {"type": "ClusterIP"}}));
+    world.until("the load balancer is gone", |world| world.cloud.load_balancers().is_empty()).await;
+    world.quiet_unplanned().await;
+    assert_eq!(world.cloud.floating_ips(), Vec::<serde_json::Value>::new());
 }

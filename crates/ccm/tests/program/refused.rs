@@ -271,6 +271,73 @@ async fn a_listener_that_cannot_change_its_protocol_comes_back(#[case] wish: &[(
         .await;
 }
 
+/// How often a listener was deleted since the last time.
+fn deletions_of_listeners(world: &World) -> usize {
+    world.take_calls().iter().filter(|call| call.name == "DELETE listeners/ID").count()
+}
+
+/// Its place may be lost to somebody else in between.
+#[rstest]
+#[case::used_up(1)]
+#[case::lowered(0)]
+#[tokio::test(start_paused = true)]
+async fn a_listener_does_not_make_way_where_the_quota_has_no_room_for_another(#[case] quota: i64) {
+    let world = World::serving(&on_port_80()).await;
+    world.cloud.set_octavia_quota("listener", quota);
+    world.take_calls();
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.until_warned("web", "the project's quota of listeners is used up").await;
+    world.add_node("node-3", "v1.36.0");
+    world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
+    world.pass(3600).await;
+    assert_eq!(deletions_of_listeners(&world), 0);
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP");
+    world.cloud.set_octavia_quota("listener", 2);
+    let is_changed =
+        |world: &World| leads(world, &[80], 3) && world.cloud.listeners()[0]["protocol"] == "HTTP";
+    world.until("it changes by itself when there is room", is_changed).await;
+}
+
+/// Nobody knows whether there is room, as everywhere before a creation.
+#[tokio::test(start_paused = true)]
+async fn a_quota_that_may_not_be_read_stops_no_change() {
+    let world = World::serving(&on_port_80()).await;
+    world.cloud.faults().add(octavia(Method::GET, "/quotas/").answer(403, refusal(403)));
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
+    world.until("it changes", |world| is_changed(world) && leads(world, &[80], 2)).await;
+}
+
+/// What another process met stands in the cloud, where something that serves would be taken off for another try.
+#[tokio::test(start_paused = true)]
+async fn a_restart_takes_no_listener_off_for_one_that_was_refused() {
+    let mut world = World::serving(&on_port_80()).await;
+    let successor = octavia(Method::POST, "/listeners$").with_body("X-Forwarded-For");
+    let refused = world.cloud.faults().add(successor.answer(400, refusal(400)));
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.until_warned("web", "SyncLoadBalancerFailed").await;
+    world.until("the port is served", |world| leads(world, &[80], 2)).await;
+    world.pass(30).await;
+    assert_eq!(deletions_of_listeners(&world), 1);
+    for nodes in [3, 4] {
+        world.restart().await;
+        world.add_node(&format!("node-{nodes}"), "v1.36.0");
+        world.pass(7200).await;
+        assert_eq!(deletions_of_listeners(&world), 0);
+        assert!(leads(&world, &[80], nodes), "it follows nodes");
+    }
+    world.until_warned("web", "is not tried again before the Service changes").await;
+    world.cloud.faults().remove(refused);
+    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
+    world
+        .until("a change is a reason to try again", |world| is_changed(world) && leads(world, &[80], 4))
+        .await;
+    world.pass(600).await;
+    let tags = world.cloud.listeners()[0]["tags"].to_string();
+    assert!(!tags.contains("openstack-ccm-refused"), "{tags}");
+}
+
 /// The process that deleted it is gone when the new one is refused.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_cannot_change_its_protocol_comes_back_after_a_kill() {
@@ -312,7 +379,7 @@ async fn a_monitor_of_another_type_that_is_refused_leaves_the_one_that_is_there(
 /// A policy, for example. Looked at at each write, not once a second.
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once() {
-    let world = World::serving(&on_port_80()).await;
+    let mut world = World::serving(&on_port_80()).await;
     let asked = floating_ip(&world.cloud, "198.19.0.77", "");
     let path = format!("/floatingips/{asked}$");
     let attach = Fault::new().service("network").method(Method::PUT).path(&path);
@@ -328,6 +395,10 @@ async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once()
     world.until_warned("web", "SyncLoadBalancerFailed").await;
     world.pass(7200).await;
     assert_eq!(*taken_off.lock().unwrap(), 1);
+    world.restart().await;
+    world.pass(7200).await;
+    assert_eq!(*taken_off.lock().unwrap(), 1, "another process does not try again");
+    world.until_warned("web", "is not tried again before the Service or that floating IP changes").await;
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
     world.pass(600).await;
     assert_eq!(*taken_off.lock().unwrap(), 2, "a change of the Service is a reason to try again");

@@ -99,6 +99,41 @@ async fn a_failed_batch_is_sent_again() {
     assert_eq!(warnings.len(), 3, "one for each member: {warnings:?}");
 }
 
+/// How often a Service was said to have what it asks for.
+fn ensured(world: &World) -> u64 {
+    let events = world.kube.list("events", "default").unwrap();
+    let ensured = events.iter().filter(|event| event["reason"] == "EnsuredLoadBalancer");
+    ensured.map(|event| event["count"].as_u64().unwrap_or(1)).sum()
+}
+
+/// The load balancer is ACTIVE again all the same: only the statuses of its children show it.
+#[rstest]
+#[case::listener(OperationKind::ListenerUpdate, "loadbalancer.openstack.org/connection-limit", "7")]
+#[case::monitor(
+    OperationKind::HealthMonitorCreate,
+    "loadbalancer.openstack.org/enable-health-monitor",
+    "true"
+)]
+#[tokio::test(start_paused = true)]
+async fn what_failed_inside_octavia_is_not_called_ensured(
+    #[case] kind: OperationKind,
+    #[case] key: &str,
+    #[case] value: &str,
+) {
+    let world = serving().await;
+    let before = ensured(&world);
+    world.cloud.set_delays(Duration::from_secs(2));
+    world.cloud.faults().add_worker(WorkerFault::fail(kind).times(3));
+    world.annotate("web", key, Some(value));
+    world.until("it has failed", has_failed).await;
+    while has_failed(&world) {
+        assert_eq!(ensured(&world), before, "{:#?}", world.events("web"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    world.quiet_unplanned().await;
+    assert!(!has_failed(&world) && ensured(&world) > before);
+}
+
 /// A cloud whose policy, or whose Octavia, knows of no status tree.
 #[rstest]
 #[case::by_policy(403, json!({"faultstring": "Policy does not allow this request to be performed."}))]

@@ -1,6 +1,7 @@
 //! One watch of nodes for all controllers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,11 @@ use kube::runtime::watcher::Event;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::missing::MissingMachines;
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 
 use super::object::reading;
@@ -19,6 +25,11 @@ use crate::known_cluster::ClusterClient;
 use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
+
+/// How many nodes an old list is doubted about. The encoder of the registry ends help texts with a full stop.
+const DOUBTED: &str = "openstack_ccm_doubted_nodes";
+const DOUBTED_HELP: &str =
+    "Nodes that an old list lacks or shows as they were, and that serve as they were known before.";
 
 /// Time between two questions whether the machines of doubted nodes are gone.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
@@ -59,6 +70,11 @@ impl NodeInformer {
     /// The nodes as they are known.
     pub(crate) fn store(&self) -> NodeStore {
         self.store.clone()
+    }
+
+    /// Shows in `registry` how many nodes are doubted.
+    pub fn show_doubted(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(DoubtedNodes(self.store.clone())));
     }
 
     /// Passes changes on to a controller.
@@ -123,6 +139,22 @@ impl NodeInformer {
                 }
             }
         }
+    }
+}
+
+/// Counts, when somebody looks, what an old list is doubted about.
+struct DoubtedNodes(NodeStore);
+
+impl fmt::Debug for DoubtedNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DoubtedNodes").finish_non_exhaustive()
+    }
+}
+
+impl Collector for DoubtedNodes {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let gauge = ConstGauge::new(i64::try_from(self.0.doubted().len()).unwrap_or(i64::MAX));
+        gauge.encode(encoder.encode_descriptor(DOUBTED, DOUBTED_HELP, None, MetricType::Gauge)?)
     }
 }
 

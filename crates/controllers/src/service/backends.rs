@@ -8,7 +8,7 @@ use openstack_ccm_advertise::node::{Fitness, NodeVerdict, is_unreachable_for_lon
 use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL, LeftOut, Node};
 use openstack_ccm_core::node_selector::NodeSelector;
 
-use crate::nodes::NodeObject;
+use crate::nodes::{NodeChange, NodeObject};
 
 /// The nodes that can take traffic, sorted by name.
 pub(super) type Backends = Arc<[Arc<Node>]>;
@@ -102,6 +102,19 @@ impl NodeSelectors {
     }
 }
 
+/// The node that takes no traffic from this change on, and why.
+pub(super) fn why_it_leaves(change: &NodeChange) -> Option<(&str, String)> {
+    let old = change.old.as_ref().filter(|old| old.facts.backend)?;
+    let why = match change.new.as_ref().map(|new| new.left_out) {
+        None => "it is gone".to_owned(),
+        Some(None) => return None,
+        Some(Some(LeftOut::Deleting)) => "it is being deleted".to_owned(),
+        Some(Some(LeftOut::Excluded)) => format!("it has the label {EXCLUDE_LABEL}"),
+        Some(Some(LeftOut::Autoscaler)) => format!("it has the taint {AUTOSCALER_TAINT}"),
+    };
+    Some((&old.name, why))
+}
+
 fn cause(reason: LeftOut, count: usize) -> String {
     let (have, are) = if count == 1 { ("has", "is") } else { ("have", "are") };
     match reason {
@@ -160,6 +173,28 @@ mod tests {
         });
         merge_patch(&mut node, patch);
         from_value(node).unwrap()
+    }
+
+    #[rstest]
+    #[case::gone(None, Some("it is gone"))]
+    #[case::excluded(
+        Some(json!({"metadata": {"labels": {EXCLUDE_LABEL: ""}}})),
+        Some("it has the label node.kubernetes.io/exclude-from-external-load-balancers")
+    )]
+    #[case::deleting(
+        Some(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})),
+        Some("it is being deleted")
+    )]
+    #[case::scaled_down(
+        Some(json!({"spec": {"taints": [{"key": AUTOSCALER_TAINT, "effect": "NoSchedule"}]}})),
+        Some("it has the taint ToBeDeletedByClusterAutoscaler")
+    )]
+    #[case::another_label(Some(json!({"metadata": {"labels": {"zone": "b"}}})), None)]
+    fn the_log_says_why_a_node_leaves(#[case] change: Option<Value>, #[case] expected: Option<&str>) {
+        let object = |patch: &Value| Some(Arc::new(NodeObject::from(node("n1", patch))));
+        let new = change.as_ref().and_then(object);
+        let change = NodeChange { old: object(&json!({})), new, listed: false };
+        assert_eq!(why_it_leaves(&change).map(|(_, why)| why).as_deref(), expected);
     }
 
     /// The nodes of a cluster, by name.

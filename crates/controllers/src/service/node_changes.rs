@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::backends::{NodeSnapshot, matters};
+use super::backends::{NodeSnapshot, matters, why_it_leaves};
 use super::cause::Cause;
 use super::context::ServiceSync;
 use super::judgement::Judgement;
@@ -96,6 +96,9 @@ impl NodeListener for NodeChanges {
         };
         if self.sync.nodes.borrow().listed && !changes.iter().any(matters_here) {
             return;
+        }
+        for (node, why) in changes.iter().filter_map(why_it_leaves) {
+            tracing::info!(node, "the node takes no traffic any more: {why}");
         }
         let (old, new) = self.judgement.of_changed_nodes();
         self.notify(&old, &new);

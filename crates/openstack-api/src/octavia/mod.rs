@@ -28,7 +28,7 @@ pub use load_balancer::{
     UpdateLoadBalancer,
 };
 pub use member::{Member, MemberHealth, MemberSpec, UpdateMember};
-pub use offer::{AvailabilityZone, Capability, Flavor, Provider};
+pub use offer::{AvailabilityZone, Capability, Flavor, Provider, Quota};
 pub use pool::{
     ChildFilter, CreatePool, LbAlgorithm, Pool, PoolProtocol, SessionPersistence, SessionPersistenceType,
     UpdatePool,

@@ -1,4 +1,4 @@
-//! What an operator offers for load balancers: provider drivers, flavors and availability zones.
+//! What an operator offers for load balancers: provider drivers, flavors, availability zones and quotas.
 
 use serde::Deserialize;
 
@@ -35,7 +35,18 @@ pub struct AvailabilityZone {
     pub name: String,
 }
 
+/// How many of what a project may have; -1 without a limit.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Quota {
+    #[serde(default)]
+    pub listener: Option<i64>,
+}
+
 impl Octavia {
+    pub async fn get_quota(&self, project_id: &str) -> Result<Quota, ApiError> {
+        self.client.fetch(&LBAAS.get("loadbalancer_quota_get", &["quotas", project_id]), "quota").await
+    }
+
     /// Lists provider drivers.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
         let call = LBAAS.get("loadbalancer_provider_list", &["providers"]);

@@ -182,6 +182,13 @@ pub const FEATURES: &[Feature] = &[
         calls: &[octavia("PUT", "/v2.0/lbaas/loadbalancers/*/failover")],
     },
     Feature {
+        name: "Quotas of load balancers",
+        part: None,
+        promised_by: "Octavia API 2.0, role load-balancer_observer",
+        without: "read before a listener makes way for one of another protocol; without it the old one goes although there may be no room for the new one",
+        calls: &[octavia("GET", "/v2.0/lbaas/quotas/*")],
+    },
+    Feature {
         name: "Deletion of ports",
         part: None,
         promised_by: "Neutron API 2.0",

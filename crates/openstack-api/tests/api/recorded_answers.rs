@@ -15,7 +15,7 @@ use openstack_ccm_openstack_api::nova::{ComputeFlavor, Microversion, Nova, Serve
 use openstack_ccm_openstack_api::octavia::{
     AvailabilityZone, Capability, ChildFilter, CreateLoadBalancer, CreatedTree, Flavor, HealthMonitor,
     HealthMonitorType, Listener, ListenerProtocol, LoadBalancer, LoadBalancerFilter, Member, Octavia,
-    OctaviaFeatures, OperatingStatus, Pool, PoolProtocol, Provider, ProvisioningStatus,
+    OctaviaFeatures, OperatingStatus, Pool, PoolProtocol, Provider, ProvisioningStatus, Quota,
     SessionPersistenceType,
 };
 use openstack_ccm_openstack_api::transport::FnTransport;
@@ -46,6 +46,7 @@ fn reader(service: &str, root: &str) -> Option<Read> {
         ("octavia", "flavor" | "flavors") => read::<Flavor>,
         ("octavia", "availability_zones") => read::<AvailabilityZone>,
         ("octavia", "providers") => read::<Provider>,
+        ("octavia", "quota") => read::<Quota>,
         ("octavia", "flavor_capabilities") => read::<Capability>,
         ("neutron", "network" | "networks") => read::<Network>,
         ("neutron", "subnet" | "subnets") => read::<Subnet>,

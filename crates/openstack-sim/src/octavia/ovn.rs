@@ -35,6 +35,11 @@ pub(crate) fn pool_update(world: &World, load_balancer_id: &str, names: &[String
     }
 }
 
+/// Whether a pool is on a load balancer of ovn.
+pub(super) fn has_pool(world: &World, pool_id: &str) -> bool {
+    world.load_balancing.pools.get(pool_id).is_some_and(|pool| is_ovn(world, &pool.load_balancer_id))
+}
+
 fn is_ovn(world: &World, load_balancer_id: &str) -> bool {
     let lb = world.load_balancing.load_balancers.get(load_balancer_id);
     lb.is_some_and(|lb| lb.entity.text("provider") == "ovn")

@@ -6,7 +6,7 @@ use http::Method;
 
 use super::capacity::{Capacity, JobId, Threads, Workload};
 use super::kind::ObjectKind;
-use super::{status, vip};
+use super::{ovn, status, vip};
 use crate::faults::WorkerFaults;
 use crate::neutron;
 use crate::neutron::ports::Wanted;
@@ -360,11 +360,16 @@ fn finish_failover(world: &mut World, lb_id: &str, outcome: Outcome) {
 
 fn finish_batch(world: &mut World, pool_id: &str, outcome: Outcome) {
     let now = world.plain_time();
+    let is_ovn = ovn::has_pool(world, pool_id);
     let members = &mut world.load_balancing.members;
     members.retain_in(pool_id, |member| member.entity.provisioning != Provisioning::PendingDelete);
     for member in members.of_mut(pool_id) {
-        // A failed batch marks every member of the pool, those that it did not name too.
-        member.entity.set_provisioning(result(outcome), &now);
+        // With amphora a failed batch marks every member of the pool, those that it did not name too. The driver ovn makes a request of each
+        // member that is named (`member_batch_update` in `driver.py`).
+        let is_named = member.entity.provisioning != Provisioning::Active;
+        if is_named || !is_ovn {
+            member.entity.set_provisioning(result(outcome), &now);
+        }
     }
     settle_pool_and_listeners(world, pool_id);
 }

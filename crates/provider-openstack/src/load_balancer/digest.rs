@@ -1,5 +1,6 @@
 //! What stands for content that is compared and not kept.
 
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use openstack_ccm_core::service::{Service, ServiceKey};
@@ -16,8 +17,8 @@ const DAY: u64 = 24 * 3600;
 
 /// 64 bits of a hash. Two that are equal stand for equal content.
 ///
-/// Not stable between versions of the standard library, and kept in memory only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Not stable between versions of the program. In the cloud it only says that something was tried already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Digest(u64);
 
 /// What was wanted and what was there agreed.
@@ -41,8 +42,14 @@ impl Agreement {
     }
 }
 
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
 impl Digest {
-    fn of(content: impl Hash) -> Self {
+    pub(crate) fn of(content: impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         Self(hasher.finish())

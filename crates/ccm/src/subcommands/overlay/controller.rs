@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,6 +11,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get};
+use openstack_ccm_core::permit::Fence;
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
 use openstack_ccm_overlay::names::PROGRAM;
 use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions};
@@ -23,7 +24,7 @@ use super::args::OverlayRunArgs;
 use crate::admin::{self, EndpointFlags, server};
 use crate::args::feature_gates::FeatureGates;
 use crate::health::{Health, Probe};
-use crate::kubernetes::{Connection, RequestLimit, RequestMetrics};
+use crate::kubernetes::{Connection, RequestLimit, RequestMetrics, while_leading};
 use crate::leadership::{self, Leadership};
 use crate::logging;
 use crate::signals::stop_on_signals;
@@ -52,14 +53,17 @@ pub(super) async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let connection = Connection::new(arguments.kubeconfig.as_ref(), None, AGENT, metrics).await?;
     let client = connection
         .client("controller", RequestLimit::new(arguments.kube_api_qps, arguments.kube_api_burst))?;
-    let overlay = Overlay::new(client, options, &mut registry);
+    let lead: Arc<OnceLock<Fence>> = Arc::default();
+    let asked = Arc::clone(&lead);
+    let fence = Fence::new(move |target| asked.get().is_some_and(|fence| fence.holds(target)));
+    let overlay = Overlay::new(while_leading(&client, fence), options, &mut registry);
     serve(arguments.listen, health.clone(), stop.clone()).await?;
     let OverlayRunArgs { serving, authentication, authorization, .. } = &*arguments;
     let flags = EndpointFlags { serving, authentication, authorization };
     admin::start_metrics(flags, &connection, Arc::new(Mutex::new(registry)), &stop).await?;
     let client = connection.client("leader-election", RequestLimit::none())?;
     let leadership = Leadership::new(election(&arguments), GRACE, client, election_metrics, &health);
-    lead(&leadership, overlay, health, stop).await
+    hold_lead(&leadership, overlay, &lead, health, stop).await
 }
 
 fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
@@ -76,14 +80,16 @@ fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
     }
 }
 
-async fn lead(
+async fn hold_lead(
     leadership: &Leadership,
     overlay: Overlay,
+    lead: &OnceLock<Fence>,
     health: Health,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let mut ended = Ok(());
-    let led = leadership.lead(None, stop, async |leading: CancellationToken, _fence| {
+    let led = leadership.lead(None, stop, async |leading: CancellationToken, fence: Fence| {
+        lead.get_or_init(|| fence);
         let mut listed = overlay.listed();
         health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
         let healthy = async {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::Fault;
+use openstack_ccm_openstack_sim::{Fault, OperationKind, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -147,4 +147,30 @@ async fn a_provider_that_is_not_listed_is_not_learned() {
     world.create(&annotated(&[]));
     world.until_published("web").await;
     assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "ROUND_ROBIN");
+}
+
+/// Of a failed batch only the members are in ERROR that it named: they are sent again, and the others are left alone.
+#[rstest]
+#[case::amphora("amphora", true)]
+#[case::ovn("ovn", false)]
+#[tokio::test(start_paused = true)]
+async fn the_members_that_failed_are_sent_again(#[case] provider: &str, #[case] all: bool) {
+    let world = match provider {
+        "ovn" => ovn().await,
+        _ => World::started().await,
+    };
+    world.serve(&service("web", json!({}))).await;
+    let pool = world.cloud.pools()[0]["id"].as_str().unwrap().to_owned();
+    let failed = |world: &World| {
+        let members = world.cloud.members(&pool);
+        members.iter().filter(|member| member["provisioning_status"] == "ERROR").count()
+    };
+    world.cloud.set_delays(Duration::from_secs(2));
+    world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(1));
+    world.add_node("node-3", "v1.36.0");
+    world.until("the batch has failed", |world| failed(world) > 0).await;
+    assert_eq!(failed(&world), if all { 3 } else { 1 });
+    world.quiet_unplanned().await;
+    assert_eq!((failed(&world), world.cloud.members(&pool).len()), (0, 3));
+    assert_eq!(world.warnings("web").len(), if all { 3 } else { 1 }, "{:?}", world.warnings("web"));
 }

@@ -35,6 +35,8 @@ use super::reconciliation;
 
 /// Longest virtual time that a condition may take.
 const PATIENCE: Duration = Duration::from_secs(7200);
+/// So long in real time, and nothing comes of it any more.
+const HANGS: Duration = Duration::from_secs(180);
 /// After so long without a call everything is done; failures that are repeated sooner than that are not over.
 const QUIET: Duration = Duration::from_secs(25);
 /// How long Octavia works on each change, unless a test says otherwise.
@@ -463,9 +465,9 @@ impl World {
             return;
         }
         self.begin_wait(false).await;
-        let start = Instant::now();
+        let (start, began) = (Instant::now(), std::time::Instant::now());
         while !condition(self) {
-            let patient = start.elapsed() < PATIENCE;
+            let patient = start.elapsed() < PATIENCE && began.elapsed() < HANGS;
             assert!(patient, "not reached: {what}\n{}\n{:#?}", self.state(), self.events("web"));
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -475,7 +477,11 @@ impl World {
     /// Lets so much time pass; what is done meanwhile has to be the beginning of what is planned.
     pub(crate) async fn pass(&self, seconds: u64) {
         self.begin_wait(false).await;
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        let (until, began) = (Instant::now() + Duration::from_secs(seconds), std::time::Instant::now());
+        while Instant::now() < until {
+            tokio::time::sleep_until(until.min(Instant::now() + QUIET)).await;
+            assert!(began.elapsed() < HANGS, "something happens all the time: {}", self.state());
+        }
         self.end_wait(false);
     }
 
@@ -506,7 +512,7 @@ impl World {
 
     /// Waits until nothing happens any more.
     pub(crate) async fn quiet_unplanned(&self) {
-        let start = Instant::now();
+        let (start, began) = (Instant::now(), std::time::Instant::now());
         loop {
             let before = self.work();
             tokio::time::sleep(QUIET).await;
@@ -514,7 +520,8 @@ impl World {
                 self.assert_permitted();
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "never quiet: {}", self.state());
+            let patient = start.elapsed() < PATIENCE && began.elapsed() < HANGS;
+            assert!(patient, "never quiet: {}", self.state());
         }
     }
 

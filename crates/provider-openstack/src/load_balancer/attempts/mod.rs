@@ -1,4 +1,5 @@
-//! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again.
+//! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again. What takes down
+//! something that serves is noted in the cloud besides.
 
 mod refusals;
 mod stall;

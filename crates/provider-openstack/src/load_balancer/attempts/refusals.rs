@@ -1,16 +1,20 @@
 //! What the cloud has refused of a Service's wishes: not sent again before the Service changed, or after a pause that grows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
-use openstack_ccm_core::failure::FailureClass;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use tokio::time::Instant;
 
-use crate::load_balancer::model::{FormerListener, ListenerKey, Observed, ObservedFloatingIp};
+use crate::load_balancer::digest::Digest;
+use crate::load_balancer::model::{
+    FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedListener,
+};
+use crate::load_balancer::names;
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
-use crate::load_balancer::step::{FloatingIpStep, ListenerStep, Step};
+use crate::load_balancer::step::{FloatingIpStep, Handle, ListenerStep, Step};
 
 /// Pause after the first refusal, and the longest one; it doubles in between.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
@@ -117,13 +121,19 @@ impl RefusalRecord {
         left.chain(self.predecessors.clone()).collect()
     }
 
-    /// What is not sent at this moment.
-    pub(crate) fn at(&self, now: Instant, observed: &Observed) -> Refusals {
+    /// What is not sent at this moment for a Service with this `wish`: what this process has met, and where something that serves
+    /// would be taken down for it, what an earlier one noted.
+    pub(crate) fn at(&self, now: Instant, observed: &Observed, wish: Digest) -> Refusals {
         let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
-        Refusals {
+        let mut refusals = Refusals {
             steps: resting.map(|kept| kept.refused.clone()).collect(),
             predecessors: self.predecessors(observed),
-        }
+            returned: returned(observed, wish),
+            wish: Some(wish),
+        };
+        let noted = noted_exchanges(observed, &refusals);
+        refusals.steps.extend(noted);
+        refusals
     }
 
     /// How long until something may be sent again.
@@ -152,6 +162,36 @@ fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
     Some(Predecessor { listener: FormerListener::of(listener), pool })
 }
 
+/// The listeners that came back after this wish was refused.
+fn returned(observed: &Observed, wish: Digest) -> BTreeSet<ListenerKey> {
+    let tag = names::refused_tag(wish);
+    let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+    let listeners = children.into_iter().flat_map(|children| &children.listeners);
+    listeners.filter(|one| one.ours && one.tags.contains(&tag)).map(ObservedListener::key).collect()
+}
+
+/// The exchanges of a floating IP that were refused, as the one says that goes on serving.
+fn noted_exchanges(observed: &Observed, refusals: &Refusals) -> Vec<Refused> {
+    let serving = observed.floating_ips.iter().filter(|one| one.ours && one.port_id.is_some());
+    let exchanges = serving.flat_map(|serving| {
+        let port = Handle::Id(serving.port_id.clone().unwrap_or_default());
+        let is_noted = |asked: &&ObservedFloatingIp| {
+            refusals.floating_ip_tag(asked).is_some_and(|tag| serving.tags.contains(&tag))
+        };
+        observed.floating_ips.iter().filter(is_noted).map(move |asked| {
+            let (id, address) = (asked.id.clone(), asked.address);
+            let attach = FloatingIpStep::Attach { id, address, port: port.clone(), vip: None, instead_of: None };
+            let message = format!(
+                "the load balancer keeps its floating IP {}: the cloud refused to attach {address} ({}) in its place, as an earlier Event said, and \
+                 that is not tried again before the Service or that floating IP changes",
+                serving.address, asked.id
+            );
+            Refused { step: Step::FloatingIp(attach), failure: Failure::user_input(message) }
+        })
+    });
+    exchanges.collect()
+}
+
 fn floating_ip(step: &Step, observed: &Observed) -> Option<ObservedFloatingIp> {
     let Step::FloatingIp(FloatingIpStep::Attach { id, .. }) = step else { return None };
     observed.floating_ips.iter().find(|one| one.id == *id).cloned()
@@ -172,13 +212,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_rests_longer_each_time_until_the_service_changes() {
         let (mut record, observed) = (RefusalRecord::default(), Observed::default());
-        let mut now = Instant::now();
+        let (mut now, wish) = (Instant::now(), Digest::of("wish"));
         let mut pauses = Vec::new();
         assert!(!record.note(refused(), &observed, false, now), "what was not looked at may be the reason");
         for round in 0..8 {
-            assert!(record.at(now, &observed).of(&refused().step).is_none());
+            assert!(record.at(now, &observed, wish).of(&refused().step).is_none());
             assert!(record.note(refused(), &observed, round == 0, now));
-            assert!(record.at(now, &observed).of(&refused().step).is_some() && record.is_any(now));
+            assert!(record.at(now, &observed, wish).of(&refused().step).is_some() && record.is_any(now));
             let pause = record.pause(now).expect("a pause");
             pauses.push(pause.as_secs());
             now += pause;

@@ -208,6 +208,7 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
             exchanges: true,
             description: names.floating_ip_description(),
             tags: facts.features.floating_ip_marks.of_tags(names.identity_tags(), &settings.user_tags.all),
+            takes_tags: facts.features.floating_ip_marks == FloatingIpMarks::Tags,
             keep: settings.keep_floating_ip,
             unreadable: settings.is_unreadable(Aspect::FloatingIp),
         }),

@@ -42,6 +42,8 @@ pub(crate) struct FloatingIpSpec {
     pub(crate) description: String,
     /// Tags of one that is made here.
     pub(crate) tags: Tags,
+    /// Whether the cloud has tags of floating IPs.
+    pub(crate) takes_tags: bool,
     /// `keep-floatingip`: never delete it.
     pub(crate) keep: bool,
     /// Where a new one would come from cannot be read: one that is attached stays, and none is made or attached.

@@ -227,7 +227,7 @@ impl ObservedFloatingIp {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,
     pub(crate) address: IpAddr,

@@ -11,6 +11,7 @@
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
 //! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
 //! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is recreated |
+//! | `openstack-ccm-refused=<hash of the Service>` | listener, floating IP | what was to take its place was refused, and is not tried again before the Service changes |
 //!
 //! Tags of the user stand beside these and never look like them (`user_tag`).
 //!
@@ -39,7 +40,7 @@ pub use owner::{described_owner, read_owner};
 use tags::{CLUSTER_TAG, SERVICE_TAG};
 pub use tags::{
     Tags, cluster_uids, is_cluster_tag, is_own_tag, is_service_tag, previous_vip_tag, previous_vips,
-    says_owner, service_uids, user_names,
+    refused_tag, says_owner, service_uids, user_names,
 };
 
 /// The tag of everything that is made for a cluster.

@@ -1,6 +1,7 @@
 //! What tags say, and the tags of our own.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::net::IpAddr;
 
 use super::generated::is_generated;
@@ -13,6 +14,7 @@ pub(super) const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
 const OCCM_CLUSTER_TAG: &str = "kube_cluster_id_";
 pub(super) const SERVICE_TAG: &str = "openstack-ccm-service=";
 const PREVIOUS_VIP_TAG: &str = "openstack-ccm-former-vip=";
+const REFUSED_TAG: &str = "openstack-ccm-refused=";
 
 /// Uids of the clusters that the tags name. None: what was made by OCCM or by hand.
 pub fn cluster_uids(tags: &Tags) -> impl Iterator<Item = &str> {
@@ -41,13 +43,18 @@ pub fn says_owner(tag: &str) -> bool {
 
 /// Whether only this program gives such tags, so that it also takes them away.
 pub fn is_own_tag(tag: &str) -> bool {
-    [CLUSTER_TAG, SERVICE_TAG, PREVIOUS_VIP_TAG].iter().any(|prefix| tag.starts_with(prefix))
+    [CLUSTER_TAG, SERVICE_TAG, PREVIOUS_VIP_TAG, REFUSED_TAG].iter().any(|prefix| tag.starts_with(prefix))
 }
 
 /// The tag of a floating IP whose load balancer is deleted to be recreated: the VIP that it led to. Nothing else shows
 /// it by then to a program that was started in between.
 pub fn previous_vip_tag(vip: IpAddr) -> String {
     format!("{PREVIOUS_VIP_TAG}{vip}")
+}
+
+/// The tag of what came back because the cloud had refused what was to take its place: as it was wanted then, it is not tried again.
+pub fn refused_tag(wish: impl Display) -> String {
+    format!("{REFUSED_TAG}{wish}")
 }
 
 /// The VIPs that the tags of a floating IP name.

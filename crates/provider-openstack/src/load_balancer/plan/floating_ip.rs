@@ -128,7 +128,9 @@ fn keep_or_swap(
                 attach(draft, spec, free, vip, Some(attached));
                 if draft.refusals.of(&attach_step(free, vip, None)).is_some() {
                     draft.plan.address = Some(attached.address);
-                    return tag(draft, attached, &spec.tags);
+                    let mut tags = spec.tags.clone();
+                    tags.extend(draft.refusals.floating_ip_tag(free).filter(|_| spec.takes_tags));
+                    return tag(draft, attached, &tags);
                 }
                 if !spec.keep {
                     let ObservedFloatingIp { id, address, .. } = attached.clone();

@@ -36,9 +36,14 @@ pub(super) fn hold_back<'a>(
             default_pool: None,
         });
         let refusal = refusals.of(&step).cloned();
-        let failure = refusal.or_else(|| is_there.and_then(lost_with));
+        let returned = is_there.filter(|_| refusals.returned.contains(&key));
+        let failure =
+            refusal.or_else(|| returned.map(refused_before)).or_else(|| is_there.and_then(lost_with));
         let Some(failure) = failure else { continue };
-        let kept = keeping(wanted, &predecessor);
+        let mut kept = keeping(wanted, &predecessor);
+        if (is_there.is_none() || returned.is_some()) && !kept.listener.tags.is_empty() {
+            kept.listener.tags.extend(refusals.listener_tag());
+        }
         desired.to_mut().listeners.insert(key, kept);
         held.push(Refused { step, failure });
     }
@@ -72,6 +77,15 @@ fn lost_with(listener: &ObservedListener) -> Option<Failure> {
             listener.name, listener.id, listener.protocol
         ))
     })
+}
+
+/// Another process met the refusal.
+fn refused_before(listener: &ObservedListener) -> Failure {
+    Failure::user_input(format!(
+        "listener {} ({}) keeps its protocol {}: the cloud refused the one that was to take its place, as an earlier Event said, and it is not \
+         tried again before the Service changes; correct the Service, or take the setting back and set it again once the cloud takes it",
+        listener.name, listener.id, listener.protocol
+    ))
 }
 
 fn keeping(wanted: &DesiredListener, predecessor: &Predecessor) -> DesiredListener {

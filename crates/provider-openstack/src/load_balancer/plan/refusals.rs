@@ -17,8 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_core::failure::Failure;
 
 use super::types::{Plan, Refused};
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::model::{
-    Children, FormerListener, ListenerKey, Observed, ObservedPool, Ownership, former,
+    Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
 };
 use crate::load_balancer::names;
 use crate::load_balancer::step::{
@@ -38,9 +39,23 @@ pub(crate) struct Refusals {
     pub(crate) steps: Vec<Refused>,
     /// The listeners that made way for one that is not there yet.
     pub(crate) predecessors: BTreeMap<ListenerKey, Predecessor>,
+    /// The listeners that came back after the same wish was refused, as their tags say.
+    pub(crate) returned: BTreeSet<ListenerKey>,
+    /// What stands for the Service's wish in tags.
+    pub(crate) wish: Option<Digest>,
 }
 
 impl Refusals {
+    /// The tag of a listener that comes back.
+    pub(super) fn listener_tag(&self) -> Option<String> {
+        self.wish.map(names::refused_tag)
+    }
+
+    /// The tag of a floating IP that goes on serving because another one, as it is now, was refused.
+    pub(crate) fn floating_ip_tag(&self, asked: &ObservedFloatingIp) -> Option<String> {
+        self.wish.map(|wish| names::refused_tag(Digest::of((wish, asked))))
+    }
+
     /// Why a step is not sent again for now.
     pub(crate) fn of(&self, step: &Step) -> Option<&Failure> {
         self.steps.iter().find(|refused| is_same(&refused.step, step)).map(|refused| &refused.failure)
@@ -270,19 +285,19 @@ impl<'a> Needs<'a> {
     }
 
     fn of_floating_ip(&self, step: &FloatingIpStep) -> Vec<usize> {
-        let attaches = |id: &str| {
-            self.places(|step| match step {
-                Step::FloatingIp(FloatingIpStep::Attach { id: attached, instead_of, .. }) => {
-                    attached == id || instead_of.as_ref().is_some_and(|former| former.id == id)
-                }
-                _ => false,
-            })
-        };
         let is_there = |id: &str| self.observed.floating_ips.iter().any(|one| one.id == *id);
         match step {
-            FloatingIpStep::Tag { id, .. } | FloatingIpStep::Delete { id, .. } if is_there(id) => {
-                attaches(id)
-            }
+            // One that goes on serving may be tagged whatever was to take its place.
+            FloatingIpStep::Tag { id, .. } if is_there(id) => self.places(|step| match step {
+                Step::FloatingIp(FloatingIpStep::Attach { id: attached, .. }) => attached == id,
+                _ => false,
+            }),
+            FloatingIpStep::Delete { id, .. } if is_there(id) => self.places(|step| match step {
+                Step::FloatingIp(FloatingIpStep::Attach { id: attached, instead_of, .. }) => {
+                    attached == id || instead_of.as_ref().is_some_and(|former| former.id == *id)
+                }
+                _ => false,
+            }),
             _ => Vec::new(),
         }
     }

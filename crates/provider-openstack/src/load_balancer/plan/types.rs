@@ -134,6 +134,20 @@ impl Plan {
         self.refused.iter().any(|refused| of_listener(&refused.step))
     }
 
+    /// The steps that make a listener for which one of another protocol is deleted before.
+    pub(crate) fn successors(&self) -> Vec<Step> {
+        let is_deleted = |of: ListenerKey| {
+            let deletes =
+                |step: &Step| matches!(step, Step::Listener(ListenerStep::Delete { key, .. }) if *key == of);
+            self.steps.iter().any(deletes)
+        };
+        let succeeds = |step: &&Step| match step {
+            Step::Listener(ListenerStep::Create { listener, .. }) => is_deleted(listener.key()),
+            _ => false,
+        };
+        self.steps.iter().filter(succeeds).cloned().collect()
+    }
+
     /// Why something is left out, each cause once.
     pub(crate) fn refusal(&self) -> Option<Failure> {
         let mut all = self.refused.iter().map(|refused| &refused.failure);

@@ -11,6 +11,7 @@ mod lookup;
 mod node_ports;
 mod provider;
 mod refusal;
+mod room;
 mod subnets;
 
 use std::collections::BTreeSet;

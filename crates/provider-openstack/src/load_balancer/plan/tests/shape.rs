@@ -77,6 +77,7 @@ impl Shape {
             client_timeout: 50000,
             cidrs: vec!["0.0.0.0/0"],
             floating_ip: FloatingIpGoal::External(FloatingIpSpec {
+                takes_tags: true,
                 network_id: Some("EXT1".to_owned()),
                 subnet: SubnetChoice::Any,
                 address: None,

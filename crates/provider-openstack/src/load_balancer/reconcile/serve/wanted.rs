@@ -12,13 +12,14 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
 use crate::load_balancer::desired::{self, Sources};
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::model::FloatingIpGoal;
 use crate::load_balancer::model::facts::Facts;
 use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::model::tree::Desired;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::Observation;
-use crate::load_balancer::plan::{self, Plan};
+use crate::load_balancer::plan::{self, Plan, Refused};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Faults, Settings};
 use crate::load_balancer::step::{LoadBalancerStep, Step};
@@ -62,6 +63,8 @@ impl Serving<'_> {
     ) -> Result<Option<Planned>, Failure> {
         let reconciler = self.reconciler;
         let mut found = observation.faults().to_vec();
+        let wish = Digest::of_service(self.service);
+        let mut without_room = Vec::new();
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
@@ -72,8 +75,18 @@ impl Serving<'_> {
             }
             let observed = observation.seen();
             let refusals = &reconciler.records.attempts(&self.service.key).refusals;
-            let refusals = refusals.at(self.beginning.at, observed);
+            let mut refusals = refusals.at(self.beginning.at, observed, wish);
+            refusals.steps.extend_from_slice(&without_room);
             let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
+            let successors = plan.successors();
+            if !successors.is_empty() && without_room.is_empty() {
+                let room = reconciler.resolver.room_for_listener(observation.project_id()).await;
+                if let Err(failure) = room {
+                    let refused = |step| Refused { step, failure: failure.clone() };
+                    without_room = successors.into_iter().map(refused).collect();
+                    continue;
+                }
+            }
             if plan.steps.iter().any(Step::sends_certificate) {
                 let missing = match reconciler.resolver.certificate_faults(&wanted.settings).await {
                     Err(failure) if !makes_load_balancer(&plan) => vec![unread_certificates(&failure)],

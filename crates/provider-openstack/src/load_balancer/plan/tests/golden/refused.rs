@@ -1,7 +1,5 @@
 //! What the cloud has refused, and what is left out for it.
 
-use std::collections::BTreeMap;
-
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
@@ -18,7 +16,7 @@ fn beside(cloud: &Cloud, shape: &Shape, is_refused: impl Fn(&Step) -> bool) -> P
     let desired = shape.desired();
     let steps = serve(&desired, &cloud.observed).steps.into_iter().filter(is_refused);
     let steps = steps.map(|step| Refused { step, failure: Failure::user_input("the cloud says no") });
-    let refusals = Refusals { steps: steps.collect(), predecessors: BTreeMap::new() };
+    let refusals = Refusals { steps: steps.collect(), ..Refusals::default() };
     serve_beside(&desired, &cloud.observed, &refusals)
 }
 
@@ -81,7 +79,11 @@ fn a_listener_that_made_way_for_nothing_comes_back_on_its_pool() {
     let refused = Refused { step: step.unwrap(), failure: Failure::user_input("the cloud says no") };
     cloud.children().listeners.clear();
     cloud.children().pools[0].used_by.clear();
-    let refusals = Refusals { steps: vec![refused], predecessors: [(there.key(), before)].into() };
+    let refusals = Refusals {
+        steps: vec![refused],
+        predecessors: [(there.key(), before)].into(),
+        ..Refusals::default()
+    };
     assert_snapshot!(serve_beside(&http.desired(), &cloud.observed, &refusals), @"
     create listener listener_0_web: TCP 80 connection_limit=100 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] with pool pool-2
     left out: create listener listener_0_web: HTTP 80 connection_limit=100 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 insert_headers=[X-Forwarded-For] allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]

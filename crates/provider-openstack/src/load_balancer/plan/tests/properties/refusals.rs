@@ -13,6 +13,7 @@ use super::oracle::assert_served;
 use super::states::shape;
 use crate::load_balancer::apply::{Answer, Applied};
 use crate::load_balancer::attempts::Attempts;
+use crate::load_balancer::digest::Digest;
 use crate::load_balancer::model::{
     Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed, ObservedListener, ObservedMember,
 };
@@ -26,9 +27,13 @@ use crate::load_balancer::step::{
 /// More steps than any change of the test states takes.
 const BOUND: usize = 200;
 
-const CALLS: [&str; 17] = [
+/// What a listener of another protocol is to be, and not what it was.
+const SUCCESSORS: &str = "POST successors of listeners";
+
+const CALLS: [&str; 18] = [
     "PUT loadbalancers",
     "POST listeners",
+    SUCCESSORS,
     "PUT listeners",
     "DELETE listeners",
     "POST pools",
@@ -100,13 +105,31 @@ fn assert_keeps(before: &Observed, after: &Observed, desired: &Desired, step: &S
     }
 }
 
+/// The listeners that are to have another protocol.
+fn changing(observed: &Observed, desired: &Desired) -> BTreeSet<ListenerKey> {
+    let changes = |one: &&ObservedListener| {
+        desired.listeners.get(&one.key()).is_some_and(|wanted| wanted.listener.protocol != one.protocol)
+    };
+    children(observed).listeners.iter().filter(changes).map(ObservedListener::key).collect()
+}
+
 /// Reconciles while one call is refused for ever.
-fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str) -> Plan {
+fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -> Plan {
     let (mut attempts, now) = (Attempts::default(), Instant::now());
+    let changing = changing(&cloud.observed, desired);
+    let succeeds = |step: &Step| match step {
+        Step::Listener(ListenerStep::Create { listener, .. }) => {
+            let wanted = desired.listeners.get(&listener.key());
+            changing.contains(&listener.key())
+                && wanted.is_some_and(|wanted| wanted.listener.protocol == listener.protocol)
+        }
+        _ => false,
+    };
     for _ in 0..BOUND {
-        let plan = serve_beside(desired, &cloud.observed, &attempts.refusals.at(now, &cloud.observed));
+        let refusals = attempts.refusals.at(now, &cloud.observed, wish);
+        let plan = serve_beside(desired, &cloud.observed, &refusals);
         let Some(step) = plan.steps.first() else { return plan };
-        if call(step) == refused {
+        if call(step) == refused || (refused == SUCCESSORS && succeeds(step)) {
             let refused = Refused { step: step.clone(), failure: Failure::user_input(refused) };
             assert!(attempts.refused(refused, &cloud.observed, true, now), "it is noted");
             continue;
@@ -187,16 +210,19 @@ proptest! {
     ) {
         let mut cloud = Cloud::serving(&before.desired());
         let desired = Desired { serial, ..after.desired() };
-        let there = children(&cloud.observed).listeners.iter();
-        let changes_protocol: BTreeSet<ListenerKey> = there
-            .filter(|one| desired.listeners.get(&one.key()).is_some_and(|wanted| wanted.listener.protocol != one.protocol))
-            .map(ObservedListener::key)
-            .collect();
-        let plan = converge(&mut cloud, &desired, refused);
+        let changes_protocol = changing(&cloud.observed, &desired);
+        let wish = Digest::of("a wish");
+        let plan = converge(&mut cloud, &desired, refused, wish);
         prop_assert_eq!(&plan.then, &Then::Done);
         assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
-        // As soon as it is not refused any more, nothing is missing.
-        let plan = converge(&mut cloud, &desired, "nothing");
+        if refused == SUCCESSORS {
+            // Another process takes nothing off that came back.
+            let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed, wish);
+            let plan = serve_beside(&desired, &cloud.observed, &refusals);
+            prop_assert!(plan.steps.is_empty(), "{}", plan);
+        }
+        // As soon as it is not refused any more, and the Service changes, nothing is missing.
+        let plan = converge(&mut cloud, &desired, "nothing", Digest::of("another wish"));
         prop_assert!(plan.refused.is_empty() && plan.then == Then::Done);
         assert_served(&desired, &cloud.observed);
     }

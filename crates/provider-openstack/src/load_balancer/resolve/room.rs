@@ -1,0 +1,43 @@
+//! Whether the project's quota has room.
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::error::ErrorKind;
+use openstack_ccm_openstack_api::octavia::ChildFilter;
+
+use super::Resolver;
+use crate::load_balancer::failure::Answered as _;
+
+impl Resolver {
+    /// Finds room for one more listener, before one that serves makes way for another: where the quota is used up, somebody else may take its
+    /// place in between, and then neither comes back. Where the cloud shows no quota there is nothing to find.
+    ///
+    /// # Errors
+    /// There is no room, or the question failed.
+    pub(crate) async fn room_for_listener(&self, project_id: Option<&str>) -> Result<(), Failure> {
+        let octavia = &self.openstack.octavia;
+        let Some(project_id) = project_id else { return Ok(()) };
+        let quota = match octavia.get_quota(project_id).await {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Policy | ErrorKind::NotFound | ErrorKind::BadRequest
+                ) =>
+            {
+                return Ok(());
+            }
+            answer => answer.while_doing("reading the quota before a listener makes way for another one")?,
+        };
+        let Some(most) = quota.listener.and_then(|most| usize::try_from(most).ok()) else { return Ok(()) };
+        let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
+        let listeners = octavia.list_listeners(&of_project).await;
+        let used = listeners.while_doing("counting listeners before one makes way for another one")?.len();
+        if used < most {
+            return Ok(());
+        }
+        let message = format!(
+            "a listener keeps its protocol: it would have to be deleted before another one takes its place, and the project's quota of listeners is \
+             used up ({used} of {most}), so that the place may be lost; have the quota raised by one, or delete a listener that is not needed"
+        );
+        Err(Failure::new(FailureClass::Quota, message))
+    }
+}
