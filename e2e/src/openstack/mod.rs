@@ -23,7 +23,7 @@ use crate::machine::process::Daemon;
 use crate::machine::wait::until;
 
 /// Longest time until a service answers, on a machine that compiles beside it.
-const START: Duration = Duration::from_secs(180);
+const START: Duration = Duration::from_secs(300);
 /// Addresses of the APIs.
 const PORTS: [(&str, u16); 4] =
     [("keystone", 5000), ("neutron", 9696), ("octavia", 9876), ("barbican", 9311)];
