@@ -24,13 +24,6 @@ pub(super) const ALL: &[Fault] = &[
         mend: |stage, _| enable_load_balancer(stage, true),
     },
     Fault {
-        name: "a listener that is switched off",
-        codes: &["D510"],
-        ends: Ends::End,
-        provoke: |stage, _| enable_listener(stage, false),
-        mend: |stage, _| enable_listener(stage, true),
-    },
-    Fault {
         name: "all members drained",
         codes: &["D703"],
         ends: Ends::End,
@@ -128,11 +121,6 @@ fn enable_load_balancer(stage: &Stage, enabled: bool) -> Result<()> {
     let id = stage.cloud.user.load_balancer(SERVICE)?["id"].as_str().context("no id")?.to_owned();
     let change = json!({"loadbalancer": {"admin_state_up": enabled}});
     write(stage, Method::PUT, &format!("loadbalancers/{id}"), &change).map(drop)
-}
-
-fn enable_listener(stage: &Stage, enabled: bool) -> Result<()> {
-    let path = format!("listeners/{}", listener(stage)?);
-    write(stage, Method::PUT, &path, &json!({"listener": {"admin_state_up": enabled}})).map(drop)
 }
 
 /// The members of the pool, and its id.
