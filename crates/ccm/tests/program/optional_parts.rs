@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::refused::{leads, on_port_80};
-use crate::support::{World, service};
+use crate::support::{World, lb_name, service};
 
 /// What says that the cloud lacks something.
 const LACKING: &str = "CloudPartMissing";
@@ -48,6 +48,7 @@ fn told(world: &World, name: &str) -> Vec<String> {
 #[case::network_by_id(Lack::NetworkById, Some("Networks by id"))]
 #[case::security_groups(Lack::SecurityGroups, Some("Security groups"))]
 #[case::providers(Lack::Providers, Some("Providers"))]
+#[case::quotas(Lack::Quotas, None)]
 #[case::certificates(Lack::Certificates, None)]
 #[tokio::test(start_paused = true)]
 async fn a_part_that_is_missing_costs_what_needs_it(#[case] lack: Lack, #[case] said: Option<&str>) {
@@ -145,4 +146,26 @@ async fn a_free_floating_ip_with_the_bare_description_is_never_deleted() {
     world.until_gone("web").await;
     let left = world.cloud.floating_ips();
     assert!(left.len() == 1 && left[0]["id"] == json!(id), "{left:#?}");
+}
+
+/// One load balancer refuses its status tree and others show theirs: that is no news each time.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_one_object_lacks_is_said_once() {
+    let world = World::started().await;
+    world.serve(&on_port_80()).await;
+    world.serve(&service("other", json!({}))).await;
+    let id = world.cloud.load_balancer(&lb_name("other")).unwrap()["id"].as_str().unwrap().to_owned();
+    let body = json!({"faultcode": "Server", "faultstring": "not implemented", "debuginfo": null});
+    let refused = Fault::new().service("load-balancer").method(Method::GET).path(&format!("/{id}/status$"));
+    world.cloud.faults().add(refused.answer(501, body));
+    for round in 3..9 {
+        world.add_node(&format!("node-{round}"), "v1.36.0");
+        world.pass(2000).await;
+    }
+    let said = [told(&world, "web"), told(&world, "other")].concat();
+    assert_eq!(said.len(), 1, "{said:#?}");
+    let counts: Vec<_> = world.kube.list("events", "default").unwrap();
+    let counts = counts.iter().filter(|event| event["reason"] == LACKING);
+    let counts: Vec<u64> = counts.map(|event| event["count"].as_u64().unwrap_or(1)).collect();
+    assert_eq!(counts, [1], "the Event is not repeated either");
 }
