@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::setup::{configured, floating_ip, load_balancer};
+use crate::contract::setup::{configured, floating_ip};
 use crate::refused::leads;
 use crate::support::{LB_ID, World, service};
 
@@ -110,10 +110,9 @@ async fn the_address_of_an_internal_load_balancer_is_shared_or_refused() {
         object
     };
     world.serve(&internal("web", 80)).await;
-    let id = load_balancer(&world)["id"].as_str().unwrap().to_owned();
     world.take_cloud_writes();
     world.create(&internal("dns", 53));
-    world.until_warned("dns", &format!("load-balancer-id: {id}")).await;
+    world.until_warned("dns", "loadbalancer.openstack.org/load-balancer-id: ").await;
     assert!(world.take_cloud_writes().is_empty());
     world.annotate("web", SHARE, Some("true"));
     world.annotate("dns", SHARE, Some("true"));
@@ -130,7 +129,9 @@ async fn a_guest_that_goes_before_it_knows_the_id_leaves_nothing() {
     world.serve(&asking("web", 80, true)).await;
     let refused =
         world.kube.inject(openstack_ccm_kube_sim::Fault::on("PATCH", "/services/dns").unavailable());
-    world.create(&asking("dns", 53, true));
+    let mut dns = asking("dns", 53, true);
+    dns["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+    world.create(&dns);
     world.until("it has joined", |world| leads(world, &[53, 80], 2)).await;
     world.kill().await;
     world.kube.remove_fault(refused);
