@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
+use openstack_ccm_core::cloud::Cloud;
 use openstack_ccm_core::permit::Fence;
-use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat};
+use openstack_ccm_runtime::election::{
+    ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat, LeaseAnnotations,
+};
 use openstack_ccm_runtime::lock::lock;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -91,10 +94,15 @@ impl Leadership {
 }
 
 /// What the flags ask for, of a candidate that will publish this about itself.
-pub fn options(arguments: &LeaderElectionArgs, record: &LeaderRecord) -> ElectionOptions {
+pub fn options(
+    arguments: &LeaderElectionArgs,
+    record: LeaderRecord,
+    cloud: Arc<dyn Cloud>,
+) -> ElectionOptions {
     let identity = record.identity.clone();
+    let current = move || LeaderRecord { missing: cloud.missing_parts(), ..record.clone() }.annotations();
     ElectionOptions {
-        annotations: record.annotations(),
+        annotations: LeaseAnnotations::new(current),
         component: EVENT_SOURCE,
         namespace: arguments.lease.leader_elect_resource_namespace.clone(),
         name: arguments.lease.leader_elect_resource_name.clone(),
@@ -132,12 +140,22 @@ pub struct LeaderRecord {
     /// Where in the cloud it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// Optional parts of the cloud's API that the cloud turned out to lack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 impl LeaderRecord {
     pub fn of_this_process(controllers: Vec<String>, cluster: &str, region: Option<String>) -> Self {
         let version = version().to_owned();
-        Self { identity: identity(), version, controllers, cluster: Some(cluster.to_owned()), region }
+        Self {
+            identity: identity(),
+            version,
+            controllers,
+            cluster: Some(cluster.to_owned()),
+            region,
+            missing: Vec::new(),
+        }
     }
 
     /// As annotations of the Lease.
@@ -166,6 +184,7 @@ mod tests {
             controllers: vec!["service-lb-controller".to_owned()],
             cluster: Some("c1".to_owned()),
             region: None,
+            missing: vec!["Status tree".to_owned()],
         };
         assert_eq!(LeaderRecord::of_holder(&record.annotations(), "cp-1_a"), Some(record.clone()));
         assert_eq!(LeaderRecord::of_holder(&record.annotations(), "occm_b"), None);

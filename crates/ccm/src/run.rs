@@ -81,6 +81,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let (Some((cloud, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
     let logged_in = Arc::clone(&cloud);
     health.ask(entry.name, Probe::Readiness, move || logged_in.problem());
+    let asked = Arc::clone(&cloud);
     let parts = ProgramParts { clients, cloud, cluster_uid, health: health.clone(), registry, work_queues };
     if !arguments.leader_election.leader_elect {
         parts.run(options, Fence::always(), stop).await;
@@ -92,7 +93,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         &arguments.controller.cluster_name,
         provider.location(),
     );
-    let election = leadership::options(&arguments.leader_election, &record);
+    let election = leadership::options(&arguments.leader_election, record, asked);
     let leadership = Leadership::new(election, WORK_GRACE, client, election_metrics, &health);
     lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())

@@ -85,6 +85,11 @@ pub trait Cloud: Send + Sync {
         None
     }
 
+    /// The optional parts of its API that the cloud turned out to lack, by name. A provider that needs all of it has nothing to do here.
+    fn missing_parts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What helps where something is lacking: whole sentences, without the last full stop.
     fn remedy(&self) -> String;
 

@@ -116,6 +116,18 @@ impl Sim {
         self.change_load_balancer(name, |one| one.hides_port = true)
     }
 
+    /// Shows a floating IP that leads to an address without the port of it, as Contrail does (terraform-provider-openstack#704). Answers
+    /// whether there is one.
+    pub fn hide_floating_ip_port(&self, id: &str) -> bool {
+        self.write(|world| {
+            let found = world.network.floating_ips.get_mut(id);
+            found.is_some_and(|one| {
+                one.set("port_id", "");
+                true
+            })
+        })
+    }
+
     /// So many connections have passed a load balancer. Answers whether there is one.
     pub fn set_total_connections(&self, id: &str, total: u64) -> bool {
         self.change_load_balancer(id, |one| one.connections = total)

@@ -29,13 +29,15 @@ pub enum Lack {
     SecurityGroups,
     /// The list of providers, which a policy forbids.
     Providers,
+    /// The quotas of Octavia, for the same credential.
+    Quotas,
     /// Barbican, for the same credential.
     Certificates,
 }
 
 impl Lack {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::FloatingIpTags,
         Self::FloatingIpMarks,
         Self::LoadBalancerTags,
@@ -45,6 +47,7 @@ impl Lack {
         Self::NetworkById,
         Self::SecurityGroups,
         Self::Providers,
+        Self::Quotas,
         Self::Certificates,
     ];
 
@@ -85,6 +88,7 @@ impl Lack {
                 let body = json!({"faultcode": "Client", "faultstring": text, "debuginfo": null});
                 vec![octavia(Method::GET, "/providers$").answer(403, body)]
             }
+            Self::Quotas => vec![octavia(Method::GET, "/quotas/").unauthorized()],
             Self::Certificates => {
                 vec![Fault::new().service("key-manager").method(Method::GET).path("^/v1/").unauthorized()]
             }

@@ -205,6 +205,11 @@ impl Cloud for OpenStackCloud {
         ))
     }
 
+    fn missing_parts(&self) -> Vec<String> {
+        let lacking = self.openstack.client.lacking().into_iter();
+        lacking.map(|lacking| lacking.part.feature().name.to_owned()).collect()
+    }
+
     fn remedy(&self) -> String {
         let known = || match self.openstack.regions.as_slice() {
             [] => "no region".to_owned(),

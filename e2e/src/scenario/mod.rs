@@ -38,6 +38,7 @@ pub(crate) mod tls;
 pub(crate) mod toggle;
 pub(crate) mod trouble;
 pub(crate) mod upgrade;
+pub(crate) mod wishes;
 
 use anyhow::Result;
 
@@ -194,6 +195,7 @@ pub(crate) const GROUPS: &[Group] = &[
         on_request: true,
         ..Group::new("kubelet", &[Minor::V1_36], MANAGED, kubelet::run)
     },
+    Group { on_request: true, ..Group::new("wishes", &[Minor::V1_36], SERVED, wishes::run) },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
     Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {

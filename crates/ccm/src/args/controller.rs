@@ -87,6 +87,10 @@ pub struct NodeArgs {
     /// Time between two checks of nodes that are not ready.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     pub node_monitor_period: Duration,
+    /// How long the server of a Node has to be gone before the Node is deleted. While it lasts, the Node is as it was; a restart begins
+    /// anew.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse)]
+    pub node_deletion_delay: Duration,
 }
 
 impl NodeArgs {

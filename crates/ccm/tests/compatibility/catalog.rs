@@ -55,7 +55,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     contract("Nodes", "N", 16),
     contract("Routes", "T", 9),
     contract("Configuration", "X", 11),
-    contract("What OCCM's users asked for", "O", 18),
+    contract("What OCCM's users asked for", "O", 23),
     framework("Service: decisions of a reconciliation", "S", 27),
     framework("Service: which changes count", "U", 12),
     framework("Service: queue", "Q", 4),

@@ -8,6 +8,7 @@
     reason = "the helpers of tests say what they expect by panicking, as the tests do"
 )]
 
+mod advice;
 mod blocks;
 mod commands;
 mod layers;

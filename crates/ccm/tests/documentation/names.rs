@@ -69,7 +69,7 @@ fn field_56_no_text_of_the_program_advises_an_annotation_that_does_not_exist() {
 }
 
 /// The sources in a folder, as far as they are no tests.
-fn gather_texts(folder: &Path, text: &mut String) {
+pub(crate) fn gather_texts(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("tests") {
@@ -82,7 +82,7 @@ fn gather_texts(folder: &Path, text: &mut String) {
 }
 
 /// Flags in a text: words that begin with two dashes, and a letter behind them.
-fn flags(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn flags(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '(' | ')' | ',' | '='))
         .filter_map(|word| word.strip_prefix("--"))
         .filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
@@ -90,7 +90,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Flags of the program and its subcommands.
-fn known_flags() -> BTreeSet<String> {
+pub(crate) fn known_flags() -> BTreeSet<String> {
     let command = CommandLine::command();
     let below = command.get_subcommands().flat_map(clap::Command::get_subcommands);
     let of_subcommands = command.get_subcommands().chain(below).flat_map(clap::Command::get_arguments);
@@ -124,7 +124,7 @@ fn is_about_the_program(path: &str) -> bool {
     folders.iter().any(|folder| path.starts_with(folder)) || path == "docs/explanation/advertising.md"
 }
 
-fn of_another_program(text: &str) -> bool {
+pub(crate) fn of_another_program(text: &str) -> bool {
     // Flags that values of other programs are about stand alone in the text.
     let of_build = ["--ca-bundle", "--architecture", "--connect-to", "--reuse-values", "--keep"];
     OTHER_PROGRAMS.iter().any(|program| text.contains(program))

@@ -1,14 +1,13 @@
 //! An instance that does not lead any more writes nothing, also where it does not know yet: the process was stopped for a while (SIGSTOP,
 //! swapping, a debugger, a machine that was moved), and all its timers are due at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openstack_ccm_core::permit::{Fence, Target};
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_runtime::election::ElectionOptions;
+use openstack_ccm_runtime::election::{ElectionOptions, LeaseAnnotations};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -26,7 +25,7 @@ fn election() -> ElectionOptions {
         lease_duration: 30 * SECOND,
         renew_deadline: 20 * SECOND,
         retry_period: 10 * SECOND,
-        annotations: BTreeMap::new(),
+        annotations: LeaseAnnotations::default(),
         component: "cloud-controller-manager",
     }
 }

@@ -15,7 +15,7 @@ use openstack_ccm_core::cloud::CallObserver as _;
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_provider_openstack::cloud::ENTRY;
-use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector};
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, LeaseAnnotations};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +127,7 @@ async fn lead_once(world: &World, elections: ElectionMetrics) {
         identity: "me".to_owned(),
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
-        annotations: BTreeMap::new(),
+        annotations: LeaseAnnotations::default(),
         component: "cloud-controller-manager",
         retry_period: Duration::from_secs(2),
     };

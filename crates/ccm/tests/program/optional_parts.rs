@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::contract::setup::as_occm_leaves_it;
 use crate::refused::{leads, on_port_80};
-use crate::support::{World, service};
+use crate::support::{World, lb_name, service};
 
 /// What says that the cloud lacks something.
 const LACKING: &str = "CloudPartMissing";
@@ -49,6 +49,7 @@ fn told(world: &World, name: &str) -> Vec<String> {
 #[case::network_by_id(Lack::NetworkById, Some("Networks by id"))]
 #[case::security_groups(Lack::SecurityGroups, Some("Security groups"))]
 #[case::providers(Lack::Providers, Some("Providers"))]
+#[case::quotas(Lack::Quotas, None)]
 #[case::certificates(Lack::Certificates, None)]
 #[tokio::test(start_paused = true)]
 async fn a_part_that_is_missing_costs_what_needs_it(#[case] lack: Lack, #[case] said: Option<&str>) {
@@ -171,4 +172,29 @@ async fn a_service_of_occm_that_ceases_to_be_one_leaves_no_floating_ip_where_tag
     world.until("the load balancer is gone", |world| world.cloud.load_balancers().is_empty()).await;
     world.quiet_unplanned().await;
     assert_eq!(world.cloud.floating_ips(), Vec::<serde_json::Value>::new());
+}
+
+/// One load balancer refuses its status tree and others show theirs: that is no news each time.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_one_object_lacks_is_said_once() {
+    let mut world = World::new(ApiVersion::V1_36);
+    // A plan learns of it when it is carried out.
+    world.settings.plans = false;
+    world.start().await;
+    world.serve(&on_port_80()).await;
+    world.serve(&service("other", json!({}))).await;
+    let id = world.cloud.load_balancer(&lb_name("other")).unwrap()["id"].as_str().unwrap().to_owned();
+    let body = json!({"faultcode": "Server", "faultstring": "not implemented", "debuginfo": null});
+    let refused = Fault::new().service("load-balancer").method(Method::GET).path(&format!("/{id}/status$"));
+    world.cloud.faults().add(refused.answer(501, body));
+    for round in 3..9 {
+        world.add_node(&format!("node-{round}"), "v1.36.0");
+        world.pass(2000).await;
+    }
+    let said = [told(&world, "web"), told(&world, "other")].concat();
+    assert_eq!(said.len(), 1, "{said:#?}");
+    let counts: Vec<_> = world.kube.list("events", "default").unwrap();
+    let counts = counts.iter().filter(|event| event["reason"] == LACKING);
+    let counts: Vec<u64> = counts.map(|event| event["count"].as_u64().unwrap_or(1)).collect();
+    assert_eq!(counts, [1], "the Event is not repeated either");
 }

@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "# Calls to OpenStack
 
 This page lists the calls that openstack-ccm makes, by what they are for, as access rules for an [application
 credential](https://docs.openstack.org/keystone/latest/user/application_credentials.html#access-rules). Some parts of the API are optional: where a cloud
-lacks one, or refuses its calls for good, what needs it is missed and nothing else. The Event `CloudPartMissing` and the gauge
-`openstack_ccm_cloud_parts_missing` say so, and the call is tried again at the check for drift (`drift-check-interval`). `openstack-ccm check-config --online` tries
+lacks one, or refuses its calls for good, what needs it is missed and nothing else. The Event `CloudPartMissing` (once), the gauge
+`openstack_ccm_cloud_parts_missing` and `openstack-ccm status` say so, and the call is tried again at the check for drift (`drift-check-interval`). `openstack-ccm check-config --online` tries
 every call that reads, and lists those that write.
 
 A refusal is taken for good if the cloud answers 400 and names the attribute, 403 that speaks of no quota, 404 for an object that was just read, 405,

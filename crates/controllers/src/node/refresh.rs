@@ -53,6 +53,9 @@ pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Fai
                 Description::Gone { namesake: Some(now), .. } if node.is_ready => {
                     replaced(sync, &node, &now);
                 }
+                Description::PerhapsForeign(failure) => {
+                    tracing::debug!(node = node.name, %failure, "another instance may know the node");
+                }
                 Description::Gone { failure, .. } | Description::Unknown(failure) => {
                     tracing::warn!(node = node.name, %failure, "the addresses of the node could not be checked");
                 }

@@ -18,6 +18,9 @@ use crate::queue::Requeue;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
 
+/// So long a node that this cloud does not know may wait for the instance of another region before that is said.
+const OTHER_REGION: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
+
 /// What reconciliations need.
 pub(super) struct NodeSync {
     pub(super) instances: Arc<dyn Instances>,
@@ -83,7 +86,13 @@ impl NodeSync {
                 );
                 return Requeue::DONE;
             }
-            Description::Gone { failure, .. } | Description::Unknown(failure) => Err(failure),
+            Description::PerhapsForeign(failure) if is_young(node.created, jiff::Timestamp::now()) => {
+                tracing::debug!(node = node.name, %failure, "another instance may know the node");
+                return Requeue::Backoff(failure);
+            }
+            Description::Gone { failure, .. }
+            | Description::PerhapsForeign(failure)
+            | Description::Unknown(failure) => Err(failure),
         };
         match result {
             Ok(()) => Requeue::DONE,
@@ -164,5 +173,23 @@ impl NodeSync {
                 Requeue::Backoff(failure)
             }
         }
+    }
+}
+
+/// Whether the instance of another region may still be about to look after a node.
+fn is_young(created: Option<jiff::Timestamp>, now: jiff::Timestamp) -> bool {
+    created.is_some_and(|created| now.duration_since(created) < OTHER_REGION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_no_region_knows_is_said_to_be_lost_after_a_while() {
+        let created = jiff::Timestamp::UNIX_EPOCH;
+        assert!(is_young(Some(created), created + OTHER_REGION / 2));
+        assert!(!is_young(Some(created), created + OTHER_REGION));
+        assert!(!is_young(None, created));
     }
 }

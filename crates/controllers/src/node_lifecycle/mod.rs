@@ -30,13 +30,19 @@ use round::Lifecycle;
 pub struct NodeLifecycleOptions {
     /// Time between two rounds.
     pub monitor_period: Duration,
+    /// So long a machine has to be missing before its Node is deleted, and for [`ROUNDS`] rounds at least.
+    pub deletion_delay: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
 }
 
 impl Default for NodeLifecycleOptions {
     fn default() -> Self {
-        Self { monitor_period: Duration::from_secs(5), call_timeout: Duration::from_secs(30) }
+        Self {
+            monitor_period: Duration::from_secs(5),
+            deletion_delay: Duration::ZERO,
+            call_timeout: Duration::from_secs(30),
+        }
     }
 }
 
@@ -61,7 +67,8 @@ impl NodeLifecycleController {
         let (recorder, events) = events::channel(client.clone());
         let writer = NodeWriter::new(client, options.call_timeout);
         let metrics = LifecycleMetrics::registered(registry);
-        let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics);
+        let delay = options.deletion_delay;
+        let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics, delay);
         Self { options, store, lifecycle, events }
     }
 
@@ -84,9 +91,10 @@ impl NodeLifecycleController {
         run_parts(parts, events, shutdown).await
     }
 
-    /// Makes as many rounds as a machine has to be missing in, over nodes that have to be listed before. The client of the
-    /// controller must not write.
+    /// Makes as many rounds as a machine has to be missing in, over nodes that have to be listed before, without the delay after which a
+    /// Node is deleted. The client of the controller must not write.
     pub async fn dry_run(mut self) -> Concluded {
+        self.lifecycle.deletes_at_once();
         for _ in 0..ROUNDS {
             self.lifecycle.round().await;
         }

@@ -30,6 +30,8 @@ pub(super) struct Lifecycle {
     events: EventRecorder,
     metrics: LifecycleMetrics,
     absences: Absences,
+    /// So long a machine has to be missing before its Node is deleted.
+    deletion_delay: Duration,
     /// Nodes without a provider id of which was said that no machine is found for them, by uid.
     unnamed: HashSet<String>,
     /// Whether the last round held deletions back.
@@ -47,6 +49,7 @@ impl Lifecycle {
         writer: NodeWriter,
         events: EventRecorder,
         metrics: LifecycleMetrics,
+        deletion_delay: Duration,
     ) -> Self {
         Self {
             instances,
@@ -55,11 +58,17 @@ impl Lifecycle {
             events,
             metrics,
             absences: Absences::default(),
+            deletion_delay,
             unnamed: HashSet::new(),
             holds: false,
             last_failure: None,
             not_before: None,
         }
+    }
+
+    /// Waits for no more than the rounds.
+    pub(super) fn deletes_at_once(&mut self) {
+        self.deletion_delay = Duration::ZERO;
     }
 
     /// Makes a round every `period`, for ever.
@@ -125,7 +134,7 @@ impl Lifecycle {
             }
         }
         self.absences.keep_only(missing.iter().map(AsRef::as_ref));
-        missing.retain(|node| self.absences.missing(node));
+        missing.retain(|node| self.absences.missing(node, self.deletion_delay));
         if missing.is_empty() {
             self.release();
             return Ok(());
@@ -255,18 +264,28 @@ impl Lifecycle {
     }
 }
 
-/// In how many rounds in a row the machine of each node was missing, by the uid of the Node: one that is registered again starts over.
+/// In how many rounds in a row the machine of each node was missing, and since when, by the uid of the Node: one that is registered again
+/// starts over.
 #[derive(Debug, Default)]
 struct Absences {
-    rounds: HashMap<String, u32>,
+    rounds: HashMap<String, (u32, Instant)>,
 }
 
 impl Absences {
-    /// The machine of the node is missing. Answers whether that has been so for long enough.
-    fn missing(&mut self, node: &NodeObject) -> bool {
-        let rounds = self.rounds.entry(node.uid.clone()).or_default();
+    /// The machine of the node is missing. Returns whether that has been so for long enough.
+    fn missing(&mut self, node: &NodeObject, delay: Duration) -> bool {
+        let (rounds, since) = self.rounds.entry(node.uid.clone()).or_insert_with(|| {
+            if !delay.is_zero() {
+                tracing::info!(
+                    node = node.name,
+                    ?delay,
+                    "the server is gone; the node is deleted after the delay"
+                );
+            }
+            (0, Instant::now())
+        });
         *rounds = rounds.saturating_add(1);
-        *rounds >= ROUNDS
+        *rounds >= ROUNDS && since.elapsed() >= delay
     }
 
     /// Whether a machine was missing in the last round.

@@ -85,6 +85,8 @@ pub enum Description {
     },
     /// The node is of another provider or region and stays as it is.
     Foreign(String),
+    /// The node has no provider id, and this cloud shows no machine that it could be: another instance, for another region, may know it.
+    PerhapsForeign(Failure),
     /// It could not be found out for this node.
     Unknown(Failure),
 }

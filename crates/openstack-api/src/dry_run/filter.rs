@@ -49,6 +49,7 @@ fn holds(kind: Kind, object: &Value, key: &str, value: &str) -> Option<bool> {
             | "provisioning_status"
             | "port_id"
             | "floating_ip_address"
+            | "fixed_ip_address"
             | "floating_network_id"
             | "security_group_id"
             | "device_id"

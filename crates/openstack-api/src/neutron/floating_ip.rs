@@ -82,6 +82,8 @@ pub struct FloatingIpFilter {
     /// Leads to this port.
     pub port_id: Option<String>,
     pub floating_ip_address: Option<String>,
+    /// Leads to this address.
+    pub fixed_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
     /// All of these tags.
@@ -127,6 +129,7 @@ impl Neutron {
             .get("floating_ip_list", &["floatingips"])
             .query_if("port_id", filter.port_id.as_deref())
             .query_if("floating_ip_address", filter.floating_ip_address.as_deref())
+            .query_if("fixed_ip_address", filter.fixed_ip_address.as_deref())
             .query_if("description", filter.description.as_deref());
         self.client.list(call.query_if("tags", tags.as_deref()), "floatingips").await
     }

@@ -28,6 +28,14 @@ pub struct Flavor {
     pub name: String,
 }
 
+/// How much a project may have.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Quota {
+    /// Load balancers; negative without a limit.
+    #[serde(alias = "loadbalancer")]
+    pub load_balancer: Option<i64>,
+}
+
 /// An availability zone as Octavia shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AvailabilityZone {
@@ -51,6 +59,11 @@ impl Octavia {
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
         let call = LBAAS.get("loadbalancer_provider_list", &["providers"]);
         self.client.noting(OptionalPart::Providers, self.client.list(call, "providers")).await
+    }
+
+    pub async fn quota(&self, project_id: &str) -> Result<Quota, ApiError> {
+        let call = LBAAS.get("loadbalancer_quota_get", &["quotas", project_id]);
+        self.client.noting(OptionalPart::Quotas, self.client.fetch(&call, "quota")).await
     }
 
     /// Lists what flavors of a provider can set. For administrators on most clouds.

@@ -5,7 +5,7 @@
 
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub(crate) struct Parts {
 #[derive(Debug, Default)]
 struct Known {
     lacking: BTreeMap<OptionalPart, Refused>,
+    /// Of which was said that they are lacking. One object may lack what all others have, so that a good answer is no reason to say it anew.
+    said: BTreeSet<OptionalPart>,
     answers: BTreeMap<Service, Answers>,
 }
 
@@ -56,7 +58,6 @@ struct Known {
 struct Refused {
     refusal: String,
     at: Instant,
-    is_said: bool,
 }
 
 /// The last calls that a service answered, and whether well.
@@ -105,8 +106,7 @@ impl Parts {
                 let sent = error.sent().unwrap_or_default();
                 let advice = error.access_advice().map(|advice| format!("; {advice}")).unwrap_or_default();
                 let (refusal, at) = (format!("{sent}: {error}{advice}"), Instant::now());
-                let is_said = known.lacking.get(&part).is_some_and(|before| before.is_said);
-                known.lacking.insert(part, Refused { refusal, at, is_said });
+                known.lacking.insert(part, Refused { refusal, at });
             }
             None | Some(_) => {}
         }
@@ -119,12 +119,10 @@ impl Parts {
     }
 
     pub(crate) fn newly_lacking(&self) -> Vec<Lacking> {
+        let mut lacking = self.lacking();
         let mut known = self.known();
-        let news = known.lacking.iter_mut().filter_map(|(part, refused)| {
-            let is_news = !std::mem::replace(&mut refused.is_said, true);
-            is_news.then(|| Lacking { part: *part, refusal: refused.refusal.clone() })
-        });
-        news.collect()
+        lacking.retain(|lacking| known.said.insert(lacking.part));
+        lacking
     }
 }
 
@@ -144,7 +142,10 @@ const fn sign(part: OptionalPart) -> Sign {
         OptionalPart::FloatingIpDescription => ("description", true, true),
         OptionalPart::LoadBalancerTags => ("tags", false, false),
         OptionalPart::AdditiveBatches => ("additive_only", false, false),
-        OptionalPart::Versions | OptionalPart::SecurityGroups | OptionalPart::Providers => ("", true, true),
+        OptionalPart::Versions
+        | OptionalPart::SecurityGroups
+        | OptionalPart::Providers
+        | OptionalPart::Quotas => ("", true, true),
         OptionalPart::StatusTree | OptionalPart::NetworkById | OptionalPart::Certificates => {
             ("", false, true)
         }

@@ -14,12 +14,13 @@ pub enum OptionalPart {
     NetworkById,
     SecurityGroups,
     Providers,
+    Quotas,
     Certificates,
 }
 
 impl OptionalPart {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::FloatingIpTags,
         Self::FloatingIpDescription,
         Self::LoadBalancerTags,
@@ -29,6 +30,7 @@ impl OptionalPart {
         Self::NetworkById,
         Self::SecurityGroups,
         Self::Providers,
+        Self::Quotas,
         Self::Certificates,
     ];
 
@@ -272,6 +274,13 @@ pub const FEATURES: &[Feature] = &[
             octavia("GET", "/v2.0/lbaas/flavors/*"),
             octavia("GET", "/v2.0/lbaas/availabilityzones"),
         ],
+    },
+    Feature {
+        name: "Quotas",
+        part: Some(OptionalPart::Quotas),
+        promised_by: "Octavia API 2.0",
+        without: "`check-config --online` does not say how many load balancers the project may have; a quota that is used up shows in the refusal of what is made, with or without the call",
+        calls: &[octavia("GET", "/v2.0/lbaas/quotas/*")],
     },
     Feature {
         name: "Certificates",

@@ -29,7 +29,9 @@ fn known_words(assembly: &mut Assembly) {
         ("lb-method", Some(section.lb_method.clone()), &KNOWN_METHODS),
         ("container-store", section.container_store.clone(), &KNOWN_CONTAINER_STORES),
     ];
-    for (key, word, known) in words {
+    let listed = section.lb_providers.clone().into_iter();
+    let listed = listed.map(|provider| ("lb-providers", Some(provider), KNOWN_PROVIDERS.as_slice()));
+    for (key, word, known) in words.into_iter().chain(listed) {
         if let Some(word) = word.filter(|word| !known.contains(&word.as_str())) {
             let text =
                 format!("`{word}` is not supported and used as it is; supported are {}", known.join(", "));

@@ -132,6 +132,7 @@ impl Instances for OpenStackInstances {
             FoundServer::Server(_) => Presence::Exists,
             FoundServer::Nothing => Presence::Gone,
             FoundServer::Foreign(reason) => Presence::Foreign(reason),
+            FoundServer::Unnamed(failure) if self.regional => Presence::Foreign(failure.message),
             FoundServer::Unnamed(failure) => Presence::Unnamed(failure),
             FoundServer::Unknown(failure) => Presence::Unknown(failure),
         };
@@ -159,6 +160,7 @@ impl Instances for OpenStackInstances {
                     let namesake = find::namesake(&self.nova, node, &servers).await?;
                     gone(namesake.map(|server| self.provider_id(&server.id)))
                 }
+                FoundServer::Unnamed(failure) if self.regional => Description::PerhapsForeign(failure),
                 other => described(other),
             });
         }

@@ -138,6 +138,33 @@ fn x7_endpoint_types_are_exact_words(#[case] line: &str, #[case] expected: Optio
     assert_eq!(loaded.auth_options.interface, expected.unwrap_or(InterfaceType::Public));
 }
 
+/// The address of a service is that of the configuration, whatever the catalog lists; what is no address is an error.
+///
+/// Contract: O23, better: OCCM takes addresses from the catalog only.
+#[test]
+fn an_endpoint_of_the_configuration_takes_the_place_of_that_of_the_catalog() {
+    let keys = ["load-balancer", "network", "compute", "identity"];
+    let lines: Vec<String> = keys.map(|key| format!("endpoint-{key}=https://{key}.example.org\n")).to_vec();
+    let endpoints = loaded(&lines.concat()).auth_options.endpoints;
+    let mut addresses: Vec<&str> = endpoints.values().map(url::Url::as_str).collect();
+    addresses.sort_unstable();
+    let expected =
+        ["compute", "identity", "load-balancer", "network"].map(|key| format!("https://{key}.example.org/"));
+    assert_eq!(addresses, expected);
+    assert!(message("endpoint-network=neutron.example.org\n").contains("endpoint-network"));
+}
+
+#[test]
+fn providers_that_services_may_choose_are_listed_and_one_that_is_not_known_is_a_warning() {
+    let conf = "[LoadBalancer]\nlb-providers = ovn, vendor\n";
+    assert_eq!(loaded(conf).config.load_balancer.lb_providers, ["ovn", "vendor"]);
+    assert!(
+        warnings(conf).contains("lb-providers: `vendor` is not supported and used as it is"),
+        "{}",
+        warnings(conf)
+    );
+}
+
 #[test]
 fn later_files_win_per_key_and_lists_grow() {
     let environment = Memory::with_cloud_conf(format!(

@@ -62,7 +62,7 @@ fn a_value_is_shown_without_its_control_characters() {
 #[case::provider(
     "loadbalancer.openstack.org/load-balancer-provider",
     Some(
-        "the operator chooses the provider for the whole cluster: lb-provider in [LoadBalancer] of cloud.conf"
+        "set loadbalancer.openstack.org/lb-provider, if the operator allows it with lb-providers in [LoadBalancer] of cloud.conf"
     )
 )]
 #[case::foreign("service.beta.kubernetes.io/aws-load-balancer-type", None)]

@@ -52,6 +52,7 @@ fn right(key: &str) -> String {
         "availability-zone" => "zone-1",
         "floating-ip" => "203.0.113.7",
         "vip-address" => "10.0.0.7",
+        "lb-provider" => "amphora",
         "floating-subnet" => "pool-*",
         "floating-subnet-tags" => "&a,b",
         "default-tls-container-ref" => "https://barbican.example.org/v1/containers/c1",
@@ -116,7 +117,10 @@ fn wrong(key: &str, form: Form) -> Vec<String> {
             "alpn-protocols" => &["h3", "http/2", "h2;http/1.1", " , "],
             "tls-revision" => &["a,b", "a b", "caf\u{e9}"],
             "floating-ip" => &["public", "203.0.113.256", "2001:db8::1"],
-            "vip-address" => &["web", "10.0.0.256", "10.0.0.0/24"],
+            "vip-address" => {
+                &["web", "10.0.0.256", "10.0.0.0/24", ",", "10.0.0.7,10.0.0.8", "10.0.0.7,fd00::7"]
+            }
+            "lb-provider" => &["ovn", "Amphora"],
             "floating-subnet" => &["[abc", "~(", "~[", "!~(", "{a", "[z-a]"],
             "floating-subnet-tags" => &["!", "&", "!&", " , ,"],
             "default-tls-container-ref" => &["c1", "https://barbican/v1/orders/c1", "https://barbican/c1"],

@@ -15,6 +15,7 @@
 //! The client must not retry by itself: an answer that comes after the renew deadline is worth nothing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,9 +58,35 @@ pub struct ElectionOptions {
     /// Time between tries.
     pub retry_period: Duration,
     /// Annotations that the holder writes on the Lease.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: LeaseAnnotations,
     /// Component of the Events about leadership (`source.component`).
     pub component: &'static str,
+}
+
+/// What the holder writes on the Lease, asked for at each renewal.
+#[derive(Clone)]
+pub struct LeaseAnnotations(Arc<dyn Fn() -> BTreeMap<String, String> + Send + Sync>);
+
+impl LeaseAnnotations {
+    pub fn new(current: impl Fn() -> BTreeMap<String, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(current))
+    }
+
+    fn current(&self) -> BTreeMap<String, String> {
+        self.0()
+    }
+}
+
+impl Default for LeaseAnnotations {
+    fn default() -> Self {
+        Self::new(BTreeMap::new)
+    }
+}
+
+impl fmt::Debug for LeaseAnnotations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.current().fmt(f)
+    }
 }
 
 /// Why [`Elector::lead`] ended.

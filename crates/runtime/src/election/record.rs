@@ -108,8 +108,9 @@ fn write(
     change: impl FnOnce(&mut LeaseSpec, MicroTime),
 ) -> Lease {
     let now = MicroTime(Timestamp::now());
-    if !options.annotations.is_empty() {
-        lease.metadata.annotations.get_or_insert_default().extend(options.annotations.clone());
+    let annotations = options.annotations.current();
+    if !annotations.is_empty() {
+        lease.metadata.annotations.get_or_insert_default().extend(annotations);
     }
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
     change(spec, now.clone());
@@ -124,6 +125,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::election::LeaseAnnotations;
 
     #[test]
     fn the_holder_says_who_it_is_and_leaves_what_others_wrote() {
@@ -142,7 +144,10 @@ mod tests {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
-            annotations: BTreeMap::from([("leader".to_owned(), identity.to_owned())]),
+            annotations: {
+                let leader = BTreeMap::from([("leader".to_owned(), identity.to_owned())]);
+                LeaseAnnotations::new(move || leader.clone())
+            },
             component: "cloud-controller-manager",
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm_kube_sim::Sim;
-use openstack_ccm_runtime::election::{ElectionOptions, Elector, Ended};
+use openstack_ccm_runtime::election::{ElectionOptions, Elector, Ended, LeaseAnnotations};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -166,7 +166,7 @@ fn options(identity: &str) -> ElectionOptions {
         identity: identity.into(),
         lease_duration: LEASE_DURATION,
         renew_deadline: RENEW_DEADLINE,
-        annotations: std::collections::BTreeMap::new(),
+        annotations: LeaseAnnotations::default(),
         component: "cloud-controller-manager",
         retry_period: RETRY_PERIOD,
     }

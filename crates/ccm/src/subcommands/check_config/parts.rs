@@ -15,13 +15,17 @@ pub(super) async fn check(openstack: &OpenStack, findings: &mut Section) -> anyh
     let extensions = extensions(openstack).await;
     for part in OptionalPart::ALL.into_iter().filter(|part| is_there(openstack, *part)) {
         let feature = part.feature();
-        let failure = try_reading(openstack, part).await;
+        let mut shown = String::new();
+        let failure = match part {
+            OptionalPart::Quotas => read_quota(openstack, &mut shown).await,
+            part => try_reading(openstack, part).await,
+        };
         let lacking = openstack.client.lacking().into_iter().find(|lacking| lacking.part == part);
         match (lacking, failure) {
             (Some(lacking), _) => findings.warning("", lacking)?,
             (None, Some(failure)) => findings.warning("", format_args!("{}: {failure}", feature.name))?,
             (None, None) if feature.calls.iter().any(Access::reads) => {
-                findings.ok(format_args!("the cloud has: {}", feature.name))?;
+                findings.ok(format_args!("the cloud has: {}{shown}", feature.name))?;
             }
             (None, None) => {}
         }
@@ -77,7 +81,22 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
         OptionalPart::FloatingIpTags
         | OptionalPart::FloatingIpDescription
         | OptionalPart::LoadBalancerTags
+        | OptionalPart::Quotas
         | OptionalPart::AdditiveBatches => None,
     };
     error.filter(|error| !error.is_not_found()).map(|error| error.to_string())
+}
+
+/// Says how many load balancers the project may have.
+async fn read_quota(openstack: &OpenStack, shown: &mut String) -> Option<String> {
+    let project_id = openstack.project_id.as_ref()?;
+    match openstack.octavia.quota(project_id).await {
+        Ok(quota) => {
+            let limit = quota.load_balancer.filter(|limit| *limit >= 0);
+            let limit = limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+            *shown = format!(" (load balancers in this project: {limit})");
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    }
 }

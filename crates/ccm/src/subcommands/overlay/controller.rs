@@ -1,7 +1,6 @@
 //! `ip-mode-overlay run`: from the command line to the working controller, with probes over HTTP, and metrics over HTTPS for those whom
 //! the API server lets read them.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use axum::routing::{MethodRouter, get};
 use openstack_ccm_core::permit::Fence;
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};
 use openstack_ccm_overlay::names::PROGRAM;
-use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions};
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, LeaseAnnotations};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +74,7 @@ fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
         lease_duration,
         renew_deadline,
         retry_period,
-        annotations: BTreeMap::new(),
+        annotations: LeaseAnnotations::default(),
         component: PROGRAM,
     }
 }

@@ -58,7 +58,12 @@ impl LeaseHolder {
             holder: self.identity.clone(),
             works: self.works(),
             since: self.acquired,
-            text: self.to_string(),
+            text: match self.missing() {
+                [] => self.to_string(),
+                missing => {
+                    format!("{self}; the cloud lacks optional parts of its API: {}", missing.join(", "))
+                }
+            },
             program: self.record.as_ref().map(|_| self.version()),
             manager: self.record.as_ref().map(|_| FIELD_MANAGER.to_owned()),
             cluster: self.cluster().map(str::to_owned),
@@ -90,6 +95,11 @@ impl LeaseHolder {
         self.record.as_ref().and_then(|record| record.region.as_deref())
     }
 
+    /// Optional parts of the cloud's API that the cloud turned out to lack.
+    pub(super) fn missing(&self) -> &[String] {
+        self.record.as_ref().map(|record| record.missing.as_slice()).unwrap_or_default()
+    }
+
     /// For programs.
     pub(super) fn json(&self) -> Value {
         let record = self.record.as_ref();
@@ -102,6 +112,7 @@ impl LeaseHolder {
             "controllers": record.map(|record| &record.controllers),
             "cluster_name": self.cluster(),
             "region": self.region(),
+            "missing_parts": record.map(|record| &record.missing),
         })
     }
 
@@ -168,7 +179,7 @@ mod tests {
 
     fn leader(holder: &str, renewed: &str) -> LeaseHolder {
         let record = json!({"identity": "cp-1_a", "version": "0.1.0", "controllers": ["service-lb-controller"],
-                "cluster": "c1", "region": "RegionOne"});
+                "cluster": "c1", "region": "RegionOne", "missing": ["Status tree"]});
         let lease: Value = json!({
             "metadata": {"annotations": {"cloud-controller-manager.openstack.org/leader": record.to_string()}},
             "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": "2026-11-22T11:00:00.000000Z",
@@ -207,6 +218,11 @@ mod tests {
         assert_eq!((ours.host(), ours.version().as_str()), (Some("cp-1"), "openstack-ccm 0.1.0"));
         assert_eq!(ours.controllers(), "service-lb-controller");
         assert_eq!((ours.cluster(), ours.region()), (Some("c1"), Some("RegionOne")));
+        assert!(
+            ours.fact(String::new(), "c1")
+                .text
+                .ends_with("the cloud lacks optional parts of its API: Status tree")
+        );
         let other = leader("occm-7_b", "2026-11-22T12:00:08.000000Z");
         assert_eq!((other.host(), other.controllers().as_str()), (Some("occm-7"), "not known"));
     }

@@ -155,6 +155,9 @@ impl Status {
                     if leader.cluster().is_some() { "none in cloud.conf".to_owned() } else { not_known() }
                 };
                 lines.push(("Region", region.unwrap_or_else(without)));
+                if !leader.missing().is_empty() {
+                    lines.push(("Cloud lacks", leader.missing().join(", ")));
+                }
             }
         }
         let or_problem = |read: &Read<String>| read.as_ref().unwrap_or_else(|problem| problem).clone();

@@ -9,6 +9,8 @@ use super::setup::{INTERNAL, allowed_cidrs, load_balancer, member_subnets};
 use crate::cloud_faults::{REPLACE, breaks_down};
 use crate::support::{ADDRESS, World, service};
 
+const VIP_ADDRESS: &str = "loadbalancer.openstack.org/vip-address";
+
 /// A cluster on a network with subnets of both families; the nodes have an address of each. Nothing but the external
 /// network is configured, unless `cloud_conf` says more.
 async fn dual_stack(cloud_conf: &str) -> World {
@@ -308,6 +310,33 @@ async fn c28_an_ipv6_service_chooses_its_address() {
     world.create(&of_families(&["IPv6"], json!({"spec": {"loadBalancerIP": "fd00:18::5"}})));
     world.until_ingress("web", "fd00:18::5(VIP)").await;
     assert_eq!(load_balancer(&world)["vip_address"], "fd00:18::5");
+}
+
+/// One address of each family, each in the subnet of its family.
+///
+/// Contract: O18, better: OCCM has one field for one address.
+#[tokio::test(start_paused = true)]
+async fn a_service_of_two_families_chooses_both_addresses() {
+    let world = dual_stack("").await;
+    let (v4, v6) = subnets(&world);
+    let prefix = world.cloud.nodes()[0].addresses[0].rsplit_once('.').unwrap().0.to_owned();
+    let asks = |text: &str| json!({"metadata": {"annotations": {INTERNAL: "true", VIP_ADDRESS: text}}});
+    let both = format!("fd00:18::5, {prefix}.200");
+    world.create(&of_families(&["IPv4"], asks(&both)));
+    world.until_warned("web", "is more than one address for a family").await;
+    world.delete("web");
+    world.until_gone("web").await;
+    world.create(&of_families(&["IPv4", "IPv6"], asks("fd00:99::5")));
+    world.until_warned("web", "vip-address: fd00:99::5 is not in").await;
+    assert!(world.cloud.load_balancers().is_empty());
+    world.annotate("web", VIP_ADDRESS, Some(&both));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(world.ingress("web"), [format!("{prefix}.200(VIP)"), "fd00:18::5(VIP)".to_owned()]);
+    let lb = load_balancer(&world);
+    assert_eq!((&lb["vip_subnet_id"], &lb["additional_vips"][0]["subnet_id"]), (&v4, &v6));
+    world.annotate("web", VIP_ADDRESS, Some(&format!("{prefix}.200,fd00:18::6")));
+    world.until_warned("web", "vip-address asks for fd00:18::6, it has fd00:18::5").await;
 }
 
 /// The IPv4 subnet of cloud.conf gives an IPv6 Service no address that it wants.

@@ -1,5 +1,6 @@
 //! Nodes and their servers.
 
+use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_openstack_sim::Fault;
 use rstest::rstest;
 use serde_json::json;
@@ -321,4 +322,83 @@ async fn settings_of_networking_are_followed() {
     let address = &world.cloud.nodes()[0].addresses[0];
     let expected = format!("ExternalIP 203.0.113.77, Hostname node-1.example.org, ExternalIP {address}");
     assert_eq!(world.node_addresses("node-1"), expected);
+}
+
+/// The delay is that of whoever wants to look before a Node goes; without it nothing is different.
+///
+/// Contract: O21, better: OCCM has no such switch.
+#[tokio::test(start_paused = true)]
+async fn a_node_without_server_is_deleted_after_the_delay() {
+    let mut world = World::without_nodes();
+    let delay = std::time::Duration::from_secs(600);
+    world.settings.node_lifecycle =
+        Some(NodeLifecycleOptions { deletion_delay: delay, ..NodeLifecycleOptions::default() });
+    world.start().await;
+    for name in ["node-1", "node-2", "node-3"] {
+        world.join(name).await;
+    }
+    let before = world.cloud.snapshot();
+    world.cloud.remove_node("node-2");
+    world.set_ready("node-2", "Unknown");
+    world.pass(550).await;
+    assert!(!world.node("node-2").is_null(), "the delay is not over");
+    world.cloud.restore(before);
+    world.pass(60).await;
+    world.cloud.remove_node("node-2");
+    world.pass(550).await;
+    assert!(!world.node("node-2").is_null(), "it began anew when the server was there");
+    world.pass(100).await;
+    assert!(world.node("node-2").is_null());
+}
+
+/// Two regions, one instance for each, as in the guide: each initialises its nodes, deletes those whose server is gone, and says nothing of
+/// those of the other.
+///
+/// Contract: O22, better: OCCM warns of each new node of the other region until that is initialised.
+#[tokio::test(start_paused = true)]
+async fn two_instances_look_after_the_nodes_of_their_regions() {
+    let mut one = World::without_nodes();
+    let mut two = World::without_nodes();
+    two.kube = one.kube.clone();
+    two.settings.cloud_conf = "[Global]\nregion=RegionTwo\n".to_owned();
+    for world in [&mut one, &mut two] {
+        world.settings.regional_provider_ids = true;
+        world.settings.serves = false;
+        world.settings.plans = false;
+    }
+    one.start().await;
+    one.cloud.add_node("one-1");
+    two.cloud.add_node("two-1");
+    for name in ["one-1", "two-1"] {
+        one.register(name);
+    }
+    one.pass(120).await;
+    assert!(one.is_uninitialized("two-1"), "its own instance does not run yet");
+    assert!(one.node_warnings("two-1").is_empty(), "{:?}", one.node_warnings("two-1"));
+    two.start().await;
+    two.until_initialised("two-1").await;
+    for name in ["one-2", "one-3"] {
+        one.join(name).await;
+    }
+    two.cloud.add_node("two-2");
+    two.join("two-3").await;
+    two.register("two-2");
+    two.until_initialised("two-2").await;
+    let ids = [one.provider_id("one-1"), one.provider_id("two-1")];
+    for (id, region) in ids.iter().zip(["RegionOne", "RegionTwo"]) {
+        assert!(id.as_str().unwrap().starts_with(&format!("openstack://{region}/")), "{id}");
+    }
+    two.cloud.remove_node("two-1");
+    one.set_ready("two-1", "Unknown");
+    one.set_ready("one-1", "Unknown");
+    one.until("the node of the other region is deleted by its instance", |world| {
+        world.node("two-1").is_null()
+    })
+    .await;
+    one.pass(900).await;
+    for name in ["one-1", "one-2", "one-3", "two-2", "two-3"] {
+        assert!(!one.node(name).is_null(), "{name} is kept");
+        assert!(one.node_warnings(name).is_empty(), "{name}: {:?}", one.node_warnings(name));
+    }
+    two.stop().await;
 }

@@ -53,6 +53,36 @@ async fn an_annotation_that_was_there_before_changes_nothing_at_the_start() {
     world.until_ingress("web", &format!("{OTHER}(VIP)")).await;
 }
 
+/// Version 0.2.0 knew none of these: whoever has them in a manifest keeps what serves, and learns what they mean now.
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_with_every_new_annotation_present_changes_nothing_at_the_start() {
+    let mut world = World::started().await;
+    floating_ip(&world.cloud, ASKED, "");
+    let ports = json!([{"name": "dns", "port": 53, "protocol": "TCP", "nodePort": 30053}]);
+    world.serve(&service("web", json!({}))).await;
+    world.serve(&service("other", json!({"spec": {"loadBalancerIP": ASKED, "ports": ports}}))).await;
+    let before = (world.ingress("web"), world.ingress("other"));
+    world.stop().await;
+    for (name, value) in [
+        (FLOATING_IP, ASKED),
+        (VIP_ADDRESS, "10.0.0.77"),
+        ("loadbalancer.openstack.org/lb-provider", "ovn"),
+        ("loadbalancer.openstack.org/share-by-address", "true"),
+    ] {
+        world.annotate("web", name, Some(value));
+    }
+    world.annotate("other", "loadbalancer.openstack.org/share-by-address", Some("true"));
+    world.take_cloud_writes();
+    world.start().await;
+    world.pass(4000).await;
+    assert!(world.take_cloud_writes().is_empty());
+    assert_eq!((world.ingress("web"), world.ingress("other")), before);
+    let warnings = world.warnings("web").join("\n");
+    for part in ["floating-ip is 198.19.0.77", "lb-providers in [LoadBalancer] of cloud.conf"] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_field_and_the_annotation_have_to_agree() {
     let world = World::started().await;
@@ -76,4 +106,44 @@ async fn an_internal_load_balancer_gets_the_address_of_the_annotation() {
     assert_eq!(load_balancer(&world)["vip_address"], json!(asked));
     assert!(world.cloud.floating_ips().is_empty());
     world.until_warned("web", "floating-ip").await;
+}
+
+const WRITTEN: &str = "loadbalancer.openstack.org/load-balancer-address";
+
+/// The annotation that shows the address looks like one that asks for it.
+#[tokio::test(start_paused = true)]
+async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() {
+    let world = World::started().await;
+    world.create(&annotated(&[(WRITTEN, ASKED)]));
+    world
+        .until_warned("web", "to ask for 198.19.0.77, set loadbalancer.openstack.org/floating-ip to it")
+        .await;
+    world.until_published("web").await;
+    world.quiet().await;
+    let published = world.ingress("web");
+    let shown = world.annotation("web", WRITTEN).unwrap();
+    assert_eq!(published, [format!("{shown}(VIP)")]);
+    assert_eq!(world.warnings("web").len(), 1, "{:#?}", world.warnings("web"));
+    world.annotate("web", WRITTEN, Some(OTHER));
+    world
+        .until_warned("web", "to ask for 198.19.0.78, set loadbalancer.openstack.org/floating-ip to it")
+        .await;
+    world.quiet().await;
+    assert_eq!((world.ingress("web"), world.annotation("web", WRITTEN)), (published, Some(shown)));
+}
+
+/// Neutron does not show on which port a floating IP is that somebody attached: it leads to the address of the load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_without_a_port_counts_if_only_one_subnet_has_its_address() {
+    let mut world = World::serving(&annotated(&[(INTERNAL, "true")])).await;
+    let lb = load_balancer(&world);
+    let id = floating_ip(&world.cloud, ASKED, "of a person");
+    crate::contract::setup::attach(&world.cloud, &id, lb["vip_port_id"].as_str().unwrap());
+    assert!(world.cloud.hide_floating_ip_port(&id));
+    world.stop().await;
+    world.annotate("web", INTERNAL, None);
+    world.start().await;
+    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
+    world.quiet().await;
+    assert_eq!(world.cloud.floating_ips().len(), 1, "no second one is made");
 }

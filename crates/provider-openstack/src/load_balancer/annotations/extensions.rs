@@ -30,10 +30,23 @@ pub const FLOATING_IP: Annotation = added_in_0_3("loadbalancer.openstack.org/flo
 
 /// The address of the load balancer itself.
 pub const VIP_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.org/vip-address")
-    .form(Form::Text("an IPv4 or IPv6 address of the subnet of the load balancer"))
+    .form(Form::Text("an IPv4 or IPv6 address of the subnet of the load balancer; where the Service has two families, one of each, separated by a comma"))
     .default("`spec.loadBalancerIP` of an internal Service, or if it is an IPv6 address; else any address of the subnet")
     .effect("The address of the load balancer itself, in place of `spec.loadBalancerIP`, which Kubernetes has deprecated; with both on an internal Service, they have to agree. `allowed-addresses` in cloud.conf applies.")
     .change(Change::Creation);
+
+/// The Octavia provider of one Service.
+pub const LB_PROVIDER: Annotation = added_in_0_3("loadbalancer.openstack.org/lb-provider")
+    .form(Form::Text("an Octavia provider that `lb-providers` in cloud.conf lists"))
+    .default("`lb-provider`")
+    .effect("Octavia provider of the load balancer. All other settings are checked against what this provider can do.")
+    .change(Change::Creation);
+
+/// Permission to share the load balancer of the Service that has the address.
+pub const SHARE_BY_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.org/share-by-address")
+    .default("`false`")
+    .effect("If another Service has the address that this one asks for (`floating-ip`, `vip-address` or `spec.loadBalancerIP`), and both have `true` here, this one joins the load balancer of the other, as if `load-balancer-id` named it. The [rules](../guides/share-a-load-balancer.md#rules) of sharing apply.")
+    .change(Change::How("Read when the Service gets its load balancer. Whoever shares one goes on sharing it."));
 
 /// By which of its addresses a node becomes a member.
 pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.org/node-address-type")

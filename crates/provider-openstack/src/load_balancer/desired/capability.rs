@@ -1,5 +1,7 @@
 //! What the Service asks for and this cloud cannot do, or what contradicts itself.
 
+use std::net::IpAddr;
+
 use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol};
 
@@ -109,10 +111,12 @@ fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
 
 /// What is wrong with an address that the VIP is to have.
 fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
-    let asked = settings.vip.address.filter(|asked| family_of(*asked) != facts.vip_family)?;
+    let has = |asked: &IpAddr| facts.vip_families().any(|family| family == family_of(*asked));
+    let asked = settings.vip.addresses().find(|asked| !has(asked))?;
     let message = format!(
-        "spec.loadBalancerIP {asked} is not of the family of the load balancer's subnet: name an address of that \
-         subnet, or another subnet with loadbalancer.openstack.org/subnet-id"
+        "{} {asked} is not of the family of the load balancer's subnet: name an address of that subnet, or another subnet \
+         with loadbalancer.openstack.org/subnet-id",
+        settings.vip.asked_by
     );
     Some(Fault::new([Aspect::Creation], message))
 }

@@ -151,7 +151,10 @@ fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalance
 }
 
 fn vip(settings: &Settings, facts: &Facts) -> Vip {
-    let asked = settings.vip.address;
+    let asked = match facts.additional_vips.as_slice() {
+        [] => settings.vip.address,
+        _ => settings.vip.address_of(facts.vip_family),
+    };
     let previous = facts.previous_vip_address.filter(|previous| family_of(*previous) == facts.vip_family);
     let address = asked.or(previous);
     match &settings.vip.port_id {
@@ -162,13 +165,14 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
             subnet_id: facts.vip_subnet_id.clone(),
             network_id: facts.vip_network_id.clone(),
             address,
-            additional: facts.additional_vips.iter().map(additional_vip).collect(),
+            additional: facts.additional_vips.iter().map(|vip| additional_vip(settings, vip)).collect(),
         },
     }
 }
 
-fn additional_vip(vip: &ResolvedVip) -> AdditionalVip {
-    AdditionalVip { subnet_id: vip.subnet_id.clone(), address: vip.previous_address }
+fn additional_vip(settings: &Settings, vip: &ResolvedVip) -> AdditionalVip {
+    let address = settings.vip.address_of(vip.family).or(vip.previous_address);
+    AdditionalVip { subnet_id: vip.subnet_id.clone(), address }
 }
 
 fn listeners(

@@ -4,10 +4,10 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
 
 use crate::load_balancer::annotations::{
-    AVAILABILITY_ZONE, Annotation, FLAVOR_ID, NETWORK_ID, PORT_ID, SUBNET_ID, VIP_ADDRESS,
+    AVAILABILITY_ZONE, Annotation, FLAVOR_ID, LB_PROVIDER, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
 use crate::load_balancer::model::{Features, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::settings::Settings;
+use crate::load_balancer::settings::{Aspect, Settings};
 
 /// Something that the Service asks for now cannot be had without a new load balancer.
 const NEEDS_RECREATION: &str = "LoadBalancerNeedsRecreation";
@@ -25,6 +25,7 @@ pub(crate) fn notice(
     }
     let made_with = &existing.made_with;
     let asked = |annotation: &Annotation| service.annotations.contains_key(annotation.key);
+    let provider = settings.provider.as_ref().filter(|_| !settings.is_unreadable(Aspect::Creation));
     let flavor = settings.flavor_id.as_ref().filter(|_| features.flavors);
     let zone = settings.availability_zone.as_ref().filter(|_| features.availability_zones);
     let vip = &settings.vip;
@@ -32,6 +33,7 @@ pub(crate) fn notice(
     let (subnet, network) =
         if vip.port_id.is_some() { (None, None) } else { (vip.subnet_id.as_ref(), vip.network_id.as_ref()) };
     let mut differences: Vec<String> = [
+        (&LB_PROVIDER, provider, made_with.provider.as_ref()),
         (&FLAVOR_ID, flavor, made_with.flavor_id.as_ref()),
         (&AVAILABILITY_ZONE, zone, made_with.availability_zone.as_ref()),
         (&PORT_ID, vip.port_id.as_ref(), existing.vip_port_id.as_ref()),
@@ -42,11 +44,10 @@ pub(crate) fn notice(
     .filter(|(annotation, wanted, has)| asked(annotation) && wanted.is_some() && wanted != has)
     .map(|(annotation, wanted, has)| difference(&format!("annotation {}", annotation.key), wanted, has))
     .collect();
-    let elsewhere = vip.address.filter(|asked| existing.vip_addresses().all(|address| address != *asked));
+    let elsewhere = vip.addresses().filter(|asked| existing.vip_addresses().all(|address| address != *asked));
     differences.extend(elsewhere.map(|address| {
-        let annotation = format!("annotation {}", VIP_ADDRESS.key);
-        let key = if asked(&VIP_ADDRESS) { &annotation } else { "spec.loadBalancerIP" };
-        difference(key, Some(&address), existing.vip_address.as_ref())
+        let has = existing.vip_addresses().find(|has| has.is_ipv4() == address.is_ipv4());
+        difference(vip.asked_by, Some(&address), has.as_ref())
     }));
     (!differences.is_empty()).then(|| {
         let message = format!(

@@ -32,7 +32,12 @@ impl Found {
     pub(crate) fn vip_owner(&self) -> Option<VipOwner> {
         let Self { load_balancer, ownership, .. } = self;
         let port_id = load_balancer.vip_port_id.clone()?;
-        Some(VipOwner { port_id, load_balancer_name: load_balancer.name.clone(), ownership: *ownership })
+        Some(VipOwner {
+            port_id,
+            address: load_balancer.vip_address.as_ref().and_then(|address| address.parse().ok()),
+            load_balancer_name: load_balancer.name.clone(),
+            ownership: *ownership,
+        })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
-use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
+use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use crate::load_balancer::failure::{self, Missing};
@@ -41,6 +42,7 @@ pub(crate) enum FloatingIpQuestion {
 #[derive(Debug)]
 pub(crate) struct VipOwner {
     pub(crate) port_id: String,
+    pub(crate) address: Option<IpAddr>,
     pub(crate) load_balancer_name: String,
     pub(crate) ownership: Ownership,
 }
@@ -52,7 +54,7 @@ pub(crate) async fn read(
     question: &FloatingIpQuestion,
     vip: Option<&VipOwner>,
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
-    let seen = list(reader, claim, question, vip.map(|vip| vip.port_id.as_str())).await;
+    let seen = list(reader, claim, question, vip).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
     let marks = FloatingIpMarks::of(&reader.openstack().client);
     seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip, marks)).collect()
@@ -62,8 +64,9 @@ async fn list(
     reader: Reader<'_>,
     claim: &Claim<'_>,
     question: &FloatingIpQuestion,
-    vip_port_id: Option<&str>,
+    vip: Option<&VipOwner>,
 ) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
+    let vip_port_id = vip.map(|vip| vip.port_id.as_str());
     let on_vip = async {
         match vip_port_id {
             Some(port) => reader.floating_ips_on(port).await,
@@ -90,6 +93,9 @@ async fn list(
                         others.into_iter().filter(|one| asked.is_none_or(|asked| !has_address(one, asked))),
                     );
                 }
+                if let Some(vip) = vip.filter(|_| found.is_empty()) {
+                    found.extend(at_address(reader, vip).await?);
+                }
             }
             Ok(found)
         }
@@ -99,6 +105,27 @@ async fn list(
             (None, published) => candidates(reader, claim, None, *published).await,
         },
     }
+}
+
+/// A floating IP that leads to the address of the VIP, where Neutron does not show to which port it leads: that is the VIP's, if the
+/// project sees one subnet only that has the address.
+async fn at_address(reader: Reader<'_>, vip: &VipOwner) -> Result<Option<FloatingIp>, Arc<ApiError>> {
+    let Some(address) = vip.address.filter(IpAddr::is_ipv4) else { return Ok(None) };
+    let filter =
+        FloatingIpFilter { fixed_ip_address: Some(address.to_string()), ..FloatingIpFilter::default() };
+    let leads_there = |one: &FloatingIp| {
+        let shown = one.fixed_ip_address.as_ref().and_then(|shown| shown.parse().ok());
+        one.port_id.as_ref().is_none_or(String::is_empty) && shown == Some(address)
+    };
+    let Some(mut found) = by_filter(reader, filter).await?.into_iter().find(leads_there) else {
+        return Ok(None);
+    };
+    let subnets = reader.openstack().neutron.list_subnets(&SubnetFilter::default()).await;
+    let subnets = subnets.map_err(Arc::new)?;
+    let has_it =
+        |subnet: &&Subnet| subnet.cidr.parse::<IpNet>().is_ok_and(|addresses| addresses.contains(&address));
+    found.port_id = Some(vip.port_id.clone());
+    Ok((subnets.iter().filter(has_it).count() == 1).then_some(found))
 }
 
 async fn candidates(

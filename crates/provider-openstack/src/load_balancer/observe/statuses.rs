@@ -137,6 +137,7 @@ impl Observing<'_> {
         let claim = self.claim.on(there.previous_name.clone(), &there.tags);
         let vip = there.vip_port_id.clone().map(|port_id| VipOwner {
             port_id,
+            address: there.vip_address,
             load_balancer_name: there.name.clone(),
             ownership: there.ownership,
         });

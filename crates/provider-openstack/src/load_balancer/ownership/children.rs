@@ -1,12 +1,25 @@
 //! Whose the things on a load balancer are, and the floating IPs and security groups beside it.
 
+use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
 use super::{Claim, Scope};
-use crate::load_balancer::annotations::LOAD_BALANCER_ID;
+use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
 use crate::load_balancer::model::{Ownership, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
+
+/// The Service that has an address, and how another one shares its load balancer.
+pub(crate) fn user(other: &Service) -> String {
+    let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
+    let share = load_balancer.map_or_else(String::new, |id| {
+        format!(
+            ": to share its load balancer, annotate both Services with {}: \"true\", or this one with {}: {id} without asking for an address",
+            SHARE_BY_ADDRESS.key, LOAD_BALANCER_ID.key
+        )
+    });
+    format!("Service {}{share}; or choose another address", other.key)
+}
 
 impl Claim<'_> {
     /// Whether tags mark an object as this Service's. `owner` says whether the load balancer was made for it: then
@@ -94,12 +107,7 @@ impl Claim<'_> {
     /// The other Service that has a floating IP, with its load balancer.
     pub(crate) fn user_of(&self, floating_ip: &FloatingIp) -> Option<String> {
         let Scope { others, cluster, .. } = self.scope;
-        let other = others.with_floating_ip(self.key, floating_ip, cluster)?;
-        let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
-        let share = load_balancer.map_or_else(String::new, |id| {
-            format!(": to share its load balancer, annotate this Service with {}: {id}, and remove spec.loadBalancerIP", LOAD_BALANCER_ID.key)
-        });
-        Some(format!("Service {}{share}; or choose another address", other.key))
+        others.with_floating_ip(self.key, floating_ip, cluster).as_ref().map(user)
     }
 
     fn description_of_another(&self, description: &str) -> Option<String> {

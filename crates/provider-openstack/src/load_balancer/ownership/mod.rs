@@ -23,6 +23,8 @@ use super::model::{Ownership, Tags};
 use super::names::{self, GeneratedName, Names};
 use crate::load_balancer::outputs;
 
+pub(crate) use children::user;
+
 /// What all Services of a cluster have in common when they claim something.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope<'a> {

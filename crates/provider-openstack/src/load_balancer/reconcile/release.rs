@@ -74,7 +74,8 @@ impl Reconciler {
         if let Some(waiting) = releasing.give_up_named(purpose, first.as_deref(), report).await? {
             return Ok(Outcome::Waiting(waiting));
         }
-        if outputs::may_have_moved(service) {
+        // Who shared by address may not have been told the id.
+        if outputs::may_have_moved(service) || settings.shares_by_address {
             for former in find::previous(releasing.reader(), &releasing.claim, "").await? {
                 if let Some(waiting) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
                     return Ok(Outcome::Waiting(waiting));

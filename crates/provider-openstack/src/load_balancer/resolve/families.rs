@@ -36,7 +36,9 @@ impl Resolver {
         }
         let Some((base, network_id)) = self.base(places).await? else { return Ok(()) };
         let siblings = self.subnets_of(&network_id).await?;
-        let of = |family| choose(base.as_ref(), &siblings, family, &lookup.intent.nodes);
+        let vip = &lookup.settings.vip;
+        let of =
+            |family| choose(base.as_ref(), &siblings, family, vip.address_of(family), &lookup.intent.nodes);
         match (of(*first), of(*second)) {
             (Some(primary), other) => {
                 places.vip_family = *first;
@@ -92,7 +94,7 @@ impl Resolver {
             return Ok(());
         }
         let siblings = self.subnets_of(&subnet.network_id).await?;
-        if let Some(fitting) = choose(None, &siblings, *first, &lookup.intent.nodes) {
+        if let Some(fitting) = choose(None, &siblings, *first, None, &lookup.intent.nodes) {
             places.member_subnet_id = Some(fitting.id);
         }
         Ok(())
@@ -117,7 +119,7 @@ impl Resolver {
         }
         let Some(network_id) = &existing.made_with.vip_network_id else { return Ok(None) };
         let siblings = self.subnets_of(network_id).await?;
-        if choose(None, &siblings, *lacking, &[]).is_none() {
+        if choose(None, &siblings, *lacking, None, &[]).is_none() {
             return Ok(Some(no_subnet(network_id, *lacking)));
         }
         Ok(Some(single_stack(&format!(
@@ -128,12 +130,13 @@ impl Resolver {
     }
 }
 
-/// The subnet of a family: the one that is chosen already, else the one in which most nodes are; of two that tie, the
-/// one with the smaller id.
+/// The subnet of a family: the one that is chosen already, else the one of the address that is asked for, else the one in which most
+/// nodes are; of two that tie, the one with the smaller id.
 fn choose(
     base: Option<&Subnet>,
     siblings: &[Subnet],
     family: IpFamily,
+    asked: Option<IpAddr>,
     nodes: &[Arc<Node>],
 ) -> Option<Subnet> {
     if let Some(base) = base.filter(|base| family_of_subnet(base) == family) {
@@ -141,12 +144,13 @@ fn choose(
     }
     let addresses: Vec<IpAddr> =
         nodes.iter().filter_map(|node| node_address::of(node, Some(family))).collect();
-    let inside = |subnet: &Subnet| {
-        let network: Option<IpNet> = subnet.cidr.parse().ok();
-        addresses.iter().filter(|address| network.is_some_and(|network| network.contains(*address))).count()
+    let has = |subnet: &Subnet, address: &IpAddr| {
+        subnet.cidr.parse::<IpNet>().is_ok_and(|network| network.contains(address))
     };
+    let lacks_asked = |subnet: &Subnet| asked.is_some_and(|asked| !has(subnet, &asked));
+    let inside = |subnet: &Subnet| addresses.iter().filter(|address| has(subnet, address)).count();
     let fitting = siblings.iter().filter(|subnet| family_of_subnet(subnet) == family);
-    fitting.min_by_key(|subnet| (std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
+    fitting.min_by_key(|subnet| (lacks_asked(subnet), std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
 }
 
 /// Why there can be one address only.
@@ -182,7 +186,7 @@ mod tests {
     fn the_subnet_that_is_chosen_already_wins_in_its_family_only() {
         let base = subnet("z", "10.0.0.0/24");
         let siblings = [subnet("a", "10.1.0.0/24"), base.clone(), subnet("six", "2001:db8::/64")];
-        let id = |family| choose(Some(&base), &siblings, family, &[]).map(|subnet| subnet.id);
+        let id = |family| choose(Some(&base), &siblings, family, None, &[]).map(|subnet| subnet.id);
         assert_eq!(id(IpFamily::V4).as_deref(), Some("z"));
         assert_eq!(id(IpFamily::V6).as_deref(), Some("six"));
     }
@@ -190,7 +194,7 @@ mod tests {
     #[test]
     fn among_several_the_smallest_id_is_taken_and_none_is_none() {
         let siblings = [subnet("b", "10.1.0.0/24"), subnet("a", "10.2.0.0/24")];
-        assert_eq!(choose(None, &siblings, IpFamily::V4, &[]).unwrap().id, "a");
-        assert_eq!(choose(None, &siblings, IpFamily::V6, &[]), None);
+        assert_eq!(choose(None, &siblings, IpFamily::V4, None, &[]).unwrap().id, "a");
+        assert_eq!(choose(None, &siblings, IpFamily::V6, None, &[]), None);
     }
 }

@@ -7,7 +7,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
-use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID};
+use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID, LB_PROVIDER};
 use crate::load_balancer::model::tree::Vip;
 
 /// A refused load balancer.
@@ -92,7 +92,10 @@ impl Resolver {
         let text = &refusal.message;
         let advice = if text.contains("Provider '") && text.contains("not enabled") {
             let names = Vec::from_iter(self.provider_names().await).join(", ");
-            format!("this cloud has {names}: correct lb-provider in cloud.conf")
+            format!(
+                "this cloud has {names}: correct lb-provider in cloud.conf, or in the annotation {} of the Service",
+                LB_PROVIDER.key
+            )
         } else if text.contains("Invalid flavor_id") {
             corrected(FLAVOR_ID.key, "flavor-id")
         } else if text.contains("Invalid availability zone") {
@@ -118,7 +121,7 @@ fn names(text: &str, word: &str) -> bool {
 fn in_use(address: IpAddr, port: &Port) -> String {
     let owner = if port.device_owner.is_empty() { "no device" } else { &port.device_owner };
     format!(
-        "{address} is in use by port {} ({owner}): choose another address in spec.loadBalancerIP, or delete the port if \
+        "{address} is in use by port {} ({owner}): choose another address, or delete the port if \
          nothing needs it",
         port.id
     )

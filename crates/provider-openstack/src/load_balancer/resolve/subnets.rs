@@ -133,16 +133,26 @@ impl Resolver {
 
     /// Octavia says of such an address no more than that the request is bad.
     async fn refuse_address_outside(&self, settings: &Settings, places: &Places) -> Result<(), Failure> {
-        let (Some(address), Some(id)) = (settings.vip.address, &places.vip_subnet_id) else { return Ok(()) };
-        let subnet = self.subnet(id, "subnet-id").await?;
-        let Ok(network) = subnet.cidr.parse::<IpNet>() else { return Ok(()) };
-        if network.contains(&address) {
-            return Ok(());
+        let vip = &settings.vip;
+        let first = match places.additional_vips.as_slice() {
+            [] => vip.address,
+            _ => vip.address_of(places.vip_family),
+        };
+        let others = places.additional_vips.iter();
+        let others = others.map(|other| (vip.address_of(other.family), Some(&other.subnet_id)));
+        for asked in std::iter::once((first, places.vip_subnet_id.as_ref())).chain(others) {
+            let (Some(address), Some(id)) = asked else { continue };
+            let subnet = self.subnet(id, "subnet-id").await?;
+            let Ok(network) = subnet.cidr.parse::<IpNet>() else { continue };
+            if !network.contains(&address) {
+                return Err(Failure::user_input(format!(
+                    "{}: {address} is not in {network}, the subnet {id} of the load balancer; an internal load balancer has no \
+                     floating IP: name an address of the subnet, or another subnet",
+                    vip.asked_by
+                )));
+            }
         }
-        Err(Failure::user_input(format!(
-            "spec.loadBalancerIP: {address} is not in {network}, the subnet {id} of the load balancer; an internal load balancer has no \
-             floating IP: name an address of the subnet, or another subnet"
-        )))
+        Ok(())
     }
 
     /// Nobody names a place: VIP and members go where the nodes are.

@@ -119,7 +119,8 @@ fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
     let Some(allowed) = list else { return };
     for value in asked.into_iter().flatten() {
         // What is no address is refused where it is read.
-        if value.text.parse::<IpAddr>().is_ok_and(|address| !is_allowed(allowed, address)) {
+        let mut addresses = value.items().filter_map(|item| item.text.parse::<IpAddr>().ok());
+        if addresses.any(|address| !is_allowed(allowed, address)) {
             refuse(reader, &value, "allowed-addresses");
         }
     }

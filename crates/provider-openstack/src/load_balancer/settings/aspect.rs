@@ -92,8 +92,10 @@ impl Aspect {
     /// The same by the name of an annotation without its prefix, of a field, or of a key of cloud.conf.
     fn of_name(name: &str) -> &'static [Self] {
         match name {
-            "load-balancer-id" | "allow-foreign-cluster" => &[Self::LoadBalancer],
-            "flavor-id" | "availability-zone" | "port-id" | "subnet-id" | "network-id" => &[Self::Creation],
+            "load-balancer-id" | "allow-foreign-cluster" | "share-by-address" => &[Self::LoadBalancer],
+            "lb-provider" | "flavor-id" | "availability-zone" | "port-id" | "subnet-id" | "network-id" => {
+                &[Self::Creation]
+            }
             "openstack-internal-load-balancer" => &[Self::Exposure],
             "floating-network-id" | "floating-subnet-id" | "floating-subnet" | "floating-subnet-tags" => {
                 &[Self::FloatingIp]

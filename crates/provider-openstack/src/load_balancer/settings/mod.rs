@@ -18,6 +18,7 @@
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
 //! | `user_tags` | tags in addition to our own |
 //! | `release` | what matters when the Service goes |
+//! | `written_address` | who writes the address as if it asked for one |
 //! | [`node_address`] | by which address a node becomes a member |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ use openstack_ccm_openstack_api::octavia::{LbAlgorithm, ListenerLimits};
 
 use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
-    LOAD_BALANCER_ID, RECLAIM_POLICY,
+    LB_PROVIDER, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
 use super::ids::WrittenId;
 pub use super::model::header::InsertedHeader;
@@ -57,6 +58,7 @@ mod reading;
 mod release;
 mod tls;
 mod user_tags;
+mod written_address;
 
 pub use aspect::{Aspect, Aspects};
 pub use current::CurrentPort;
@@ -77,6 +79,7 @@ pub use reading::Reading;
 pub use release::ReleaseSettings;
 pub use tls::TlsOptions;
 pub use user_tags::UserTags;
+pub(super) use written_address::address_as_wish;
 
 /// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
 /// the ids exist is not known yet.
@@ -87,6 +90,8 @@ pub struct Settings {
     pub load_balancer_id: Option<WrittenId>,
     /// `allow-foreign-cluster`: the Service may be a guest on a load balancer with another cluster's identity.
     pub allow_foreign_cluster: bool,
+    /// `share-by-address`: the Service may share a load balancer with one that has the address that it asks for.
+    pub shares_by_address: bool,
     /// `lb-provider`: the Octavia provider; absent, Octavia chooses.
     pub provider: Option<String>,
     /// Flavor of a new load balancer. Only for providers and Octavia versions with flavors.
@@ -190,7 +195,8 @@ impl Settings {
         Self {
             load_balancer_id: reader.uuid(reader.annotation(&LOAD_BALANCER_ID)).map(WrittenId::new),
             allow_foreign_cluster: reader.bool(&ALLOW_FOREIGN_CLUSTER, false),
-            provider: config.lb_provider.clone(),
+            shares_by_address: reader.bool(&SHARE_BY_ADDRESS, false),
+            provider: provider(reader),
             flavor_id: reader.uuid(flavor),
             availability_zone: reader.text(zone),
             vip,
@@ -229,6 +235,15 @@ impl Settings {
         }
     }
 
+    /// The addresses that the load balancer, or its floating IP, is to have.
+    pub(crate) fn asked_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let floating = match &self.exposure {
+            Exposure::External(floating_ip) => floating_ip.address,
+            Exposure::Internal => None,
+        };
+        self.vip.addresses().chain(floating)
+    }
+
     /// Whether what is there stands in for the wish, as far as there is something: its value is wrong, or so odd that it
     /// counts as none.
     pub fn keeps(&self, aspect: Aspect) -> bool {
@@ -239,6 +254,25 @@ impl Settings {
     pub fn is_unreadable(&self, aspect: Aspect) -> bool {
         self.unreadable.contains(&aspect)
     }
+}
+
+/// The provider that cloud.conf names, or one that it lets the Service choose.
+fn provider(reader: &mut SettingsReader<'_>) -> Option<String> {
+    let configured = reader.config.lb_provider.clone();
+    let Some(value) = reader.annotation(&LB_PROVIDER) else { return configured };
+    let allowed = &reader.config.lb_providers;
+    if configured.iter().chain(allowed).any(|provider| provider == value.text) {
+        return Some(value.text.to_owned());
+    }
+    let fix = match allowed.as_slice() {
+        [] => "remove the annotation, or ask the operator to list the provider in lb-providers in [LoadBalancer] of cloud.conf".to_owned(),
+        some => format!(
+            "use one of {}, or ask the operator to add it to lb-providers in [LoadBalancer] of cloud.conf",
+            some.join(", ")
+        ),
+    };
+    reader.reject(&value, "is not a provider that a Service may choose", fix);
+    configured
 }
 
 /// A value that is neither keeps: what is kept can still be deleted.

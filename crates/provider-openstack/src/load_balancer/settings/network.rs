@@ -2,8 +2,11 @@
 
 use std::net::IpAddr;
 
+use openstack_ccm_core::service::IpFamily;
+
 use super::node_address::{family_name, family_of};
 use super::origin::Origin;
+use super::publication;
 use super::reader::{Class, SettingsReader, Sourced, sourced};
 use crate::config::{Config, LoadBalancerClass};
 use crate::load_balancer::annotations::{
@@ -24,6 +27,21 @@ pub struct VipSettings {
     pub network_id: Option<String>,
     /// Address: `vip-address`, or `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
     pub address: Option<IpAddr>,
+    /// The address of the other family.
+    pub second_address: Option<IpAddr>,
+    /// What asks for them.
+    pub asked_by: &'static str,
+}
+
+impl VipSettings {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.address.into_iter().chain(self.second_address)
+    }
+
+    /// The address that is asked for in a family.
+    pub(crate) fn address_of(&self, family: IpFamily) -> Option<IpAddr> {
+        self.addresses().find(|address| family_of(*address) == family)
+    }
 }
 
 /// Whether clients outside the network reach the load balancer.
@@ -125,14 +143,16 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
     let of_vip = address.filter(|address| internal || address.is_ipv6());
-    let annotated_vip = annotated_address(reader, &VIP_ADDRESS, of_vip);
+    let annotated_vip = vip_addresses(reader, of_vip);
     let subnet = Candidates::of(reader, &SUBNET_ID, |class| &class.subnet_id);
     let network = Candidates::of(reader, &NETWORK_ID, |class| &class.network_id);
     let vip = VipSettings {
         port_id: reader.uuid(reader.annotation(&PORT_ID)),
         subnet_id: reader.uuid(subnet.for_vip(internal)),
         network_id: reader.uuid(network.for_vip(internal)),
-        address: annotated_vip.or(of_vip),
+        address: annotated_vip.first().copied().or(of_vip),
+        second_address: annotated_vip.get(1).copied(),
+        asked_by: if annotated_vip.is_empty() { "spec.loadBalancerIP" } else { VIP_ADDRESS.key },
     };
     // Wrong annotations are reported even where the class hides them.
     for hidden in [subnet.annotation.clone(), network.annotation] {
@@ -140,7 +160,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     }
     let member_subnet_id = member_subnet(reader, &subnet);
     let floating = address.filter(|address| !internal && address.is_ipv4());
-    let annotated = annotated_address(reader, &FLOATING_IP, floating);
+    let annotated = floating_ip(reader, floating);
     if internal && annotated.is_some() {
         let why = "the Service is internal, so it has no floating IP: vip-address asks for the address of its load balancer";
         reader.warn_without_effect([&FLOATING_IP], why);
@@ -149,30 +169,50 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     Placement { vip, member_subnet_id, exposure }
 }
 
-/// The address that an annotation asks for; `field` is what `spec.loadBalancerIP` asks for the same.
-fn annotated_address(
-    reader: &mut SettingsReader<'_>,
-    annotation: &Annotation,
-    field: Option<IpAddr>,
-) -> Option<IpAddr> {
-    let value = reader.annotation(annotation)?;
-    let is_floating = annotation.key == FLOATING_IP.key;
-    let address = value.text.parse::<IpAddr>().ok().filter(|address| !is_floating || address.is_ipv4());
-    let Some(address) = address else {
-        let form = if is_floating { "an IPv4 address" } else { "an IPv4 or IPv6 address" };
-        reader.reject(&value, "is not such an address", format!("write {form}, or remove the annotation"));
+/// The floating IP that the annotation asks for; `field` is what `spec.loadBalancerIP` asks for.
+fn floating_ip(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Option<IpAddr> {
+    let value = reader.annotation(&FLOATING_IP)?;
+    let Some(address) = value.text.parse().ok().filter(IpAddr::is_ipv4) else {
+        reader.reject(&value, "is not such an address", "write an IPv4 address, or remove the annotation");
         return None;
     };
-    if let Some(other) = field.filter(|other| *other != address) {
-        let problem = format!("is not {other}, which spec.loadBalancerIP asks for");
-        reader.reject(
-            &value,
-            problem,
-            "remove spec.loadBalancerIP, which Kubernetes has deprecated, or the annotation",
-        );
-        return Some(other);
+    agreeing(reader, &value, vec![address], field).first().copied()
+}
+
+/// The addresses of the load balancer itself that the annotation asks for, one for each family at most.
+fn vip_addresses(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Vec<IpAddr> {
+    let Some(value) = reader.annotation(&VIP_ADDRESS) else { return Vec::new() };
+    let addresses: Option<Vec<IpAddr>> = value.items().map(|item| item.text.parse().ok()).collect();
+    let has_two_families = publication::families(reader).len() == 2;
+    match addresses.as_deref() {
+        Some([_]) => {}
+        Some([one, other]) if has_two_families && one.is_ipv4() != other.is_ipv4() => {}
+        Some([_, _]) => {
+            let fix = "write one address, or one of each family for a Service whose spec.ipFamilies has two";
+            reader.reject(&value, "is more than one address for a family", fix);
+            return Vec::new();
+        }
+        _ => {
+            let fix = "write an IPv4 or IPv6 address, or remove the annotation";
+            reader.reject(&value, "is not such an address", fix);
+            return Vec::new();
+        }
     }
-    Some(address)
+    agreeing(reader, &value, addresses.unwrap_or_default(), field)
+}
+
+/// The addresses of an annotation, with which `spec.loadBalancerIP` has to agree.
+fn agreeing(
+    reader: &mut SettingsReader<'_>,
+    value: &Sourced<'_>,
+    addresses: Vec<IpAddr>,
+    field: Option<IpAddr>,
+) -> Vec<IpAddr> {
+    let Some(other) = field.filter(|field| !addresses.contains(field)) else { return addresses };
+    let problem = format!("is not {other}, which spec.loadBalancerIP asks for");
+    let fix = "remove spec.loadBalancerIP, which Kubernetes has deprecated, or the annotation";
+    reader.reject(value, problem, fix);
+    vec![other]
 }
 
 fn internal(reader: &mut SettingsReader<'_>) -> bool {

@@ -6,7 +6,7 @@ use openstack_ccm_core::service::Service;
 use super::aspect::Aspect;
 use super::fault::{Fault, Faults};
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
-use super::{Settings, allowed, network};
+use super::{Settings, address_as_wish, allowed, network};
 use crate::config::{Config, suggestion};
 use crate::load_balancer::annotations::{ALL, INTERNAL, is_known, is_ours};
 
@@ -33,6 +33,7 @@ impl Reading {
         misspelt_internal(service, &mut reader.faults);
         let SettingsReader { faults, mut notices, odd, .. } = reader;
         notices.extend(unknown_annotations(service));
+        notices.extend(address_as_wish(service, None));
         settings.odd = odd;
         settings.unreadable.clone_from(faults.unreadable());
         if faults.failure().is_some() {
@@ -59,7 +60,7 @@ const MEANINGS: [(&[&str], &str); 8] = [
     ),
     (
         &["loadbalancerprovider", "lbprovider", "provider"],
-        "the operator chooses the provider for the whole cluster: lb-provider in [LoadBalancer] of cloud.conf",
+        "set loadbalancer.openstack.org/lb-provider, if the operator allows it with lb-providers in [LoadBalancer] of cloud.conf",
     ),
     (
         &["enableingresshostname", "ingresshostname", "ingresshostnamesuffix"],

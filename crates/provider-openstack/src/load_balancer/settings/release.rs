@@ -6,7 +6,9 @@ use openstack_ccm_core::service::Service;
 use super::allowed;
 use super::reader::{is_uuid, parse_bool};
 use crate::config::Config;
-use crate::load_balancer::annotations::{Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY};
+use crate::load_balancer::annotations::{
+    Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
+};
 use crate::load_balancer::ids::WrittenId;
 
 /// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
@@ -15,6 +17,8 @@ pub struct ReleaseSettings {
     /// The load balancer that the annotation `load-balancer-id` names. One that cannot be an id counts as absent: what
     /// the Service has is then found by name.
     pub load_balancer_id: Option<WrittenId>,
+    /// `share-by-address`: the Service may be on a load balancer that nothing in it names.
+    pub shares_by_address: bool,
     /// `keep-floatingip`. A value that is neither true nor false keeps: what is kept can still be deleted.
     pub keep_floating_ip: bool,
     /// `reclaim-policy: retain`: a load balancer of the Service alone stays. A value that is not known keeps too.
@@ -62,6 +66,7 @@ impl ReleaseSettings {
         }
         let release = Self {
             load_balancer_id: load_balancer_id.map(WrittenId::new),
+            shares_by_address: value(&SHARE_BY_ADDRESS) == Some("true"),
             keep_floating_ip,
             retain: retain && is_allowed,
             cascade_delete: config.load_balancer.cascade_delete,

@@ -31,6 +31,12 @@ impl LoadBalancer {
             "amphora",
             "Octavia provider. Known: `amphora`, `octavia`, `ovn`, `f5`, `amphorav2`; others are used with a warning. Empty: Octavia's default.",
         ),
+        key_since_0_3(
+            "lb-providers",
+            Field::Form { form: "list of names", set: lb_providers },
+            "",
+            "Octavia providers that a Service may choose for its load balancer by the annotation `loadbalancer.openstack.org/lb-provider`, separated by commas. Empty: none but `lb-provider`.",
+        ),
         defaulting_key(
             "lb-method",
             Field::NonEmptyText(|section| &mut section.lb_method),
@@ -245,6 +251,12 @@ fn octavia_api_version(section: &mut LoadBalancer, text: &str) -> Parsed {
             )
         })?),
     };
+    Ok(None)
+}
+
+fn lb_providers(section: &mut LoadBalancer, text: &str) -> Parsed {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    section.lb_providers = names.map(str::to_owned).collect();
     Ok(None)
 }
 

@@ -18,6 +18,8 @@ pub struct LoadBalancer {
     pub enabled: bool,
     /// Octavia provider; none leaves the choice to Octavia.
     pub lb_provider: Option<String>,
+    /// Providers that a Service may choose for itself.
+    pub lb_providers: Vec<String>,
     /// Algorithm of pools.
     pub lb_method: String,
     /// Networks and subnets where neither Service nor class names any.
@@ -120,6 +122,7 @@ impl Default for LoadBalancer {
         Self {
             enabled: true,
             lb_provider: Some("amphora".to_owned()),
+            lb_providers: Vec::new(),
             lb_method: "ROUND_ROBIN".to_owned(),
             placement: LoadBalancerClass::default(),
             internal_lb: false,

@@ -18,6 +18,7 @@ use crate::load_balancer::plan::Refused;
 use crate::load_balancer::reconcile::addresses::addresses;
 use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
 use crate::load_balancer::report::Report;
+use crate::load_balancer::settings::address_as_wish;
 use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// How far a plan led.
@@ -173,6 +174,7 @@ impl Serving<'_> {
         })?;
         let addresses = addresses(load_balancer, address, &self.settings.families);
         let first = addresses.first().copied().unwrap_or(address);
+        report.notices(address_as_wish(self.service, Some(first)));
         report.annotate(self.service, LOAD_BALANCER_ADDRESS.key, first.to_string());
         Ok(Ready {
             addresses,

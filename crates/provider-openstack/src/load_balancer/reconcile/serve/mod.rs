@@ -7,6 +7,7 @@
 //! | `facts` | looks up what the tree needs to know |
 //! | `apply` | carries the plan out, and says how the Service is served then |
 //! | `not_created` | what follows where the cloud refuses to make a load balancer |
+//! | `by_address` | finds the Service that has the address, to share its load balancer |
 //! | `admission` | lets only so many load balancers be created at once |
 //! | `recovery` | what decides about a load balancer in ERROR |
 //! | `previous` | gives up other load balancers that the Service has |
@@ -14,6 +15,7 @@
 
 mod admission;
 mod apply;
+mod by_address;
 mod facts;
 mod look;
 mod not_created;
@@ -77,7 +79,8 @@ impl Reconciler {
     pub(super) async fn serve(&self, intent: &Intent, report: &mut Report) -> Result<Outcome, Failure> {
         let service = &intent.service;
         let names = Names::new(&self.cluster, service);
-        let Reading { settings, faults, notices } = Reading::of(service, &self.config);
+        let Reading { mut settings, mut faults, notices } = Reading::of(service, &self.config);
+        faults.extend(self.share_by_address(service, &mut settings)?);
         // Before anything is taken out of the record: who has to wait for its turn begins later as if it had not been here.
         let named = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
         let Some(mut lock) = self.locks.take(named, &service.key) else {

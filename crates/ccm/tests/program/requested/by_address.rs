@@ -1,0 +1,142 @@
+//! Services that share a load balancer because they ask for one address.
+
+use serde_json::{Value, json};
+
+use crate::contract::setup::{configured, floating_ip};
+use crate::refused::leads;
+use crate::support::{LB_ID, World, service};
+
+const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
+const SHARE: &str = "loadbalancer.openstack.org/share-by-address";
+const FLOATING_IP: &str = "loadbalancer.openstack.org/floating-ip";
+const VIP_ADDRESS: &str = "loadbalancer.openstack.org/vip-address";
+const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+const ASKED: &str = "198.19.0.77";
+
+fn asking(name: &str, port: u16, shares: bool) -> Value {
+    let annotations = json!({FLOATING_IP: ASKED, SHARE: shares.to_string()});
+    let ports = json!([{"name": "one", "port": port, "protocol": "TCP", "nodePort": 30000 + port}]);
+    service(name, json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}}))
+}
+
+/// A world with the floating IP that is asked for.
+async fn with_floating_ip(conf: &str) -> World {
+    let conf = conf.to_owned();
+    let world = configured(|_| conf).await;
+    floating_ip(&world.cloud, ASKED, "");
+    world
+}
+
+/// Contract: O20, better: with OCCM a load balancer is shared by its id only.
+#[tokio::test(start_paused = true)]
+async fn two_services_that_both_say_so_share_the_load_balancer_of_their_address() {
+    let mut world = with_floating_ip("").await;
+    // A plan does not know which of two is published first.
+    world.settings.plans = false;
+    world.restart().await;
+    world.create(&asking("web", 80, true));
+    world.create(&asking("dns", 53, true));
+    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
+    world.until_ingress("dns", &format!("{ASKED}(VIP)")).await;
+    world.quiet_unplanned().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert!(leads(&world, &[53, 80], 2), "{}", world.state());
+    assert_eq!(world.annotation("web", LB_ID), world.annotation("dns", LB_ID));
+    world.restart().await;
+    world.quiet_unplanned().await;
+    assert!(world.take_cloud_writes().iter().all(|write| !write.starts_with("DELETE")));
+    assert!(leads(&world, &[53, 80], 2), "{}", world.state());
+    for (gone, left) in [("dns", "web"), ("web", "")] {
+        world.delete(gone);
+        world.until_gone(gone).await;
+        assert_eq!(world.cloud.load_balancers().len(), usize::from(!left.is_empty()));
+    }
+}
+
+/// Who joins is a guest, and nothing of the other Service is changed.
+#[tokio::test(start_paused = true)]
+async fn who_comes_later_is_a_guest() {
+    let world = with_floating_ip("").await;
+    world.serve(&asking("web", 80, true)).await;
+    world.create(&asking("dns", 53, true));
+    world.until_published("dns").await;
+    world.quiet().await;
+    assert_eq!(world.annotation("dns", OWNED).as_deref(), Some("none"));
+    assert!(world.warnings("web").is_empty() && world.warnings("dns").is_empty());
+    // It goes on sharing: what serves is not taken away by a word about the beginning.
+    world.annotate("web", SHARE, None);
+    world.annotate("dns", SHARE, None);
+    world.quiet().await;
+    assert!(leads(&world, &[53, 80], 2), "{}", world.state());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_word_is_not_enough() {
+    let world = with_floating_ip("").await;
+    world.serve(&asking("web", 80, false)).await;
+    world.create(&asking("dns", 53, true));
+    world.until_warned("dns", SHARE).await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    world.annotate("web", SHARE, Some("true"));
+    world.until_published("dns").await;
+}
+
+/// The limits of sharing by id hold.
+#[tokio::test(start_paused = true)]
+async fn the_lists_and_numbers_of_cloud_conf_apply() {
+    let allowed = "[LoadBalancerNamespace \"default\"]\nallowed-load-balancers = 6a61a5c8-0a57-4f5b-9c3e-0d6f1f9d2a11\n";
+    for (conf, said) in [("max-shared-lb = 1\n", "max-shared-lb"), (allowed, "allowed-load-balancers")] {
+        let world = with_floating_ip(conf).await;
+        world.serve(&asking("web", 80, true)).await;
+        world.create(&asking("dns", 53, true));
+        world.until_warned("dns", said).await;
+        world.quiet().await;
+        assert!(leads(&world, &[80], 2), "{}", world.state());
+        world.delete("dns");
+        world.until_gone("dns").await;
+        assert!(leads(&world, &[80], 2), "{}", world.state());
+    }
+}
+
+/// The address of an internal load balancer that another Service has: nothing is made for the second one.
+#[tokio::test(start_paused = true)]
+async fn the_address_of_an_internal_load_balancer_is_shared_or_refused() {
+    let world = World::started().await;
+    let prefix = world.cloud.nodes()[0].addresses[0].rsplit_once('.').unwrap().0.to_owned();
+    let internal = |name: &str, port: u16| {
+        let mut object = asking(name, port, false);
+        object["metadata"]["annotations"] = json!({VIP_ADDRESS: format!("{prefix}.200"), INTERNAL: "true"});
+        object
+    };
+    world.serve(&internal("web", 80)).await;
+    world.take_cloud_writes();
+    world.create(&internal("dns", 53));
+    world.until_warned("dns", "loadbalancer.openstack.org/load-balancer-id: ").await;
+    assert!(world.take_cloud_writes().is_empty());
+    world.annotate("web", SHARE, Some("true"));
+    world.annotate("dns", SHARE, Some("true"));
+    world.until_published("dns").await;
+    assert_eq!(world.ingress("web"), world.ingress("dns"));
+}
+
+/// The id is written into a Service after it has joined: whoever is killed in between has left a trace all the same.
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_goes_before_it_knows_the_id_leaves_nothing() {
+    let mut world = with_floating_ip("").await;
+    world.settings.plans = false;
+    world.restart().await;
+    world.serve(&asking("web", 80, true)).await;
+    let refused =
+        world.kube.inject(openstack_ccm_kube_sim::Fault::on("PATCH", "/services/dns").unavailable());
+    let mut dns = asking("dns", 53, true);
+    dns["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]);
+    world.create(&dns);
+    world.until("it has joined", |world| leads(world, &[53, 80], 2)).await;
+    world.kill().await;
+    world.kube.remove_fault(refused);
+    world.delete("dns");
+    world.start().await;
+    world.quiet_unplanned().await;
+    assert!(leads(&world, &[80], 2), "{}", world.state());
+}

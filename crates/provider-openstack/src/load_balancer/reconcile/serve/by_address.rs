@@ -1,0 +1,76 @@
+//! Another Service of the cluster that has, or will have, the address that a Service asks for.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::provider::Neighbours;
+use openstack_ccm_core::service::Service;
+
+use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
+use crate::load_balancer::ids::{PublishedId, WrittenId};
+use crate::load_balancer::ownership;
+use crate::load_balancer::reconcile::Reconciler;
+use crate::load_balancer::settings::{Aspect, Fault, Reading, Settings};
+
+impl Reconciler {
+    /// Lets a Service without a load balancer use that of the Service that has the address, if both of them say so. Otherwise an address
+    /// of a load balancer itself is refused before anything is made; a floating IP shows later whose it is.
+    ///
+    /// # Errors
+    /// The Service has to wait for one that asks for the same address and gets its load balancer first.
+    pub(super) fn share_by_address(
+        &self,
+        service: &Service,
+        settings: &mut Settings,
+    ) -> Result<Option<Fault>, Failure> {
+        let asked: Vec<IpAddr> = settings.asked_addresses().collect();
+        let published = &service.published;
+        let may_join = !service.is_published || asked.iter().any(|asked| published.contains(asked));
+        if settings.load_balancer_id.is_some() || asked.is_empty() || !may_join {
+            return Ok(None);
+        }
+        let mut others = self.observer.neighbours().map(Neighbours::served).unwrap_or_default();
+        others.retain(|other| other.key != service.key);
+        if let Some(other) = with_address(&others, &asked) {
+            let id = other.annotations.get(LOAD_BALANCER_ID.key);
+            if let Some(id) = id.filter(|_| settings.shares_by_address && shares(other)) {
+                settings.load_balancer_id = Some(WrittenId::new(id));
+                return Ok(None);
+            }
+            let taken = settings.vip.addresses().find(|asked| other.published.contains(asked));
+            return Ok(taken.filter(|_| !service.is_published).map(|address| {
+                let (asked_by, user) = (settings.vip.asked_by, ownership::user(other));
+                Fault::new([Aspect::Creation], format!("{asked_by} {address} is the address of {user}"))
+            }));
+        }
+        let is_first = |other: &&Service| {
+            other.annotations.contains_key(LOAD_BALANCER_ID.key) || other.key < service.key
+        };
+        let asks = |other: &&Service| {
+            let of_other = Reading::of(other, &self.config).settings;
+            of_other.asked_addresses().any(|address| asked.contains(&address))
+        };
+        let waits_for = others.iter().filter(|other| shares(other) && !other.is_published && is_first(other));
+        match waits_for.filter(|_| settings.shares_by_address && !service.is_published).find(asks) {
+            None => Ok(None),
+            Some(other) => Err(Failure::new(
+                FailureClass::Busy,
+                format!(
+                    "Service {} asks for the same address and shares its load balancer: this Service joins it when that is published",
+                    other.key
+                ),
+            )),
+        }
+    }
+}
+
+/// The Service that is published with one of the addresses: for which the load balancer was made, else one that shares it.
+fn with_address<'a>(others: &'a [Service], asked: &[IpAddr]) -> Option<&'a Service> {
+    let has = |other: &&Service| other.published.iter().any(|address| asked.contains(address));
+    let owner = others.iter().filter(has).find(|other| PublishedId::of(other).is_some());
+    owner.or_else(|| others.iter().filter(has).min_by_key(|other| &other.key))
+}
+
+fn shares(service: &Service) -> bool {
+    service.annotations.get(SHARE_BY_ADDRESS.key).is_some_and(|value| value == "true")
+}
