@@ -21,12 +21,12 @@
 //! | resolve | `resolve` | looks up what nobody has written down |
 //! | desired | `desired` | what is wanted, whole |
 //! | plan | `step` | the steps: one call to the cloud each |
+//! | | `digest` | what stands for content that is compared and not kept |
 //! | | `plan` | the difference, as steps in an order that is right wherever it stops |
 //! | apply | `apply` | makes the calls |
 //! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
 //! | | `advance` | what is there once a step is done |
 //! | | `attempts` | what was tried, and has to rest or need not be tried again |
-//! | | `digest` | what stands for content that is compared and not kept |
 //! | observe | `observe` | what is there: everything, or a check of what is expected |
 //! | | `record` | what is remembered of a Service between two reconciliations |
 //! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
