@@ -28,12 +28,13 @@ pub struct Flavor {
     pub name: String,
 }
 
-/// How much a project may have.
+/// How much a project may have; negative without a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Quota {
-    /// Load balancers; negative without a limit.
-    #[serde(alias = "loadbalancer")]
+    #[serde(default)]
     pub load_balancer: Option<i64>,
+    #[serde(default)]
+    pub listener: Option<i64>,
 }
 
 /// An availability zone as Octavia shows it.
@@ -43,18 +44,7 @@ pub struct AvailabilityZone {
     pub name: String,
 }
 
-/// How many of what a project may have; -1 without a limit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Quota {
-    #[serde(default)]
-    pub listener: Option<i64>,
-}
-
 impl Octavia {
-    pub async fn get_quota(&self, project_id: &str) -> Result<Quota, ApiError> {
-        self.client.fetch(&LBAAS.get("loadbalancer_quota_get", &["quotas", project_id]), "quota").await
-    }
-
     /// Lists provider drivers.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
         let call = LBAAS.get("loadbalancer_provider_list", &["providers"]);

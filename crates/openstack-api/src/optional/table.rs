@@ -184,13 +184,6 @@ pub const FEATURES: &[Feature] = &[
         calls: &[octavia("PUT", "/v2.0/lbaas/loadbalancers/*/failover")],
     },
     Feature {
-        name: "Quotas of load balancers",
-        part: None,
-        promised_by: "Octavia API 2.0, role load-balancer_observer",
-        without: "read before a listener makes way for one of another protocol; without it the old one goes although there may be no room for the new one",
-        calls: &[octavia("GET", "/v2.0/lbaas/quotas/*")],
-    },
-    Feature {
         name: "Deletion of ports",
         part: None,
         promised_by: "Neutron API 2.0",
@@ -279,7 +272,7 @@ pub const FEATURES: &[Feature] = &[
         name: "Quotas",
         part: Some(OptionalPart::Quotas),
         promised_by: "Octavia API 2.0",
-        without: "`check-config --online` does not say how many load balancers the project may have; a quota that is used up shows in the refusal of what is made, with or without the call",
+        without: "`check-config --online` does not say how many load balancers the project may have; a listener makes way for one of another protocol although there may be no room for the new one",
         calls: &[octavia("GET", "/v2.0/lbaas/quotas/*")],
     },
     Feature {

@@ -3,6 +3,7 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::error::ErrorKind;
 use openstack_ccm_openstack_api::octavia::ChildFilter;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::Resolver;
 use crate::load_balancer::failure::Answered as _;
@@ -16,7 +17,8 @@ impl Resolver {
     pub(crate) async fn room_for_listener(&self, project_id: Option<&str>) -> Result<(), Failure> {
         let octavia = &self.openstack.octavia;
         let Some(project_id) = project_id else { return Ok(()) };
-        let quota = match octavia.get_quota(project_id).await {
+        let quota = match octavia.quota(project_id).await {
+            Err(_) if self.openstack.client.lacks(OptionalPart::Quotas) => return Ok(()),
             Err(error)
                 if matches!(
                     error.kind(),
