@@ -78,7 +78,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// A pod of a node reports something, or nothing any more. Answers whether a verdict changed.
+    /// A pod of a node reports something, or nothing any more. Returns whether a verdict changed.
     pub fn report(&mut self, node: &str, reported: Option<Carried>, now: Instant) -> bool {
         let Some(entry) = self.nodes.get_mut(node) else {
             if let Some(reported) = reported {
@@ -119,7 +119,7 @@ impl Ledger {
         changes > 0
     }
 
-    /// Lets what is due count. Answers whether a verdict changed.
+    /// Lets what is due count. Returns whether a verdict changed.
     pub fn settle(&mut self, now: Instant) -> bool {
         let changed =
             self.nodes.values_mut().map(|entry| entry.settle(now)).filter(|changed| *changed).count();
@@ -149,7 +149,7 @@ mod tests {
         ledger.verdicts().get("a").copied()
     }
 
-    /// Reports each for so many seconds. Answers what counts at the end, and how often that changed on the way.
+    /// Reports each for so many seconds. Returns what counts at the end, and how often that changed on the way.
     fn replay(reports: &[(Option<Carried>, u32)]) -> (Option<Carried>, u32) {
         let mut ledger = Ledger::default();
         let (mut now, mut changes) = (Instant::now(), 0);

@@ -49,7 +49,7 @@ impl Sim {
         self.write(|world| seed::add_node(world, &seed, name))
     }
 
-    /// Removes a node server with its ports. Answers whether there was one.
+    /// Removes a node server with its ports. Returns whether there was one.
     pub fn remove_node(&self, name: &str) -> bool {
         let found = self.nodes().into_iter().find(|node| node.name == name);
         found.is_some_and(|node| {
@@ -81,7 +81,7 @@ impl Sim {
 
     /// Puts a load balancer into `provisioning_status` ERROR with this `operating_status`, as a failover does that found no
     /// compute host, or as an outage of Octavia's workers leaves it: what hangs on it serves or not, whatever the status
-    /// says. Answers whether there is one that is ACTIVE and was finished.
+    /// says. Returns whether there is one that is ACTIVE and was finished.
     pub fn break_load_balancer(&self, name: &str, operating: &str) -> bool {
         let operating = match operating {
             "ONLINE" => Operating::Online,
@@ -106,12 +106,12 @@ impl Sim {
         })
     }
 
-    /// Shows a load balancer with this `updated_at`, as when the clock of the database was set back. Answers whether there is one.
+    /// Shows a load balancer with this `updated_at`, as when the clock of the database was set back. Returns whether there is one.
     pub fn set_updated_at(&self, name: &str, time: &str) -> bool {
         self.change_load_balancer(name, |one| one.entity.updated_at = Some(time.to_owned()))
     }
 
-    /// Shows a load balancer without `vip_port_id`, as clouds do whose VIPs are no ports of Neutron. Answers whether there is one.
+    /// Shows a load balancer without `vip_port_id`, as clouds do whose VIPs are no ports of Neutron. Returns whether there is one.
     pub fn hide_vip_port(&self, name: &str) -> bool {
         self.change_load_balancer(name, |one| one.hides_port = true)
     }
@@ -128,7 +128,7 @@ impl Sim {
         })
     }
 
-    /// So many connections have passed a load balancer. Answers whether there is one.
+    /// So many connections have passed a load balancer. Returns whether there is one.
     pub fn set_total_connections(&self, id: &str, total: u64) -> bool {
         self.change_load_balancer(id, |one| one.connections = total)
     }
@@ -142,7 +142,7 @@ impl Sim {
     }
 
     /// Begins a change of a listener, pool, member or health monitor whose end Octavia loses: its load balancer was locked and is ACTIVE
-    /// again, and it stays PENDING_UPDATE. Answers whether there is one.
+    /// again, and it stays PENDING_UPDATE. Returns whether there is one.
     pub fn lose_change_of(&self, child_id: &str) -> bool {
         self.write(|world| {
             let now = world.plain_time();

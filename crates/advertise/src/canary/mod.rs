@@ -146,7 +146,7 @@ impl Canary {
         self.measured.set_ready();
     }
 
-    /// Answers whether this was the end of a list.
+    /// Returns whether this was the end of a list.
     fn pod(&mut self, event: Event<ObservedPod>, arriving: &mut Vec<ObservedPod>) -> bool {
         let now = Instant::now();
         match event {
@@ -162,7 +162,7 @@ impl Canary {
         false
     }
 
-    /// Answers whether this was the end of a list.
+    /// Returns whether this was the end of a list.
     fn daemon_set(&mut self, event: Event<ListedDaemonSet>, arriving: &mut Vec<ObjectMeta>) -> bool {
         match event {
             Event::Init => return false,
@@ -181,7 +181,7 @@ impl Canary {
         true
     }
 
-    /// Answers whether this was the end of a list.
+    /// Returns whether this was the end of a list.
     async fn service(&mut self, event: Event<Service>) -> bool {
         match event {
             Event::Init => self.arriving.clear(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::nodes::{NodeObject, NodeWriter, is_shutdown_taint, until_accepted};
 use openstack_ccm_runtime::call::CallError;
 
-/// Gives a node the taints that are `wanted`, unless it has them already. Answers whether they were written.
+/// Gives a node the taints that are `wanted`, unless it has them already. Returns whether they were written.
 pub(super) async fn write(
     writer: &NodeWriter,
     node: &Arc<NodeObject>,

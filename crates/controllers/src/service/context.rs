@@ -122,7 +122,7 @@ impl ServiceSync {
         self.retry(key, failure)
     }
 
-    /// Notes why the load balancer is left as it is until somebody acts, if it is. Answers whether that is to be reported: it is news,
+    /// Notes why the load balancer is left as it is until somebody acts, if it is. Returns whether that is to be reported: it is news,
     /// or was reported so long ago that a check for drift would be due.
     pub(super) fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
         let now = Instant::now();

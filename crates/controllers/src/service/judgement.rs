@@ -42,7 +42,7 @@ impl Judgement {
         }
     }
 
-    /// Judges the nodes after some of them changed. Answers the judgement before, and this one.
+    /// Judges the nodes after some of them changed. Returns the judgement before, and this one.
     pub(super) fn of_changed_nodes(&self) -> (Arc<NodeSnapshot>, Arc<NodeSnapshot>) {
         let _judging = lock(&self.judging);
         let new = Arc::new(self.now());
@@ -70,7 +70,7 @@ impl Judgement {
         }
     }
 
-    /// Judges nodes of which none changed. Answers the judgement before, and the new one if it is another.
+    /// Judges nodes of which none changed. Returns the judgement before, and the new one if it is another.
     fn of_known_nodes(&self) -> Option<(Arc<NodeSnapshot>, Arc<NodeSnapshot>)> {
         let _judging = lock(&self.judging);
         let old = Arc::clone(&self.published.borrow());

@@ -47,7 +47,7 @@ struct Orphans {
 }
 
 impl Orphans {
-    /// One check, which writes the Events of what was reported before `again` or does not. Answers whether something was seen that the
+    /// One check, which writes the Events of what was reported before `again` or does not. Returns whether something was seen that the
     /// next check has to confirm.
     async fn check(&mut self, sync: &ServiceSync, again: bool) -> bool {
         // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.

@@ -160,7 +160,7 @@ impl Client {
         below(call, root, &response, read(root, &response.body)).map(|(value, _)| value)
     }
 
-    /// Sends a call and reads one page of the list named `root` into a collection. Answers the links to other pages.
+    /// Sends a call and reads one page of the list named `root` into a collection. Returns the links to other pages.
     async fn fetch_page<T: DeserializeOwned, C: Extend<T>>(
         &self,
         call: &Call,

@@ -89,7 +89,7 @@ impl Workload {
         self.jobs.iter().any(|job| job.id == id)
     }
 
-    /// Works until `now`. Answers what ended, in order, and when.
+    /// Works until `now`. Returns what ended, in order, and when.
     pub(crate) fn work(&mut self, now: Duration) -> Vec<(JobId, Duration)> {
         let mut ended = Vec::new();
         while let Some(end) = self.next_end().filter(|end| *end <= now) {

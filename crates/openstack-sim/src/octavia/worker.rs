@@ -17,7 +17,7 @@ use crate::world::load_balancing::{Entity, Operating, Provisioning};
 use crate::world::operation::{Operation, OperationKind, Outcome};
 
 impl World {
-    /// Finishes all work that is due and that nothing holds. Answers whether anything changed.
+    /// Finishes all work that is due and that nothing holds. Returns whether anything changed.
     pub(crate) fn run_worker(&mut self, faults: &mut WorkerFaults) -> bool {
         let mut changed = self.work_off();
         while let Some(operation) = self.take_ready(faults) {
@@ -48,7 +48,7 @@ impl World {
         waiting.map(|operation| operation.due).chain(workload).min()
     }
 
-    /// Does the work that fits into the time. Answers whether something ended.
+    /// Does the work that fits into the time. Returns whether something ended.
     fn work_off(&mut self) -> bool {
         let now = self.now();
         let ended = self.load_balancing.workload.as_mut().map(|workload| workload.work(now));

@@ -24,12 +24,12 @@ use super::step::Step;
 
 /// What is known of what a Service has.
 #[derive(Debug, Default)]
-pub(crate) enum Remembered {
+pub(crate) enum Cached {
     /// Nothing: it is read.
     #[default]
     Nothing,
     /// A plan is under way: what was read when it was made, with each step since that was accepted.
-    UnderWay {
+    PlanInProgress {
         observation: Box<Observation>,
         /// Whether the last step locked the load balancer, so that its end has to be seen.
         locked: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Converged {
 /// How a reconciliation begins.
 #[derive(Debug)]
 pub(crate) struct Beginning {
-    pub(crate) known: Remembered,
+    pub(crate) known: Cached,
     pub(crate) attempts: Attempts,
     /// Id and ownership of the load balancer that the Service used last.
     pub(crate) load_balancer: Option<(String, Ownership)>,
@@ -78,7 +78,7 @@ struct Record {
     service: Digest,
     /// The nodes, shared between Services.
     nodes: Arc<[Arc<Node>]>,
-    known: Remembered,
+    known: Cached,
     attempts: Attempts,
     load_balancer: Option<(String, Ownership)>,
     /// Whether changes that somebody made in the cloud are to be looked for.
@@ -101,7 +101,7 @@ impl Record {
         Self {
             service,
             nodes: Arc::from([]),
-            known: Remembered::Nothing,
+            known: Cached::Nothing,
             attempts: Attempts::default(),
             load_balancer: None,
             drift_due: false,
@@ -144,17 +144,17 @@ impl Records {
             Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
         });
         // What was done before has ended well: this is about something later.
-        let begins_anew = matches!(record.known, Remembered::Converged(_));
+        let begins_anew = matches!(record.known, Cached::Converged(_));
         let service_changed = record.service != service;
         let nodes_changed = !Arc::ptr_eq(&record.nodes, nodes) && record.nodes != *nodes;
         if service_changed {
             record.service = service;
-            record.known = Remembered::Nothing;
+            record.known = Cached::Nothing;
             record.attempts.service_changed();
             record.last_plan = None;
         }
-        if nodes_changed && matches!(record.known, Remembered::UnderWay { .. }) {
-            record.known = Remembered::Nothing;
+        if nodes_changed && matches!(record.known, Cached::PlanInProgress { .. }) {
+            record.known = Cached::Nothing;
         }
         let joined = if nodes_changed { joined(&record.nodes, nodes) } else { BTreeSet::new() };
         record.nodes = Arc::clone(nodes);
@@ -185,11 +185,11 @@ impl Records {
     pub(crate) fn begin_release(&self, service: &Service) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Record::new(Digest::of_service(service), Moment::now());
-        records.entry(service.key.clone()).or_insert_with(new).known = Remembered::Nothing;
+        records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
     }
 
     /// It ends, and this is what is known.
-    pub(crate) fn keep(&self, key: &ServiceKey, known: Remembered) {
+    pub(crate) fn keep(&self, key: &ServiceKey, known: Cached) {
         self.with(key, |record| record.known = known);
     }
 
@@ -253,7 +253,7 @@ impl Records {
         self.with(key, |record| record.attempts.replaced(vips));
     }
 
-    /// Nothing could be done with a load balancer of the Service although it is not PENDING. Answers for how long that is so.
+    /// Nothing could be done with a load balancer of the Service although it is not PENDING. Returns for how long that is so.
     pub(crate) fn stalled(&self, key: &ServiceKey, gives_up: bool) -> Stall {
         let now = Instant::now();
         let noted = self.with(key, |record| Some(record.attempts.stalled(gives_up, now)));
@@ -282,7 +282,7 @@ impl Records {
     }
 
     /// The same plan may follow: something failed, or what was planned last had its effect, which somebody may undo.
-    pub(crate) fn may_plan_again(&self, key: &ServiceKey) {
+    pub(crate) fn reset_repeat_guard(&self, key: &ServiceKey) {
         self.with(key, |record| record.last_plan = None);
     }
 
@@ -323,9 +323,7 @@ impl Records {
     pub(crate) fn warned_of(&self, reason: &str) -> usize {
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let is_warned = |record: &&Record| match &record.known {
-            Remembered::Converged(converged) => {
-                converged.warnings.iter().any(|warning| warning.reason == reason)
-            }
+            Cached::Converged(converged) => converged.warnings.iter().any(|warning| warning.reason == reason),
             _ => false,
         };
         records.values().filter(is_warned).count()

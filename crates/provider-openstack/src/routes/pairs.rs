@@ -26,7 +26,7 @@ pub(super) enum PairChange {
     Release,
 }
 
-/// Changes the pairs of the ports at the next hops. Answers the routes for which that failed.
+/// Changes the pairs of the ports at the next hops. Returns the routes for which that failed.
 pub(super) async fn change(
     neutron: &Neutron,
     ports: &NextHopPorts,

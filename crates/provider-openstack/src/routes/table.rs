@@ -40,7 +40,7 @@ fn of_node(route: &NodeRoute) -> Route {
 }
 
 impl Table<'_> {
-    /// Takes routes away and makes others. Where one of several new routes is refused, the others are made. Answers those
+    /// Takes routes away and makes others. Where one of several new routes is refused, the others are made. Returns those
     /// that are made; what fails is noted in `applied`.
     pub(super) async fn write(
         &self,

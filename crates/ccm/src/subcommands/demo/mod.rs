@@ -59,7 +59,7 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     result
 }
 
-/// Answers the cluster that is kept. With it the demo is over with success: Ctrl-C only ends what was kept.
+/// Returns the cluster that is kept. With it the demo is over with success: Ctrl-C only ends what was kept.
 async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<World>> {
     let style = Style::new(arguments.verbose);
     style.begin()?;

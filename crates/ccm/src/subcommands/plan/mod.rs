@@ -49,7 +49,7 @@ use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
 use as_if::AsIf;
 use journal::{Call, Journal};
 use outlook::{Outlook, State};
-use rehearsal::{Chosen, Item, Rehearsed, Stage, Subject, rehearse};
+use rehearsal::{Chosen, DryRunResult, Item, Stage, Subject, rehearse};
 use summary::{LookedAt, Summary};
 
 /// More Services than this are planned from whole lists.
@@ -163,7 +163,7 @@ impl Plan {
         let Prepared { chosen, stage, config } = prepared;
         let time = Timestamp::now();
         let mut progress = Progress::new();
-        let Rehearsed { items, nodes } = rehearse(stage, &chosen, |done, all| {
+        let DryRunResult { items, nodes } = rehearse(stage, &chosen, |done, all| {
             progress.report(format_args!("{done} of {} planned", plural(all, "Service")));
         })
         .await?;

@@ -87,7 +87,7 @@ pub struct Item {
 
 /// All that a dry run came to.
 #[derive(Clone, Debug)]
-pub struct Rehearsed {
+pub struct DryRunResult {
     /// What was planned.
     pub items: Vec<Item>,
     /// How many nodes the cluster has.
@@ -118,7 +118,7 @@ pub async fn rehearse(
     stage: Stage,
     chosen: &Chosen,
     mut progress: impl FnMut(usize, usize),
-) -> anyhow::Result<Rehearsed> {
+) -> anyhow::Result<DryRunResult> {
     let Stage { clients, cloud, cluster_uid, options, journal } = stage;
     let mut registry = Registry::default();
     let work_queues = WorkQueues::registered(&mut registry);
@@ -155,7 +155,7 @@ pub async fn rehearse(
     }
     let troubles = journal.take_troubles();
     anyhow::ensure!(troubles.is_empty(), "the plan would be wrong: {}", troubles.join("; "));
-    Ok(Rehearsed { items, nodes: count })
+    Ok(DryRunResult { items, nodes: count })
 }
 
 async fn services(

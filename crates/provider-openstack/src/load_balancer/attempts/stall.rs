@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// whole one, or sends a change again.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(60));
 
-/// After such a silence a new one has nothing to do with the last one, which ended without anybody noticing.
+/// After this pause counting starts again: the last stall ended without being noticed.
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// For how long, and how often, nothing could be done.

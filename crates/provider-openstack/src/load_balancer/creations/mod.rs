@@ -159,7 +159,7 @@ fn log(before: Counts, after: Counts) {
 fn queued() -> Notice {
     Notice::normal(
         LOAD_BALANCER_QUEUED,
-        "Queued: the load balancers of other Services are being created, and Octavia takes longer for each the more it creates at once",
+        "Queued: other load balancers are being created first, because Octavia slows down when it creates many at once",
     )
 }
 

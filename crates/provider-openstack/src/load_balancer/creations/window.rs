@@ -35,7 +35,7 @@ impl Window {
 
     /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way, `was_alone` that no other
     /// was. One more may be under way for each that was no slower, so that the number doubles with each round; a third fewer after one that was
-    /// slower, down to one. What one alone takes is what the cloud needs by now, and not our doing.
+    /// slower, down to one. A creation that runs alone resets the baseline.
     pub(super) fn ended(&mut self, took: Duration, was_full: bool, was_alone: bool) {
         let quickest = self.quickest.filter(|_| !was_alone).map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);

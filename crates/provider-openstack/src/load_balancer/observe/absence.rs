@@ -29,7 +29,7 @@ impl Observing<'_> {
                 return Ok(());
             }
             if self.had_one() {
-                self.observer.missing.takes_word(self.service);
+                self.observer.missing.user_confirmed_gone(self.service);
                 return Ok(());
             }
             return self.allow_first().await;

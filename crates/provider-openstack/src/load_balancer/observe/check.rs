@@ -23,7 +23,7 @@ pub(super) enum Members {
     TakeOver,
 }
 
-/// Compares what is expected with the status tree, and takes over ids and statuses. Answers whether all that the tree shows is
+/// Compares what is expected with the status tree, and takes over ids and statuses. Returns whether all that the tree shows is
 /// as expected, and nothing has failed.
 pub(super) fn agrees(there: &mut ObservedLoadBalancer, tree: &StatusTree, members: Members) -> bool {
     let alone = there.ownership == Ownership::Sole;

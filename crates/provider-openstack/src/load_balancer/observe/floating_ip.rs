@@ -18,7 +18,7 @@ use crate::load_balancer::ownership::Claim;
 
 /// Which floating IPs matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatingIpQuestion {
+pub(crate) enum FloatingIpQuery {
     /// None: the VIP needs none, or they are left alone.
     Nothing,
     /// Only one on the VIP, to take it off.
@@ -51,7 +51,7 @@ pub(crate) struct VipOwner {
 pub(crate) async fn read(
     reader: Reader<'_>,
     claim: &Claim<'_>,
-    question: &FloatingIpQuestion,
+    question: &FloatingIpQuery,
     vip: Option<&VipOwner>,
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
     let seen = list(reader, claim, question, vip).await;
@@ -63,7 +63,7 @@ pub(crate) async fn read(
 async fn list(
     reader: Reader<'_>,
     claim: &Claim<'_>,
-    question: &FloatingIpQuestion,
+    question: &FloatingIpQuery,
     vip: Option<&VipOwner>,
 ) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     let vip_port_id = vip.map(|vip| vip.port_id.as_str());
@@ -74,13 +74,13 @@ async fn list(
         }
     };
     match question {
-        FloatingIpQuestion::Nothing => Ok(Vec::new()),
+        FloatingIpQuery::Nothing => Ok(Vec::new()),
         // There is hardly ever one, and no list of the project proves that there is none: one of another project may be on it.
-        FloatingIpQuestion::OnVip => match vip_port_id {
+        FloatingIpQuery::OnVip => match vip_port_id {
             Some(port) => by_filter(reader, FloatingIpFilter::port(port)).await,
             None => Ok(Vec::new()),
         },
-        FloatingIpQuestion::ForVip { asked, published } => {
+        FloatingIpQuery::ForVip { asked, published } => {
             let mut found = on_vip.await?;
             let has_asked = asked.is_none_or(|asked| found.iter().any(|found| has_address(found, asked)));
             if found.is_empty() || !has_asked {
@@ -99,7 +99,7 @@ async fn list(
             }
             Ok(found)
         }
-        FloatingIpQuestion::ToRelease { published } => match (vip_port_id, published) {
+        FloatingIpQuery::ToRelease { published } => match (vip_port_id, published) {
             (Some(_), _) => on_vip.await,
             // What could not be marked shows itself by its address alone.
             (None, published) => candidates(reader, claim, None, *published).await,

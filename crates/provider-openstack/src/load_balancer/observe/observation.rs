@@ -130,7 +130,7 @@ impl Observation {
     }
 
     /// Pools that Octavia refused an algorithm for pass for having it: it would be refused again.
-    pub(crate) fn pass_refused_algorithms(&mut self, refused: &[(String, LbAlgorithm)]) {
+    pub(crate) fn mask_rejected_algorithms(&mut self, refused: &[(String, LbAlgorithm)]) {
         let children = self.observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());
         for pool in children.into_iter().flat_map(|children| &mut children.pools) {
             if let Some((_, algorithm)) = refused.iter().find(|(id, _)| *id == pool.id) {
@@ -152,7 +152,7 @@ impl Observation {
         }
     }
 
-    /// Steps were accepted. Answers whether it is still known what is there.
+    /// Steps were accepted. Returns whether it is still known what is there.
     pub(crate) fn accepted(&mut self, steps: &[Step], applied: &Applied) -> bool {
         self.updated_at = self.updated_at.take().filter(|_| applied.accepted.is_empty());
         for (step, answer) in

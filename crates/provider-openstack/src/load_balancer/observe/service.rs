@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::find::{self, Found, Purpose};
-use super::floating_ip::FloatingIpQuestion;
+use super::floating_ip::FloatingIpQuery;
 use super::whole::{self, Depth};
 use super::{Observation, Observing, evidence};
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
@@ -68,10 +68,10 @@ impl Observing<'_> {
         Ok(observation)
     }
 
-    fn question_beside(&self, found: Option<&Found>) -> FloatingIpQuestion {
+    fn question_beside(&self, found: Option<&Found>) -> FloatingIpQuery {
         let vips: Vec<IpAddr> =
             found.into_iter().flat_map(|found| vip_addresses(&found.load_balancer)).collect();
-        self.floating_ip_question(found.map(|found| found.ownership), &vips)
+        self.floating_ip_query(found.map(|found| found.ownership), &vips)
     }
 
     /// The load balancer that was made for the Service, whatever its annotation names.
@@ -181,17 +181,13 @@ impl Observing<'_> {
         Purpose::Serve(SharingRules { tags: self.features.tags, most_users })
     }
 
-    pub(super) fn floating_ip_question(
-        &self,
-        ownership: Option<Ownership>,
-        vips: &[IpAddr],
-    ) -> FloatingIpQuestion {
+    pub(super) fn floating_ip_query(&self, ownership: Option<Ownership>, vips: &[IpAddr]) -> FloatingIpQuery {
         let owner = ownership.is_some_and(|ownership| ownership != Ownership::Guest);
         match &self.settings.exposure {
-            Exposure::Internal if owner => FloatingIpQuestion::OnVip,
-            Exposure::Internal => FloatingIpQuestion::Nothing,
-            Exposure::External(_) if self.needs_no_floating_ip(vips) => FloatingIpQuestion::Nothing,
-            Exposure::External(wanted) => FloatingIpQuestion::ForVip {
+            Exposure::Internal if owner => FloatingIpQuery::OnVip,
+            Exposure::Internal => FloatingIpQuery::Nothing,
+            Exposure::External(_) if self.needs_no_floating_ip(vips) => FloatingIpQuery::Nothing,
+            Exposure::External(wanted) => FloatingIpQuery::ForVip {
                 asked: wanted.address,
                 published: self.service.published.iter().copied().find(IpAddr::is_ipv4),
             },

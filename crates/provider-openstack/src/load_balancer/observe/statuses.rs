@@ -91,7 +91,7 @@ impl Observing<'_> {
         Ok(check::agrees(there, &tree, members))
     }
 
-    /// Lists the members of one pool, with what administrators have set. Answers whether the pool is there.
+    /// Lists the members of one pool, with what administrators have set. Returns whether the pool is there.
     pub(crate) async fn list_members(
         &self,
         observation: &mut Observation,
@@ -133,7 +133,7 @@ impl Observing<'_> {
     async fn floating_ips_of(&self, known: &Observation) -> Result<Vec<ObservedFloatingIp>, Failure> {
         let Some(there) = &known.seen().load_balancer else { return Ok(Vec::new()) };
         let vips: Vec<_> = there.vip_addresses().collect();
-        let question = self.floating_ip_question(Some(there.ownership), &vips);
+        let question = self.floating_ip_query(Some(there.ownership), &vips);
         let claim = self.claim.on(there.previous_name.clone(), &there.tags);
         let vip = there.vip_port_id.clone().map(|port_id| VipOwner {
             port_id,

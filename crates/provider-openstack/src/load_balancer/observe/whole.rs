@@ -9,7 +9,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 
 use super::find::Found;
-use super::floating_ip::{self, FloatingIpQuestion};
+use super::floating_ip::{self, FloatingIpQuery};
 use super::reading;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::lists::Reader;
@@ -52,7 +52,7 @@ pub(crate) async fn tree(
     claim: &Claim<'_>,
     found: Option<Found>,
     depth: Depth,
-    floating_ips: &FloatingIpQuestion,
+    floating_ips: &FloatingIpQuery,
 ) -> Result<Tree, Failure> {
     let claim = match &found {
         Some(found) => &claim.on(found.previous_name.clone(), &found.load_balancer.tags),

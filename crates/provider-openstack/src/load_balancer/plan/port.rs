@@ -99,7 +99,7 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
     }
 }
 
-/// Plans the listener with the load balancer's own metrics. Answers its key where it is to be; not where somebody else has the port.
+/// Plans the listener with the load balancer's own metrics. Returns its key where it is to be; not where somebody else has the port.
 pub(super) fn converge_metrics(
     draft: &mut Draft,
     load_balancer_id: &str,

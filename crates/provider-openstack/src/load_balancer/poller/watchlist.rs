@@ -81,7 +81,7 @@ struct Watched {
     /// When to look next, and after which pause again.
     next: Instant,
     pause: Duration,
-    /// What became of it. Kept until the Service that waits takes it, however late its turn comes.
+    /// What became of it. Kept until the Service that waits takes it.
     end: Option<End>,
 }
 

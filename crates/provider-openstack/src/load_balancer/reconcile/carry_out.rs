@@ -105,7 +105,7 @@ impl Reconciler {
         let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();
         let by_others = applied.locked.is_some() && !applied.is_accepted();
         if !is_sound || by_others || refused.is_some() {
-            self.records.may_plan_again(&service.key);
+            self.records.reset_repeat_guard(&service.key);
         }
         let known = observation.filter(|_| is_sound && !by_others);
         let known = known.and_then(|mut known| known.accepted(&steps, &applied).then_some(known));
@@ -162,7 +162,7 @@ impl Reconciler {
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
         let attempts = self.records.attempts(&service.key);
         let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
-        let message = "Octavia failed again over the last change, which is sent again after a pause: see the status \
+        let message = "Octavia failed again to apply the last change, which is sent again after a pause: see the status \
                        of the load balancer and its children in Octavia for the cause";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
         failure.rests = Some(pause);

@@ -156,7 +156,7 @@ impl Reconciler {
 
     /// What is reconciled is a plan of what a program will do that has run for a while.
     pub(super) fn begin_dry_run(&self) {
-        self.replacements.count_as_settled();
+        self.replacements.skip_startup_delay();
     }
 
     /// Notes who knows all Services.

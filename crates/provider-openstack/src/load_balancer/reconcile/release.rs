@@ -18,7 +18,7 @@ use crate::load_balancer::locks::{LoadBalancerLocks, TURN_AT_MOST};
 use crate::load_balancer::model::{FloatingIpMarks, Ownership, Reclaim, ReleaseTerms};
 use crate::load_balancer::names::Names;
 use crate::load_balancer::observe::find::{self, Purpose};
-use crate::load_balancer::observe::floating_ip::FloatingIpQuestion;
+use crate::load_balancer::observe::floating_ip::FloatingIpQuery;
 use crate::load_balancer::observe::whole::{self, Depth};
 use crate::load_balancer::observe::{Found, evidence};
 use crate::load_balancer::outputs;
@@ -96,7 +96,7 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Takes off one load balancer what a Service has on it that is served by another one now. Answers what it waits for, unless
+    /// Takes off one load balancer what a Service has on it that is served by another one now. Returns what it waits for, unless
     /// nothing is left to do. `duplicate` says that it never served.
     pub(super) async fn leave(
         &self,
@@ -177,7 +177,7 @@ impl Releasing<'_> {
     }
 
     /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
-    /// left when there is none. Answers what the reconciliation ends to wait for, unless nothing is left of it.
+    /// left when there is none. Returns what the reconciliation ends to wait for, unless nothing is left of it.
     async fn give_up(
         &mut self,
         found: Option<Found>,
@@ -197,7 +197,7 @@ impl Releasing<'_> {
         };
         let depth = if self.terms.cascade { Depth::Outline } else { Depth::Whole };
         let published = self.service.published.iter().copied().find(IpAddr::is_ipv4);
-        let floating_ips = FloatingIpQuestion::ToRelease { published };
+        let floating_ips = FloatingIpQuery::ToRelease { published };
         let project_id = found.as_ref().and_then(|found| found.load_balancer.project_id.clone());
         let tree = whole::tree(self.reader(), &self.claim, found, depth, &floating_ips).await?;
         let observed = tree.complete()?;
@@ -231,10 +231,10 @@ impl Releasing<'_> {
     }
 
     /// `reclaim-policy: retain`: leaves a load balancer of the Service alone with all that belongs to it but its members, and marks it, so
-    /// that no later Service of the name takes it along that did not take it over. Answers what the reconciliation ends to wait for, unless it is marked.
+    /// that no later Service of the name takes it along that did not take it over. Returns what the reconciliation ends to wait for, unless it is marked.
     async fn retain(&mut self, found: Found, report: &mut Report) -> Result<Option<Waiting>, Failure> {
         let project_id = found.load_balancer.project_id.clone();
-        let question = FloatingIpQuestion::Nothing;
+        let question = FloatingIpQuery::Nothing;
         let observed = whole::tree(self.reader(), &self.claim, Some(found), Depth::Whole, &question)
             .await?
             .observed

@@ -69,7 +69,7 @@ impl Replacements {
     }
 
     /// Who plans looks further ahead than the first minutes of a program.
-    pub(crate) fn count_as_settled(&self) {
+    pub(crate) fn skip_startup_delay(&self) {
         self.with(|state| state.counts_as_settled = true);
     }
 

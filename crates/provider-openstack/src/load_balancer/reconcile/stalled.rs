@@ -48,7 +48,7 @@ impl Reconciler {
             return None;
         }
         let message = format!(
-            "Octavia has refused every change of {there} for more than {} minutes as if it were at work on it, although it is \
+            "Octavia has refused every change of {there} for more than {} minutes as immutable, although it is \
              {}: have an administrator look at it",
             STUCK.as_secs() / 60,
             there.status

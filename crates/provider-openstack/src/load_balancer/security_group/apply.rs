@@ -18,7 +18,7 @@ use crate::load_balancer::step::Handle;
 /// So often a port is read again when somebody else changed it in between.
 const MOST_ATTEMPTS: u32 = 5;
 
-/// Carries out all steps in order. Answers whether anything was changed.
+/// Carries out all steps in order. Returns whether anything was changed.
 ///
 /// # Errors
 /// The first call that fails, with what was being done. A group that is still in use is
@@ -110,7 +110,7 @@ impl GroupApplier<'_> {
         Ok(())
     }
 
-    /// Changes the groups of a port to what `change` makes of them, if anything. Answers the port as it is then.
+    /// Changes the groups of a port to what `change` makes of them, if anything. Returns the port as it is then.
     async fn change_port(
         &self,
         port_id: &str,

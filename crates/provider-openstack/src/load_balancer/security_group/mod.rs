@@ -48,7 +48,7 @@ impl SecurityGroups {
         self.neutron.lacks(OptionalPart::SecurityGroups)
     }
 
-    /// Lets in what the Service wants to have let in. Answers whether anything was changed.
+    /// Lets in what the Service wants to have let in. Returns whether anything was changed.
     ///
     /// # Errors
     /// A failed call; several groups between which nothing decides.
@@ -57,7 +57,7 @@ impl SecurityGroups {
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
     }
 
-    /// Makes the group exactly the wanted one. Answers whether anything was changed.
+    /// Makes the group exactly the wanted one. Returns whether anything was changed.
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let mut observed = match observe::read(&self.neutron, claim).await {
             Err(_) if self.are_lacking() => return Ok(false),

@@ -20,7 +20,7 @@ type AllowedIds = Option<BTreeSet<String>>;
 /// A Service wants to leave its load balancer behind, which the operator does not allow.
 pub(super) const RETAIN_NOT_ALLOWED: &str = "LoadBalancerRetainNotAllowed";
 
-/// Checks what the Service itself names. Answers the load balancers of others that it may use; absent, any.
+/// Checks what the Service itself names. Returns the load balancers of others that it may use; absent, any.
 pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> AllowedIds {
     let policy = policy(reader, config)?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses, allow_retain } =

@@ -46,7 +46,7 @@ pub(crate) struct MissingLoadBalancers {
     in_doubt: AtomicBool,
     /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message asks them to. It shows
     /// nothing about those of others, as long as these are in doubt.
-    on_someones_word: Mutex<HashSet<String>>,
+    confirmed_gone: Mutex<HashSet<String>>,
 }
 
 impl MissingLoadBalancers {
@@ -58,7 +58,7 @@ impl MissingLoadBalancers {
             counts: Cache::new(GOOD_FOR),
             found_one: AtomicBool::new(false),
             in_doubt: AtomicBool::new(false),
-            on_someones_word: Mutex::default(),
+            confirmed_gone: Mutex::default(),
         }
     }
 
@@ -74,14 +74,14 @@ impl MissingLoadBalancers {
 
     /// Notes that a load balancer with this name and these tags was found by the id that a Service names.
     pub(crate) fn found(&self, name: &str, tags: &Tags) {
-        if is_made_here(&self.cluster, name, tags) && !is_for_any(tags, &lock(&self.on_someones_word)) {
+        if is_made_here(&self.cluster, name, tags) && !is_for_any(tags, &lock(&self.confirmed_gone)) {
             self.found_one.store(true, Ordering::Relaxed);
         }
     }
 
     /// Notes that somebody has said that the Service's load balancer is gone.
-    pub(crate) fn takes_word(&self, service: &Service) {
-        lock(&self.on_someones_word).insert(service.uid.clone());
+    pub(crate) fn user_confirmed_gone(&self, service: &Service) {
+        lock(&self.confirmed_gone).insert(service.uid.clone());
     }
 
     /// Whether a load balancer may be created for a Service that never had one.
@@ -128,7 +128,7 @@ impl MissingLoadBalancers {
             return Ok(Count::default());
         }
         let count = async {
-            let on_word = lock(&self.on_someones_word).clone();
+            let on_word = lock(&self.confirmed_gone).clone();
             let count = self.list(&named, &on_word).await?;
             let here = self.found_one.load(Ordering::Relaxed);
             let count = Count { any_of_cluster: count.any_of_cluster || here, ..count };
@@ -159,7 +159,7 @@ impl MissingLoadBalancers {
         }
         self.in_doubt.store(doubted, Ordering::Relaxed);
         if !doubted {
-            lock(&self.on_someones_word).clear();
+            lock(&self.confirmed_gone).clear();
         }
     }
 

@@ -17,7 +17,7 @@ use crate::load_balancer::observe::{Observation, Observing};
 use crate::load_balancer::outputs;
 use crate::load_balancer::poller::End;
 use crate::load_balancer::reconcile::carry_out::AT_MOST;
-use crate::load_balancer::record::{Converged, Remembered};
+use crate::load_balancer::record::{Cached, Converged};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure};
 
@@ -81,25 +81,25 @@ impl Serving<'_> {
     /// read. What is known is handed back where they do not show it.
     pub(super) async fn unchanged(
         &self,
-        known: Remembered,
+        known: Cached,
         report: &mut Report,
-    ) -> Result<Result<Ready, Remembered>, Failure> {
+    ) -> Result<Result<Ready, Cached>, Failure> {
         if !self.beginning.drift_due {
             return Ok(Err(known));
         }
-        let Remembered::Converged(known) = known else { return Ok(Err(Remembered::Nothing)) };
+        let Cached::Converged(known) = known else { return Ok(Err(Cached::Nothing)) };
         let Converged { observed, project_id, address, agreement: Some(agreement), warnings } = *known else {
-            return Ok(Err(Remembered::Nothing));
+            return Ok(Err(Cached::Nothing));
         };
         if !self.reconciler.records.stands(&self.service.key, &agreement) {
-            return Ok(Err(Remembered::Nothing));
+            return Ok(Err(Cached::Nothing));
         }
         let observation = Observation::known(observed, project_id);
         let there = observation.seen().load_balancer.as_ref().filter(|there| self.may_go_on(there));
-        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Remembered::Nothing)) };
+        let Some(id) = there.map(|there| there.id.clone()) else { return Ok(Err(Cached::Nothing)) };
         let wanted = match self.as_agreed(&observation, &id, agreement, report).await {
             Ok(Some(wanted)) => wanted,
-            Ok(None) => return Ok(Err(Remembered::Nothing)),
+            Ok(None) => return Ok(Err(Cached::Nothing)),
             Err(failure) => {
                 let known = converged(observation, address, Some(agreement), warnings);
                 self.keep_after_overload(&failure, known);
@@ -137,12 +137,12 @@ impl Serving<'_> {
 
     /// A read that an overloaded cloud refuses says nothing: what was known before is kept, and asked for again later. Reading everything
     /// in its place would be several calls more.
-    pub(super) fn keep_after_overload(&self, failure: &Failure, known: Remembered) {
+    pub(super) fn keep_after_overload(&self, failure: &Failure, known: Cached) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         if !failure.is_overload {
             return;
         }
-        if self.beginning.drift_due && matches!(known, Remembered::Converged(_)) {
+        if self.beginning.drift_due && matches!(known, Cached::Converged(_)) {
             records.drift_due(key);
         }
         records.keep(key, known);
@@ -152,14 +152,14 @@ impl Serving<'_> {
     /// the members that are shown, where nothing but nodes has changed since all was well; else everything is read.
     pub(super) async fn first_look(
         &self,
-        known: Remembered,
+        known: Cached,
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Observation, Failure> {
         let going_on = match known {
-            Remembered::Nothing => None,
-            Remembered::UnderWay { observation, locked } => self.after_step(*observation, locked).await?,
-            Remembered::Converged(converged) => self.with_members(*converged).await?,
+            Cached::Nothing => None,
+            Cached::PlanInProgress { observation, locked } => self.after_step(*observation, locked).await?,
+            Cached::Converged(converged) => self.with_members(*converged).await?,
         };
         let Some(mut observation) = going_on else { return Box::pin(self.read(lock, report)).await };
         observation.expect(&self.beginning.joined);
@@ -192,7 +192,7 @@ impl Serving<'_> {
             };
         }
         let Some(shown) = end.and_then(End::active) else {
-            self.reconciler.records.may_plan_again(&self.service.key);
+            self.reconciler.records.reset_repeat_guard(&self.service.key);
             return Ok(None);
         };
         self.reconciler.records.seen(&self.service.key);
@@ -285,18 +285,18 @@ impl Serving<'_> {
             records.uses(key, Some((there.id.clone(), there.ownership)));
         }
         let known = match (outcome, known) {
-            (_, None) => Remembered::Nothing,
-            (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Remembered::Nothing,
+            (_, None) => Cached::Nothing,
+            (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
             // What could not be read is read as soon as it can be.
-            (Ok(Outcome::Ready(_)), Some(known)) if known.unread().is_some() => Remembered::Nothing,
+            (Ok(Outcome::Ready(_)), Some(known)) if known.unread().is_some() => Cached::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
                 converged(known, address, agreement, warnings)
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
-            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Remembered::Nothing,
+            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::Nothing,
             (Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) | Err(_), Some(known)) => {
-                Remembered::UnderWay { observation: Box::new(known.rest()), locked }
+                Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
             }
         };
         records.keep(key, known);
@@ -304,11 +304,11 @@ impl Serving<'_> {
 }
 
 /// A plan that goes on where nothing of its own is under way. What could not be read is read as soon as it can be.
-pub(super) fn under_way(observation: Observation) -> Remembered {
+pub(super) fn under_way(observation: Observation) -> Cached {
     if observation.unread().is_some() {
-        return Remembered::Nothing;
+        return Cached::Nothing;
     }
-    Remembered::UnderWay { observation: Box::new(observation.rest()), locked: false }
+    Cached::PlanInProgress { observation: Box::new(observation.rest()), locked: false }
 }
 
 fn converged(
@@ -316,7 +316,7 @@ fn converged(
     address: Option<IpAddr>,
     agreement: Option<Agreement>,
     warnings: Vec<Notice>,
-) -> Remembered {
+) -> Cached {
     let (observed, project_id): (Observed, Option<String>) = known.into_known();
-    Remembered::Converged(Box::new(Converged { observed, project_id, address, agreement, warnings }))
+    Cached::Converged(Box::new(Converged { observed, project_id, address, agreement, warnings }))
 }

@@ -44,7 +44,7 @@ use crate::load_balancer::observe::looks::Look;
 use crate::load_balancer::ownership::Claim;
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then};
-use crate::load_balancer::record::{Beginning, Remembered};
+use crate::load_balancer::record::{Beginning, Cached};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use apply::CarriedOn;
@@ -143,7 +143,7 @@ impl Serving<'_> {
     /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
     async fn converge_under_lock(
         &self,
-        known: Remembered,
+        known: Cached,
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
@@ -164,7 +164,7 @@ impl Serving<'_> {
                 Ok(Next::Look(look, observation)) => {
                     Box::pin(self.look(look, *observation, lock, report)).await?
                 }
-                Err(failure) if is_whole || !may_be_mistaken(&failure) => return Err(failure),
+                Err(failure) if is_whole || !needs_full_read(&failure) => return Err(failure),
                 // What was not looked at may be the reason.
                 Err(_) => Box::pin(self.read(lock, report)).await?,
             };
@@ -174,7 +174,7 @@ impl Serving<'_> {
     /// Brings the cloud one step nearer to what is wanted, or says which look is needed before.
     async fn converge(&self, mut observation: Observation, report: &mut Report) -> Result<Next, Failure> {
         let key = &self.service.key;
-        observation.pass_refused_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
+        observation.mask_rejected_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
         let planned = self.plan(&observation, report).await;
         let planned = match planned {
             Ok(planned) => planned,
@@ -222,13 +222,13 @@ impl Serving<'_> {
     /// Goes on without what was refused. Where not everything was read, that may be the reason.
     fn after_refusal(&self, refused: Refused, observation: Box<Observation>) -> Next {
         let (records, key) = (&self.reconciler.records, &self.service.key);
-        let certain = observation.is_whole() || !may_be_mistaken(&refused.failure);
+        let certain = observation.is_whole() || !needs_full_read(&refused.failure);
         let is_noted = records.refused(key, refused, observation.seen(), certain);
         if is_noted { Next::Again(observation) } else { Next::Look(Look::Whole, observation) }
     }
 
     /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
-    /// Answers after which time to ask again.
+    /// Returns after which time to ask again.
     fn defer_identity_tags(&self, plan: Plan) -> (Plan, Option<Duration>) {
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         if plan.identity_tags.is_empty() {
@@ -253,7 +253,7 @@ impl Serving<'_> {
     fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         if plan.steps.is_empty() && plan.then == Then::Done {
-            records.may_plan_again(key);
+            records.reset_repeat_guard(key);
         }
         if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
             return Ok(());
@@ -279,6 +279,6 @@ fn is_held(ready: &Ready) -> bool {
 }
 
 /// Whether the reason of a failure may be that something is not as it is expected to be.
-fn may_be_mistaken(failure: &Failure) -> bool {
+fn needs_full_read(failure: &Failure) -> bool {
     matches!(failure.class, FailureClass::UserInput | FailureClass::Busy)
 }

@@ -15,7 +15,7 @@ use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure::{self, Missing};
 use crate::load_balancer::locks::LoadBalancerLocks;
 use crate::load_balancer::model::Ownership;
-use crate::load_balancer::observe::floating_ip::{self, FloatingIpQuestion};
+use crate::load_balancer::observe::floating_ip::{self, FloatingIpQuery};
 use crate::load_balancer::observe::{Found, find};
 use crate::load_balancer::outputs;
 use crate::load_balancer::report::Report;
@@ -72,7 +72,7 @@ impl Serving<'_> {
         let mut unused = Vec::new();
         for found in duplicates {
             let (reader, vip) = (self.reconciler.observer.reader(self.beginning.since), found.vip_owner());
-            let question = FloatingIpQuestion::OnVip;
+            let question = FloatingIpQuery::OnVip;
             let on_vip = floating_ip::read(reader, &self.claim, &question, vip.as_ref()).await?;
             let id = &found.load_balancer.id;
             let floating_ip = on_vip.first().map(|one| format!("its floating IP {}", one.address));
@@ -103,7 +103,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Answers when to look again, unless nothing is left.
+    /// Returns when to look again, unless nothing is left.
     async fn try_leave_previous(
         &self,
         current: &str,

@@ -1,4 +1,4 @@
-//! What a Service wants of what is there, and what is to be done for it, whatever is wrong with some of its wishes.
+//! The desired state of a Service and the plan towards it. Settings that are invalid keep the values that are there.
 //!
 //! What does not exist yet is refused with everything that is wrong at once. On a load balancer that exists each faulty
 //! aspect keeps what is there, and all others follow the Service.
