@@ -66,7 +66,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
     let (success, output) = check(&stage, &["--online"]);
     assert!(success && output.contains("cloud.conf is valid\n"), "{output}");
     for checked in
-        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 15 checks passed"]
+        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 16 checks passed"]
     {
         assert!(output.contains(checked), "{checked} in {output}");
     }

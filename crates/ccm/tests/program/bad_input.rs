@@ -28,6 +28,7 @@ pub(crate) fn wrong(key: &str, form: Form) -> Vec<String> {
         Form::Text(_) => match short(key) {
             "tags" | "load-balancer-tags" | "listener-tags" | "pool-tags" => "openstack-ccm-cluster=another",
             "class" => "unknown",
+            "lb-provider" => "nobody",
             "proxy-protocol" => "v2:443",
             "health-monitor-path" => "healthz",
             "health-monitor-expected-codes" => "2xx",
