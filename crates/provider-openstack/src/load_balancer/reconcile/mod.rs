@@ -36,7 +36,7 @@
 //! | `one_step_at_a_time` | holds: a load balancer gets no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | holds: see 3 |
 //! | `creation_after_a_look_for_its_name` | holds: nothing is created whose name was not looked for since the last attempt |
-//! | `removal_after_a_look` | holds: the first of several removals follows a look at all children after whatever was changed before |
+//! | `removal_after_a_look` | holds: the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
 //! | `members_are_listed_before_they_are_named` | holds: who names members that are there has listed them in the same reconciliation |
 //! | `published_after_a_look` | holds: between the last step and the address in the status the statuses of all children were read |
 //!

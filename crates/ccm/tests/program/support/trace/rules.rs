@@ -190,10 +190,12 @@ fn creation_after_a_look_for_its_name(trace: &Trace<'_>) -> Vec<String> {
     unseen.map(|creation| format!("{} for {:?}", creation.name, creation.reconciled)).collect()
 }
 
-/// The first of several removals follows a look at what is there, after whatever was changed before.
+/// The first of several removals of listeners and pools follows a look at what is there, after whatever was changed before.
 fn removal_after_a_look(trace: &Trace<'_>) -> Vec<String> {
-    let is_removal =
-        |call: &Call| ["listeners", "pools"].iter().any(|one| is_step(call, &Method::DELETE, one));
+    let is_removal = |call: &Call| {
+        let of_child = ["listeners", "pools"].iter().any(|one| is_step(call, &Method::DELETE, one));
+        of_child && path(call).split('/').count() == 2
+    };
     let removals = trace.calls.iter().filter(|call| is_removal(call));
     let unseen = removals.filter(|removal| {
         let Some(id) = removal.load_balancer.as_deref() else { return false };
@@ -241,9 +243,10 @@ fn published_after_a_look(trace: &Trace<'_>) -> Vec<String> {
     for call in trace.calls.iter().filter(|call| publishes(call)) {
         let Some(step) = trace.step_before(call) else { continue };
         let id = step.load_balancer.clone().or_else(|| made_by(step));
-        // What is removed from another load balancer serves the Service no more.
+        // Another load balancer serves the Service no more: it is removed, or what the Service had on it.
         let built = trace.built_last(call);
-        let is_left = method(step) == Some(&Method::DELETE) && built.is_some() && built != id;
+        let is_elsewhere = method(step) == Some(&Method::DELETE) && built.is_some() && built != id;
+        let is_left = is_elsewhere || is_step(step, &Method::DELETE, "loadbalancers");
         let (Some(id), Some(ended)) = (id.filter(|_| !is_left), step.ended()) else { continue };
         if !trace.was_seen(ended, call.begun, |answer| looks_at_children(answer, &id)) {
             breaches.push(format!("{} of {:?} after {}", call.name, call.reconciled, step.name));
