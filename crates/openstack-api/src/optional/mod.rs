@@ -51,6 +51,8 @@ struct Known {
     lacking: BTreeMap<OptionalPart, Refused>,
     /// Of which was said that they are lacking. One object may lack what all others have, so that a good answer is no reason to say it anew.
     said: BTreeSet<OptionalPart>,
+    /// What is still to be said, whatever other objects have shown since.
+    news: Vec<Lacking>,
     answers: BTreeMap<Service, Answers>,
 }
 
@@ -106,6 +108,9 @@ impl Parts {
                 let sent = error.sent().unwrap_or_default();
                 let advice = error.access_advice().map(|advice| format!("; {advice}")).unwrap_or_default();
                 let (refusal, at) = (format!("{sent}: {error}{advice}"), Instant::now());
+                if known.said.insert(part) {
+                    known.news.push(Lacking { part, refusal: refusal.clone() });
+                }
                 known.lacking.insert(part, Refused { refusal, at });
             }
             None | Some(_) => {}
@@ -119,10 +124,7 @@ impl Parts {
     }
 
     pub(crate) fn newly_lacking(&self) -> Vec<Lacking> {
-        let mut lacking = self.lacking();
-        let mut known = self.known();
-        lacking.retain(|lacking| known.said.insert(lacking.part));
-        lacking
+        std::mem::take(&mut self.known().news)
     }
 }
 

@@ -36,7 +36,7 @@ use super::reconciliation;
 /// Longest virtual time that a condition may take.
 const PATIENCE: Duration = Duration::from_secs(7200);
 /// So long in real time, and nothing comes of it any more.
-const HANGS: Duration = Duration::from_secs(180);
+const HANGS: Duration = Duration::from_secs(900);
 /// After so long without a call everything is done; failures that are repeated sooner than that are not over.
 const QUIET: Duration = Duration::from_secs(25);
 /// How long Octavia works on each change, unless a test says otherwise.

@@ -60,15 +60,16 @@ impl<'a> Trace<'a> {
     /// The last accepted step of the Service of a call before it, by the same program.
     fn step_before(&self, call: &Call) -> Option<&'a Call> {
         let of_service = |step: &&&Call| step.reconciled == call.reconciled && step.program == call.program;
-        let before = self.steps.iter().filter(|step| step.ended().is_some_and(|ended| ended < call.begun));
-        before.filter(of_service).next_back().copied()
+        let mut before =
+            self.steps.iter().filter(|step| step.ended().is_some_and(|ended| ended < call.begun));
+        before.rfind(of_service).copied()
     }
 
     /// The load balancer that the Service of a call made or changed last, whatever it removed since.
     fn built_last(&self, call: &Call) -> Option<String> {
-        let of_service =
+        let mut of_service =
             self.steps.iter().filter(|step| step.reconciled == call.reconciled && step.begun < call.begun);
-        let built = of_service.filter(|step| method(step) != Some(&Method::DELETE)).next_back()?;
+        let built = of_service.rfind(|step| method(step) != Some(&Method::DELETE))?;
         built.load_balancer.clone().or_else(|| made_by(built))
     }
 }
