@@ -242,6 +242,14 @@ fn members_are_listed_before_they_are_named(trace: &Trace<'_>) -> Vec<String> {
 fn published_after_a_look(trace: &Trace<'_>) -> Vec<String> {
     let mut breaches = Vec::new();
     for call in trace.calls.iter().filter(|call| publishes(call)) {
+        // What is published goes on while members follow nodes, also in another form when the cluster changes.
+        let before = trace.calls.iter().take_while(|other| other.begun < call.begun);
+        let of_service = before.filter(|other| other.reconciled == call.reconciled);
+        let is_creation = |other: &Call| is_step(other, &Method::POST, "loadbalancers");
+        let last = of_service.filter(|other| publishes(other) || is_creation(other)).last();
+        if last.is_some_and(publishes) {
+            continue;
+        }
         let Some(step) = trace.step_before(call) else { continue };
         let id = step.load_balancer.clone().or_else(|| made_by(step));
         // Another load balancer serves the Service no more: it is removed, or what the Service had on it.
