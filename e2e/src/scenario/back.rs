@@ -105,9 +105,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         Ok("the load balancer went with its Service, as was said".into())
     });
     stage.check(SCENARIO, "OCCM makes a load balancer", made_by_occm);
-    stage.check(SCENARIO, "adopt beside OCCM at work writes nothing", |stage| {
-        beside(stage, &audit, &operator)
-    });
     occm.stop()?;
     stage
         .check(SCENARIO, "adopt, the switch, and plan says nothing", |stage| forth(stage, &audit, &operator));
@@ -239,17 +236,6 @@ fn made_by_occm(stage: &mut Stage) -> Result<String> {
     let address = published_through(&api, MADE)?;
     at_rest(&stage.cloud.user, MADE)?;
     Ok(format!("published at {address}"))
-}
-
-/// While OCCM leads, `adopt` says what it says afterwards.
-fn beside(stage: &mut Stage, audit: &Audit, operator: &Terminal) -> Result<String> {
-    let writes = Writes::from_now(&stage.cloud.folders)?;
-    let flags = ["adopt", "-A", "--cluster-name=e2e", "--controllers=service"];
-    let said = operator.types(&flags)?.with_code(&[2, 3])?;
-    ensure!(said.contains(" 0 to destroy") && said.contains("no connections will be interrupted"), "{said}");
-    let written = writes.done_by_this_program()?;
-    ensure!(written.is_empty(), "{written:#?}");
-    audit.onlooker_only_looked()
 }
 
 /// `adopt` says what this program does when it takes over, and nothing is left to be said afterwards. Both are kept: the guide
