@@ -8,19 +8,7 @@ use regex::Regex;
 
 use crate::names::{flags, gather_texts, known_flags, of_another_program};
 use crate::pages::{read, repository, written_pages};
-
-/// Packages whose texts users read.
-const PACKAGES: [&str; 9] = [
-    "advertise",
-    "canary",
-    "ccm",
-    "controllers",
-    "core",
-    "doctor",
-    "openstack-api",
-    "overlay",
-    "provider-openstack",
-];
+use crate::writes::PACKAGES;
 
 /// Flags of other programs that texts name beside nothing else of them: k3s, kube-proxy, Contour, Traefik.
 const OF_OTHERS: [&str; 4] =

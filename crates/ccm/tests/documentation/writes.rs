@@ -23,7 +23,8 @@ fn matching(crates: &[&str], pattern: &str) -> Vec<String> {
     found
 }
 
-const ALL: &[&str] = &[
+/// Packages of the program.
+pub(crate) const PACKAGES: &[&str] = &[
     "advertise",
     "canary",
     "ccm",
@@ -37,10 +38,10 @@ const ALL: &[&str] = &[
 ];
 
 #[rstest]
-#[case::permits_are_made(ALL, r"\bPermit \{ fence", &["core/src/permit.rs"])]
-#[case::permits_are_asked_for(ALL, r"\.permit\(Target::", &["ccm/src/kubernetes/guard.rs", "openstack-api/src/client/mod.rs"])]
+#[case::permits_are_made(PACKAGES, r"\bPermit \{ fence", &["core/src/permit.rs"])]
+#[case::permits_are_asked_for(PACKAGES, r"\.permit\(Target::", &["ccm/src/kubernetes/guard.rs", "openstack-api/src/client/mod.rs"])]
 // A dry run passes on reads only.
-#[case::requests_are_sent_to_openstack(ALL, r"\b(transport|cloud|view)\.send\(", &[
+#[case::requests_are_sent_to_openstack(PACKAGES, r"\b(transport|cloud|view)\.send\(", &[
     "openstack-api/src/client/mod.rs", "openstack-api/src/dry_run/mod.rs", "openstack-api/src/dry_run/view.rs",
     "openstack-api/src/dry_run/writes.rs"])]
 #[case::http_clients_are_made(&["provider-openstack", "controllers", "advertise", "canary", "runtime"],

@@ -5,7 +5,8 @@
 //!   who sent it is dropped, one of those who wait sends it again.
 //! - **Failures are shared, and never kept.** Those who waited for a request get its failure, so that an outage costs all of
 //!   them the time of one request. The next one asks again.
-//! - **Lifetime.** An answer serves for the lifetime of its cache. With [`Duration::ZERO`] it serves those who waited for it.
+//! - **Lifetime.** An answer serves for the lifetime of its cache. With [`Duration::ZERO`] it serves those who waited for it,
+//!   with [`Duration::MAX`] it is never asked for again.
 //! - **New enough.** Who needs to see what happened at some [`Moment`] takes only an answer that was begun after it
 //!   ([`Cache::get_or_fetch_since`]). An older request that is under way is waited for first, so that there is never more than one
 //!   for each key. If it fails, so would the next one: its failure is shared too.
@@ -62,13 +63,14 @@ pub struct CachedAnswer<T> {
     pub value: T,
     /// When its request was begun.
     pub begun: Moment,
-    until: Instant,
+    /// Absent where it lasts as long as the process.
+    until: Option<Instant>,
 }
 
 impl<T> CachedAnswer<T> {
     /// Whether its lifetime is not over.
     pub fn is_alive(&self) -> bool {
-        self.until > Instant::now()
+        self.until.is_none_or(|until| until > Instant::now())
     }
 }
 
@@ -259,6 +261,6 @@ impl<K: Hash + Eq, T: Clone, E> State<K, T, E> {
             return;
         }
         self.answers.retain(|_, answer| answer.is_alive());
-        self.answers.insert(key, CachedAnswer { value, begun, until: Instant::now() + lifetime });
+        self.answers.insert(key, CachedAnswer { value, begun, until: Instant::now().checked_add(lifetime) });
     }
 }

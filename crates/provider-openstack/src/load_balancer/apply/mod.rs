@@ -278,20 +278,18 @@ fn missing(step: &Step) -> Missing {
     }
 }
 
-/// The first line of a step: a new tree goes on for many.
 fn doing(step: &Step) -> String {
-    let text = step.to_string();
-    text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+    first_line(&step.to_string())
 }
 
 /// The same without the tags of what is made, which would stand before the cause of a failure.
 fn in_brief(step: &Step) -> String {
-    let text = doing(step);
-    let tags = text.starts_with("create ").then(|| text.split_once(" tags=[")).flatten();
-    let Some((begin, (_, end))) = tags.and_then(|(begin, rest)| Some((begin, rest.split_once(']')?))) else {
-        return text;
-    };
-    format!("{begin}{end}")
+    first_line(&format!("{step:#}"))
+}
+
+/// A new tree goes on for many lines.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
 /// What is there from now on, as far as only the answer says.

@@ -30,15 +30,15 @@
 //!
 //! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
 //!
-//! | rule | |
+//! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | holds: an answer from after the reconciliation before shows the load balancer |
-//! | `one_step_at_a_time` | holds: a load balancer gets no step before an answer shows that Octavia is done with the last one |
-//! | `no_look_while_a_step_holds_the_lock` | holds: see 3 |
-//! | `creation_after_a_look_for_its_name` | holds: nothing is created whose name was not looked for since the last attempt |
-//! | `removal_after_a_look` | holds: the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
-//! | `members_are_listed_before_they_are_named` | holds: who names members that are there has listed them in the same reconciliation |
-//! | `published_after_a_look` | holds: between the last step and the address in the status the statuses of all children were read |
+//! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer |
+//! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
+//! | `no_look_while_a_step_holds_the_lock` | see 3 |
+//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt |
+//! | `removal_after_a_look` | the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
+//! | `members_are_listed_before_they_are_named` | who names members that are there has listed them in the same reconciliation |
+//! | `published_after_a_look` | before a load balancer that was made is published, its children were read after the last step |
 //!
 //! | module | does |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Whether the project's quota has room.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_openstack_api::error::ErrorKind;
+use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
 use openstack_ccm_openstack_api::octavia::ChildFilter;
 use openstack_ccm_openstack_api::optional::OptionalPart;
 
@@ -18,13 +18,7 @@ impl Resolver {
         let octavia = &self.openstack.octavia;
         let Some(project_id) = project_id else { return Ok(()) };
         let quota = match octavia.quota(project_id).await {
-            Err(_) if self.openstack.client.lacks(OptionalPart::Quotas) => return Ok(()),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::Policy | ErrorKind::NotFound | ErrorKind::BadRequest
-                ) =>
-            {
+            Err(error) if self.openstack.client.lacks(OptionalPart::Quotas) || is_not_shown(&error) => {
                 return Ok(());
             }
             answer => answer.while_doing("reading the quota before a listener makes way for another one")?,
@@ -42,4 +36,8 @@ impl Resolver {
         );
         Err(Failure::new(FailureClass::Quota, message))
     }
+}
+
+fn is_not_shown(error: &ApiError) -> bool {
+    matches!(error.kind(), ErrorKind::Policy | ErrorKind::NotFound | ErrorKind::BadRequest)
 }

@@ -53,10 +53,7 @@ fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
     }
 }
 
-/// For so long the names of generated groups are taken from one list. Nobody makes new ones.
-const NAMES_LIFETIME: Duration = Duration::from_secs(24 * 3600);
-
-/// Names of all generated security groups that are there. One list answers all who ask.
+/// Names of all generated security groups that were there when the process first asked. Nobody makes new ones.
 #[derive(Debug)]
 pub(super) struct LegacyGroups {
     names: Cache<(), Arc<Mutex<HashSet<String>>>>,
@@ -64,12 +61,12 @@ pub(super) struct LegacyGroups {
 
 impl Default for LegacyGroups {
     fn default() -> Self {
-        Self { names: Cache::new(NAMES_LIFETIME) }
+        Self { names: Cache::new(Duration::MAX) }
     }
 }
 
 impl LegacyGroups {
-    /// Whether there is, or was, a group of this name.
+    /// Whether there was a group of this name; asks once for all names.
     pub(super) async fn may_be_there(&self, neutron: &Neutron, name: &str) -> Result<bool, Arc<ApiError>> {
         let names = self.names.get_or_fetch(&(), async {
             let names = present(neutron.list_security_group_names().await)?;

@@ -238,7 +238,7 @@ fn members_are_listed_before_they_are_named(trace: &Trace<'_>) -> Vec<String> {
     breaches
 }
 
-/// Between the last step and the address in the status somebody has looked at the children: Octavia may have failed.
+/// Before a load balancer that was made is published, somebody has looked at its children after the last step: Octavia may have failed.
 fn published_after_a_look(trace: &Trace<'_>) -> Vec<String> {
     let mut breaches = Vec::new();
     for call in trace.calls.iter().filter(|call| publishes(call)) {

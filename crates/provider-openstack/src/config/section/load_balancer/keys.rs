@@ -254,15 +254,17 @@ fn octavia_api_version(section: &mut LoadBalancer, text: &str) -> Parsed {
     Ok(None)
 }
 
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
 fn lb_providers(section: &mut LoadBalancer, text: &str) -> Parsed {
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    section.lb_providers = names.map(str::to_owned).collect();
+    section.lb_providers = items(text).map(str::to_owned).collect();
     Ok(None)
 }
 
 fn former_cluster_names(section: &mut LoadBalancer, text: &str) -> Parsed {
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    section.former_cluster_names.extend(names.map(str::to_owned));
+    section.former_cluster_names.extend(items(text).map(str::to_owned));
     Ok(None)
 }
 
@@ -282,7 +284,7 @@ fn create_monitor(section: &mut LoadBalancer, text: &str) -> Parsed {
 }
 
 fn tags(section: &mut LoadBalancer, text: &str) -> Parsed {
-    for tag in text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+    for tag in items(text) {
         if let Some((problem, fix)) = user_tag::problem(tag, LONGEST_IN_NEUTRON) {
             return Err(ValueFault::new(format!("`{tag}` {problem}"), fix));
         }

@@ -1,5 +1,5 @@
 //! Steps as text, for logs, plans and golden tests. One line each, except the creation of a whole load balancer, which is a
-//! tree.
+//! tree. `{:#}` leaves out the tags of what is made.
 
 mod words;
 
@@ -55,7 +55,8 @@ impl Display for ListenerStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { listener, default_pool, .. } => {
-                write!(f, "create {listener}")?;
+                f.write_str("create ")?;
+                listener.fmt(f)?;
                 default_pool.as_ref().map_or(Ok(()), |pool| write!(f, " with pool {pool}"))
             }
             Self::Update { id, key, changes } => {
@@ -72,7 +73,10 @@ impl Display for ListenerStep {
 impl Display for PoolStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Create { pool, .. } => write!(f, "create {pool}"),
+            Self::Create { pool, .. } => {
+                f.write_str("create ")?;
+                pool.fmt(f)
+            }
             Self::Update { id, changes } => write!(f, "update pool {id}: {}", words::of_pool(changes)),
             Self::Delete { id, name } => write!(f, "delete pool {id} ({name})"),
         }
@@ -103,7 +107,9 @@ impl Display for MonitorStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { pool, monitor } => {
-                write!(f, "create {monitor} of pool {pool}")
+                f.write_str("create ")?;
+                monitor.fmt(f)?;
+                write!(f, " of pool {pool}")
             }
             Self::Update { id, changes, pool_id: _ } => {
                 write!(f, "update health monitor {id}: {}", words::of_monitor(changes))
@@ -152,7 +158,7 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
         .add("additional_vips", (!additional.is_empty()).then(|| list(additional)))
         .add("flavor_id", spec.flavor_id.as_ref())
         .add("availability_zone", spec.availability_zone.as_ref())
-        .tags(&spec.tags);
+        .tags(&spec.tags, f);
     write!(f, "create load balancer {}", spec.name)?;
     pairs.append(f)?;
     for DesiredListener { listener, pool } in listeners {

@@ -34,8 +34,9 @@ impl Pairs {
         limits.iter().fold(self, |pairs, (limit, value)| pairs.add(limit.name(), Some(value)))
     }
 
-    pub(super) fn tags(self, tags: &Tags) -> Self {
-        self.add("tags", (!tags.is_empty()).then(|| list(tags)))
+    /// Tags of something new, which `{:#}` leaves out.
+    pub(super) fn tags(self, tags: &Tags, f: &Formatter<'_>) -> Self {
+        self.add("tags", (!tags.is_empty() && !f.alternate()).then(|| list(tags)))
     }
 }
 
@@ -63,7 +64,7 @@ impl Display for ListenerSpec {
             .add("tls_versions", tls.versions.as_ref().map(list))
             .add("tls_ciphers", tls.ciphers.as_ref())
             .add("alpn_protocols", tls.alpn_protocols.as_ref().map(list))
-            .tags(tags);
+            .tags(tags, f);
         write!(f, "listener {name}: {protocol} {port}")?;
         pairs.append(f)
     }
@@ -72,8 +73,9 @@ impl Display for ListenerSpec {
 impl Display for PoolSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let PoolSpec { name, protocol, attributes, tags } = self;
-        let pairs =
-            Pairs::default().add("session_persistence", attributes.session_persistence.as_ref()).tags(tags);
+        let pairs = Pairs::default()
+            .add("session_persistence", attributes.session_persistence.as_ref())
+            .tags(tags, f);
         write!(f, "pool {name}: {protocol} {}", attributes.lb_algorithm)?;
         pairs.append(f)
     }
@@ -90,7 +92,7 @@ impl Display for MonitorSpec {
             .add("max_retries", Some(max_retries))
             .add("max_retries_down", Some(max_retries_down))
             .add("http", request)
-            .tags(tags);
+            .tags(tags, f);
         write!(f, "health monitor {name}: {kind}")?;
         pairs.append(f)
     }
