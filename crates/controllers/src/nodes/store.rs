@@ -160,11 +160,13 @@ impl Known {
         !is_known && number(&shown.resource_version).is_some_and(|version| version <= self.newest)
     }
 
-    /// Keeps what was known where a list from the past lacks it or shows an earlier state.
+    /// Keeps what was known where a list from the past lacks it or shows an earlier state. Of a node that it shows as it is known there is
+    /// nothing to doubt, and the condition of its network is written anew where the past had another one.
     fn doubt(&mut self, list: &Nodes) {
-        let past: Vec<&String> =
-            list.iter().filter(|(_, node)| self.is_of_the_past(node)).map(|(name, _)| name).collect();
-        let lost = self.nodes.iter().filter(|(name, _)| !list.contains_key(*name) || past.contains(name));
+        let is_lost = |name: &String, known: &NodeObject| {
+            list.get(name).is_none_or(|shown| self.is_of_the_past(shown) && !is_same(known, shown))
+        };
+        let lost = self.nodes.iter().filter(|(name, node)| is_lost(name, node));
         let lost: Vec<_> = lost.map(|(name, node)| (name.clone(), Arc::clone(node))).collect();
         if lost.is_empty() {
             return;
@@ -180,6 +182,12 @@ impl Known {
             self.doubted.entry(name).or_insert(node);
         }
     }
+}
+
+/// Whether two states of a node differ in nothing but the condition of its network, which the route controller writes.
+fn is_same(known: &NodeObject, shown: &NodeObject) -> bool {
+    let (resource_version, network) = (shown.resource_version.clone(), shown.network.clone());
+    NodeObject { resource_version, network, ..known.clone() } == *shown
 }
 
 /// One node before and after an event; absent where it is not there.
@@ -270,10 +278,14 @@ mod tests {
     }
 
     fn list_of(store: &NodeStore, nodes: &[(&str, &str)]) {
+        list_of_status(store, nodes, "True");
+    }
+
+    fn list_of_status(store: &NodeStore, nodes: &[(&str, &str)], status: &str) {
         let mut arriving = BTreeMap::new();
         store.apply(Event::Init, &mut arriving);
         for (name, version) in nodes {
-            store.apply(Event::InitApply(node(name, version, "True")), &mut arriving);
+            store.apply(Event::InitApply(node(name, version, status)), &mut arriving);
         }
         store.apply(Event::InitDone, &mut arriving).unwrap();
     }
@@ -287,7 +299,7 @@ mod tests {
         let store = NodeStore::default();
         list_of(&store, &[("n1", "7"), ("n2", "8"), ("n3", "9")]);
         // `old` was there before all that.
-        list_of(&store, &[("n1", "3"), ("old", "4")]);
+        list_of_status(&store, &[("n1", "3"), ("old", "4")], "False");
         assert_eq!(serving(&store), ["n1@7", "n2@8", "n3@9", "old@4"]);
         assert_eq!(store.all().len(), 2, "what the API server shows is what is written to");
         let changed = change(&store, Event::Apply(node("n1", "20", "True")));
@@ -303,12 +315,33 @@ mod tests {
     fn lists_of_the_new_history_are_believed_whatever_its_numbers_are() {
         let store = NodeStore::default();
         list_of(&store, &[("n1", "107"), ("n2", "108")]);
-        list_of(&store, &[("n1", "3"), ("n2", "4")]);
+        list_of_status(&store, &[("n1", "3"), ("n2", "4")], "False");
         change(&store, Event::Apply(node("n1", "5", "True")));
         change(&store, Event::Apply(node("n2", "6", "True")));
         assert_eq!(serving(&store), ["n1@5", "n2@6"]);
         list_of(&store, &[("n1", "7")]);
         assert_eq!(serving(&store), ["n1@7"]);
+    }
+
+    /// Nobody else writes the condition of a node's network: where the backup has another one, it has to be seen.
+    #[test]
+    fn of_a_node_that_a_list_of_the_past_shows_as_it_is_known_the_condition_is_believed() {
+        let store = NodeStore::default();
+        let with_network = |version: &str, reason: &str| {
+            let mut node = node("n1", version, "True");
+            let condition = json!({"type": "NetworkUnavailable", "status": "False", "reason": reason});
+            let conditions = node.status.as_mut().unwrap().conditions.as_mut().unwrap();
+            conditions.push(from_value(condition).unwrap());
+            node
+        };
+        list_of(&store, &[("n1", "7")]);
+        change(&store, Event::Apply(with_network("8", "RouteCreated")));
+        let mut arriving = BTreeMap::new();
+        store.apply(Event::Init, &mut arriving);
+        store.apply(Event::InitApply(with_network("3", "NoRouteCreated")), &mut arriving);
+        store.apply(Event::InitDone, &mut arriving).unwrap();
+        assert!(store.doubted().is_empty());
+        assert_eq!(store.serving()[0].network.as_ref().unwrap().1, "NoRouteCreated");
     }
 
     #[test]

@@ -154,20 +154,23 @@ fn no_look_while_a_step_holds_the_lock(trace: &Trace<'_>) -> Vec<String> {
     breaches
 }
 
-/// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before.
+/// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before. One that
+/// ended at a read that failed hands on what it began with, its list of load balancers too.
 fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
-    let mut last_calls: BTreeMap<(usize, &str, usize), usize> = BTreeMap::new();
-    for call in trace.calls {
+    let mut last_calls: BTreeMap<(usize, &str, usize), &Call> = BTreeMap::new();
+    for call in trace.calls.iter().filter(|call| call.side == Side::OpenStack) {
         if let Some(run) = &call.run {
-            last_calls.insert((call.program, &run.service, run.number), call.begun);
+            last_calls.insert((call.program, &run.service, run.number), call);
         }
     }
+    let ended_at_a_read = |call: &Call| !call.write && !call.is_accepted();
     let mut breaches = Vec::new();
     for call in trace.calls.iter().filter(|call| is_change(call)) {
         let (Some(id), Some(run)) = (call.load_balancer.as_deref(), &call.run) else { continue };
         let this = (call.program, run.service.as_str(), run.number);
-        let before = last_calls.range((call.program, run.service.as_str(), 0)..this).next_back();
-        let since = before.map_or(call.program, |(_, begun)| *begun);
+        let mut before = last_calls.range((call.program, run.service.as_str(), 0)..this);
+        let before = before.rfind(|(_, last)| !ended_at_a_read(last));
+        let since = before.map_or(call.program, |(_, last)| last.begun);
         let shows =
             |answer: &Call| answer.answer.iter().flat_map(|answer| &answer.shown).any(|shown| shown.id == id);
         if !trace.was_seen(since, call.begun, shows) {
