@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(serving(&store), ["n1@7"]);
     }
 
-    /// Nobody else writes the condition of a node's network: where the backup has another one, it has to be seen.
+    /// The route controller compares the condition with what it would write: where the backup has another one, that has to be seen.
     #[test]
     fn of_a_node_that_a_list_of_the_past_shows_as_it_is_known_the_condition_is_believed() {
         let store = NodeStore::default();

@@ -32,7 +32,7 @@
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | an answer from after the last reconciliation that did not end at a failed read shows the load balancer |
+//! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer; one that only read, and failed at it, does not count |
 //! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | see 3 |
 //! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt |

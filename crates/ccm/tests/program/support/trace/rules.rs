@@ -154,23 +154,46 @@ fn no_look_while_a_step_holds_the_lock(trace: &Trace<'_>) -> Vec<String> {
     breaches
 }
 
-/// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before. One that
-/// ended at a read that failed hands on what it began with, its list of load balancers too.
-fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
-    let mut last_calls: BTreeMap<(usize, &str, usize), &Call> = BTreeMap::new();
-    for call in trace.calls.iter().filter(|call| call.side == Side::OpenStack) {
-        if let Some(run) = &call.run {
-            last_calls.insert((call.program, &run.service, run.number), call);
+/// A reconciliation, as far as the next one of its Service begins after it.
+#[derive(Default)]
+struct Earlier {
+    /// When its last call began.
+    last_call: usize,
+    wrote: bool,
+    ended_at_a_failed_read: bool,
+}
+
+impl Earlier {
+    fn note(&mut self, call: &Call) {
+        self.last_call = call.begun;
+        if call.side == Side::OpenStack {
+            self.wrote |= call.write;
+            self.ended_at_a_failed_read = !call.write && !call.is_accepted();
         }
     }
-    let ended_at_a_read = |call: &Call| !call.write && !call.is_accepted();
+
+    /// Whether the next one goes on with the answers that this one began with. A write of its own would have put them out of date.
+    fn hands_on(&self) -> bool {
+        self.ended_at_a_failed_read && !self.wrote
+    }
+}
+
+/// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before. One that
+/// wrote nothing and ended at a failed read does not count: it hands on what it began with, its list of load balancers too.
+fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
+    let mut earlier: BTreeMap<(usize, &str, usize), Earlier> = BTreeMap::new();
+    for call in trace.calls {
+        if let Some(run) = &call.run {
+            earlier.entry((call.program, &run.service, run.number)).or_default().note(call);
+        }
+    }
     let mut breaches = Vec::new();
     for call in trace.calls.iter().filter(|call| is_change(call)) {
         let (Some(id), Some(run)) = (call.load_balancer.as_deref(), &call.run) else { continue };
         let this = (call.program, run.service.as_str(), run.number);
-        let mut before = last_calls.range((call.program, run.service.as_str(), 0)..this);
-        let before = before.rfind(|(_, last)| !ended_at_a_read(last));
-        let since = before.map_or(call.program, |(_, last)| last.begun);
+        let mut before = earlier.range((call.program, run.service.as_str(), 0)..this);
+        let before = before.rfind(|(_, one)| !one.hands_on());
+        let since = before.map_or(call.program, |(_, one)| one.last_call);
         let shows =
             |answer: &Call| answer.answer.iter().flat_map(|answer| &answer.shown).any(|shown| shown.id == id);
         if !trace.was_seen(since, call.begun, shows) {

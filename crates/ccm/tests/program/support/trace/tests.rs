@@ -64,6 +64,15 @@ impl Written {
         self.step(run, Method::GET, path)
     }
 
+    /// A read that the cloud answers with 504.
+    fn failed_read(self, run: usize, path: &str) -> Self {
+        let mut read = self.read(run, path);
+        let call = read.calls.last_mut().unwrap();
+        let at = call.begun + 1;
+        call.answer = Some(Answer { at, status: Some(StatusCode::GATEWAY_TIMEOUT), shown: Vec::new() });
+        read
+    }
+
     fn polled(self) -> Self {
         self.call(None, Method::GET, &format!("/v2.0/lbaas/loadbalancers/{LB}"), None)
     }
@@ -87,6 +96,11 @@ fn listed(trace: Written, run: usize) -> Written {
     "owner_is_shown_before_a_step",
     Written::new().statuses(1).polled().step(2, Method::PUT, "pools/p"),
     Written::new().statuses(1).step(2, Method::PUT, "pools/p")
+)]
+#[case::a_step_after_a_failed_read(
+    "owner_is_shown_before_a_step",
+    Written::new().statuses(1).failed_read(1, "pools").step(2, Method::PUT, "pools/p"),
+    Written::new().step(1, Method::PUT, "listeners/l").polled().failed_read(1, "pools").step(2, Method::PUT, "pools/p")
 )]
 #[case::two_steps(
     "one_step_at_a_time",
