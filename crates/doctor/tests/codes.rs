@@ -630,7 +630,7 @@ fn what_is_broken_for_one_port_ends_not_everything() {
 #[test]
 fn what_the_objects_show_is_never_green() {
     type Break = fn(&mut World);
-    let breaks: [(&str, Break, &str, usize); 34] = [
+    let breaks: [(&str, Break, &str, usize); 36] = [
         (
             "a name that no resolver outside can know",
             |world| world.publish(&json!({"hostname": "ingress.local"})),
@@ -663,6 +663,31 @@ fn what_the_objects_show_is_never_green() {
             },
             "ends",
             7,
+        ),
+        (
+            "members at another port, of a load balancer in ERROR for which the controller waits",
+            |world| {
+                world.cloud().outlook = Outlook::Waits("it is at work".into());
+                world.cloud().load_balancer.as_mut().unwrap().provisioning = "ERROR".into();
+                for id in ["m1", "m2"] {
+                    world.child(id).port = Some(31999);
+                }
+            },
+            "ends",
+            7,
+        ),
+        (
+            "a pool without the header, on a listener with another time-out",
+            |world| {
+                world.child("p").protocol = Some("TCP".into());
+                world.change("~", "listener", "default_pool");
+                let change = world.cloud().changes.last_mut().unwrap();
+                change
+                    .fields
+                    .push(ChangedField { name: "timeout_client_data".into(), ..ChangedField::default() });
+            },
+            "ends",
+            6,
         ),
         (
             "the VIP in place of the floating IP",
@@ -974,7 +999,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
         world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
     };
     let ingress = |from: &Value| json!({"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelector": {}, "ingress": [{"from": from}]}});
-    let all: [Told; 6] = [
+    let all: [Told; 7] = [
         (
             "a name that nobody knows from here",
             |world| {
@@ -988,6 +1013,16 @@ fn each_origin_is_told_what_its_own_packets_do() {
             |world| {
                 world.without_header();
                 world.publish(&json!({"ip": "203.0.113.99", "ipMode": "VIP"}));
+            },
+            ["should-reach", "should-reach", "ends"],
+        ),
+        (
+            "the VIP of a load balancer that lacks its floating IP",
+            |world| {
+                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
+                world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
+                world.cloud().floating.clear();
+                world.change("+", "floating IP", "port_id");
             },
             ["should-reach", "should-reach", "ends"],
         ),

@@ -139,8 +139,8 @@ fn current(look: &Look<'_>, cloud: &CloudFacts, pools: &[Pool<'_>]) -> Answer {
 
 fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     if pool.changes.is_empty() {
-        // The plan of a Service that goes does not say what its members had to be.
-        return look.is_being_deleted().then(|| misdirected(look, pool)).flatten();
+        // The plan does not always get as far as the members: of a Service that goes, of a load balancer that is at work.
+        return look.without_node_port().is_empty().then(|| misdirected(look, pool)).flatten();
     }
     let (stale, missing) = (pool.stale(), pool.missing());
     let named = |members: &BTreeSet<&str>| -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::code::Code;
+use crate::code::{Code, Stops};
 use crate::facts::{Change, CloudFacts};
 use crate::finding::{Check, Finding, ok};
 use crate::hop::Port;
@@ -60,8 +60,8 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
                 );
                 return Some(at(seen(Finding::new(Code::D511, text))));
             }
-            let only_leads_elsewhere =
-                change.mark == "~" && change.fields.len() == 1 && field("default_pool").is_some();
+            let only_leads_elsewhere = change.mark == "~"
+                && MET.iter().all(|name| field(name).is_some() == (*name == "default_pool"));
             // A pool of another protocol is named where the header is judged.
             if only_leads_elsewhere && is_wrong(look, cloud, port) {
                 return None;
@@ -75,18 +75,30 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             Some(at(seen(Finding::new(Code::D503, text))))
         }
         "floating IP" => {
-            let published = look.entries.iter().any(|entry| {
-                let address = entry.ip.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok());
-                address.is_some_and(|address| cloud.astray.contains_key(&address))
-            });
+            let published: Vec<IpAddr> =
+                look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
             // It is said there, with the address.
-            (!published && !change.mark.contains('~')).then(|| {
-                let text = "the floating IP of the Service is not the load balancer's".to_owned();
-                seen(Finding::new(Code::D509, text).surely(false))
+            if change.mark.contains('~') || published.iter().any(|one| cloud.astray.contains_key(one)) {
+                return None;
+            }
+            let text = "the floating IP of the Service is not the load balancer's".to_owned();
+            let finding = seen(Finding::new(Code::D509, text));
+            Some(match only_vip(look, cloud) {
+                // Clients in its network need no floating IP.
+                Some(vip) => finding.to(vip.to_string()).stops(Stops::Outside),
+                None => finding.surely(false),
             })
         }
         _ => None,
     }
+}
+
+/// The address of the VIP, if that is all that is published.
+fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
+    let [entry] = look.entries.as_slice() else { return None };
+    let address: IpAddr = entry.ip.as_ref()?.parse().ok()?;
+    let is_known = cloud.addresses.as_ref()?.as_ref().ok()?.contains(&address);
+    (is_known && address.is_ipv4() && !cloud.floating.contains(&address)).then_some(address)
 }
 
 /// Attributes that say whose an object is; clients do not meet them.
