@@ -1147,6 +1147,19 @@ fn a_setting_is_kept_by_the_listeners_that_are_left() {
     assert_eq!((of(443), of(80)), ("ends", "should-reach"));
 }
 
+/// A listener that leads to a pool of the other kind keeps that, too, where the setting is invalid.
+#[test]
+fn the_application_is_judged_by_what_each_port_sends() {
+    let mut world = with(with_another_port);
+    world.facts.path = Err("proxy-protocol: \"yes\" is not a version".into());
+    world.cloud().outlook = Outlook::Keeps("proxy-protocol: \"yes\" is not a version".into());
+    world.child("p").protocol = Some("TCP".into());
+    let conclusion = world.report().conclusion(Origin::Outside);
+    let of = |port: u16| &conclusion.flows.iter().find(|one| one.flow.port.number == port).unwrap().end;
+    assert!(matches!(of(443), End::Ends(_, Code::D902, _)), "{}", of(443));
+    assert_eq!(of(80).verdict(), "should-reach");
+}
+
 /// Whoever looks right after `kubectl apply` is told to wait, and not that something is broken.
 #[test]
 fn a_service_that_is_being_made_is_no_fault() {

@@ -11,6 +11,7 @@ pub use cluster::{
     ClusterFacts, Container, ContainerPort, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName,
     Workload,
 };
+pub(crate) use service::is_proxy_protocol;
 pub use service::{
     BackendFacts, CustomResource, Dial, DialResult, EventFact, Host, NO_POD, PathFact, ServedBy,
     ServiceFacts, WantedStatus,

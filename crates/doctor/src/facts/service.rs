@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::{CloudFacts, Container, Looked};
+use crate::hop::Port;
 
 /// Why the application of a Service cannot be looked at that selects no pod.
 pub const NO_POD: &str = "the Service selects no pod";
@@ -85,6 +86,18 @@ pub struct PathFact {
     pub source: String,
     /// Whether clients outside the network of the load balancer are to reach it.
     pub external: bool,
+}
+
+impl PathFact {
+    /// Whether connections to a port get the PROXY protocol header.
+    pub fn sends_header(&self, port: Port) -> bool {
+        self.pools.get(&port.number).map_or(self.header, |protocol| is_proxy_protocol(protocol))
+    }
+}
+
+/// Whether a pool that speaks this sends the PROXY protocol header.
+pub(crate) fn is_proxy_protocol(protocol: &str) -> bool {
+    matches!(protocol, "PROXY" | "PROXYV2")
 }
 
 /// What openstack-ccm would publish.

@@ -8,7 +8,7 @@ use crate::code::{Code, Stops};
 use crate::facts::ServedBy;
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::question::questions;
+use crate::question::{Answer, questions};
 
 questions! {
     Questions at Backend {
@@ -18,29 +18,24 @@ questions! {
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    let ports: BTreeSet<Port> = look.tcp().collect();
-    let header = match ports.is_empty() {
-        // The header is for connections only.
-        true => skipped("no port is one of TCP"),
-        false => judged(look, &ports),
-    };
-    Questions { header: header.into() }
+    // They differ where listeners keep pools of both kinds. The header is a matter of the ports of TCP.
+    let (with, without): (BTreeSet<Port>, BTreeSet<Port>) =
+        look.tcp().partition(|port| look.path().is_ok_and(|path| path.sends_header(*port)));
+    let groups = [(with, true), (without, false)].into_iter().filter(|(ports, _)| !ports.is_empty());
+    let none = || skipped("no port is one of TCP");
+    Questions { header: Answer::each(groups, none, |(ports, header)| judged(look, &ports, header)) }
 }
 
-/// The header is a matter of the ports of TCP.
-fn judged(look: &Look<'_>, ports: &BTreeSet<Port>) -> Check {
+/// Ports that the load balancer sends alike.
+fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
     let scope = || Scope { ports: Some(ports.clone()), to: None };
-    let path = match look.path() {
-        Ok(path) => path,
-        Err(cause) => {
-            return unknown(format!("whether a header is sent is not known: {cause}"))
-                .about(scope(), Stops::All);
-        }
-    };
+    if let Err(cause) = look.path() {
+        return unknown(format!("whether a header is sent is not known: {cause}")).about(scope(), Stops::All);
+    }
     let judgement = match &look.backend {
         Ok(judgement) => judgement,
         // Without a pod nobody serves at all, which is said where endpoints are.
-        Err(cause) if path.header => {
+        Err(cause) if header => {
             return unknown(format!("the application cannot be looked at: {cause}"))
                 .about(scope(), Stops::All);
         }
@@ -55,7 +50,7 @@ fn judged(look: &Look<'_>, ports: &BTreeSet<Port>) -> Check {
         finding.scope = scope();
         finding
     };
-    match (expects, path.header) {
+    match (expects, header) {
         (Expectation::Required, true) => ok(format!("{program} expects the header")),
         (Expectation::Either, true) => {
             found(Code::D903, format!("{program} accepts connections with and without the header")).into()

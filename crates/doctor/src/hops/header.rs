@@ -2,7 +2,7 @@
 
 use super::look::{Look, listener_of, pool_of};
 use crate::code::{Code, Stops};
-use crate::facts::{Change, CloudFacts, PathFact};
+use crate::facts::{Change, CloudFacts, PathFact, is_proxy_protocol};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
@@ -46,7 +46,7 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
             .about(Scope::port(port), Stops::Through);
     };
     let actual = pool.protocol.as_deref().unwrap_or_default();
-    let is_right = if sends_header(wanted) { actual == wanted } else { !sends_header(actual) };
+    let is_right = if is_proxy_protocol(wanted) { actual == wanted } else { !is_proxy_protocol(actual) };
     if is_right {
         return ok(format!("port {}: the pool speaks {actual}, as {} asks", port.number, path.source));
     }
@@ -62,10 +62,6 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
 /// Whether the pool of a port speaks another protocol than it has to.
 pub(super) fn is_wrong(look: &Look<'_>, cloud: &CloudFacts, port: Port) -> bool {
     look.path().is_ok_and(|path| matches!(pool(look, cloud, path, port), Check::Found(_)))
-}
-
-fn sends_header(protocol: &str) -> bool {
-    matches!(protocol, "PROXY" | "PROXYV2")
 }
 
 /// Whether a plan swaps a pool for one of another protocol, which this hop is about.

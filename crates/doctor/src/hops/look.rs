@@ -11,7 +11,7 @@ use openstack_ccm_core::service::Protocol;
 use crate::backend::{Expectation, Judgement, judge};
 use crate::facts::{
     CloudFacts, CloudObject, ClusterFacts, DialResult, Looked, NodeFact, Outlook, PathFact, ServedBy,
-    ServiceFacts,
+    ServiceFacts, is_proxy_protocol,
 };
 use crate::finding::{Check, Fix, Unknown};
 use crate::hop::{Flow, Port, Scope};
@@ -58,7 +58,7 @@ impl<'a> Look<'a> {
             let Some(listener) = listener_of(cloud, port) else { continue };
             let pool = pool_of(cloud, listener);
             let protocol = pool.and_then(|pool| pool.protocol.clone()).unwrap_or_default();
-            if matches!(protocol.as_str(), "PROXY" | "PROXYV2") {
+            if is_proxy_protocol(&protocol) {
                 path.header = true;
                 path.needs = Some("the load balancer adds the PROXY protocol header".into());
             } else if listener.protocol.as_deref() != Some("TCP") && path.needs.is_none() {
