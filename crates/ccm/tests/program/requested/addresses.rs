@@ -1,9 +1,9 @@
 //! Annotations in place of `spec.loadBalancerIP`, which Kubernetes has deprecated.
 
 use openstack_ccm_kube_sim::ApiVersion;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::contract::setup::{annotated, floating_ip, load_balancer};
+use crate::contract::setup::{annotated, attach, floating_ip, load_balancer};
 use crate::support::{World, service};
 
 const FLOATING_IP: &str = "loadbalancer.openstack.org/floating-ip";
@@ -135,15 +135,47 @@ async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() 
 /// Neutron does not show on which port a floating IP is that somebody attached: it leads to the address of the load balancer.
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_without_a_port_counts_if_only_one_subnet_has_its_address() {
+    let (world, id) = exposed_beside(None).await;
+    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
+    world.quiet().await;
+    assert_eq!(ids(&world.cloud.floating_ips()), [id], "no second one is made");
+}
+
+/// Where two subnets have the address, it may be on the port of another machine.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_without_a_port_is_left_alone_if_two_subnets_have_its_address() {
+    let (world, id) = exposed_beside(Some("198.18.0.0/24")).await;
+    let before = shown(&world, &id);
+    world.quiet().await;
+    assert_eq!(shown(&world, &id), before);
+    let published = world.ingress("web");
+    assert!(!published.iter().any(|entry| entry.contains(ASKED)), "{published:?}");
+}
+
+/// A Service that was internal and is no longer, with a floating IP that leads to the VIP and does not show its port; another network
+/// has this subnet.
+async fn exposed_beside(subnet: Option<&str>) -> (World, String) {
     let mut world = World::serving(&annotated(&[(INTERNAL, "true")])).await;
-    let lb = load_balancer(&world);
+    if let Some(cidr) = subnet {
+        let user = world.cloud.user();
+        let (_, network) = user.post("network", "/v2.0/networks", &json!({"network": {"name": "else"}}));
+        let subnet = json!({"network_id": network["network"]["id"], "ip_version": 4, "cidr": cidr});
+        let (status, answer) = user.post("network", "/v2.0/subnets", &json!({"subnet": subnet}));
+        assert_eq!(status, 201, "{answer}");
+    }
     let id = floating_ip(&world.cloud, ASKED, "of a person");
-    crate::contract::setup::attach(&world.cloud, &id, lb["vip_port_id"].as_str().unwrap());
+    attach(&world.cloud, &id, load_balancer(&world)["vip_port_id"].as_str().unwrap());
     assert!(world.cloud.hide_floating_ip_port(&id));
     world.stop().await;
     world.annotate("web", INTERNAL, None);
     world.start().await;
-    world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
-    world.quiet().await;
-    assert_eq!(world.cloud.floating_ips().len(), 1, "no second one is made");
+    (world, id)
+}
+
+fn ids(objects: &[Value]) -> Vec<&str> {
+    objects.iter().filter_map(|one| one["id"].as_str()).collect()
+}
+
+fn shown(world: &World, id: &str) -> Option<Value> {
+    world.cloud.floating_ips().into_iter().find(|one| one["id"] == id)
 }
