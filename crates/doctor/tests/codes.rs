@@ -1101,6 +1101,12 @@ fn the_fix_fits_who_serves_the_service() {
     assert!(fix(Code::D201, another(None)).unwrap().contains("ip-mode-overlay"));
     let class = fix(Code::D201, ServedBy::Class("example.org/lb".into())).unwrap();
     assert_eq!(class, "openstack-ccm doctor shop/web --load-balancer-class=example.org/lb");
+    // A flag without a value names no class.
+    assert_eq!(fix(Code::D201, ServedBy::Class(String::new())).unwrap(), "openstack-ccm doctor shop/web");
+    let mut world = healthy();
+    world.facts.served_by = ServedBy::Class(String::new());
+    let text = "served without a class: leave --load-balancer-class out";
+    assert!(world.outcome().checks().any(|check| *check == Check::Skipped(text.into())));
 }
 
 #[test]

@@ -233,8 +233,9 @@ fn remedy(look: &Look<'_>) -> Fix {
             "run ip-mode-overlay beside the controller of this cloud: it publishes ipMode: Proxy".into()
         }
         ServedBy::Class(class) => {
-            let class = format!("--load-balancer-class={class}");
-            Fix::command(["openstack-ccm", "doctor", &look.key(), &class])
+            let flag = (!class.is_empty()).then(|| format!("--load-balancer-class={class}"));
+            let words = ["openstack-ccm".to_owned(), "doctor".to_owned(), look.key()];
+            Fix::command(words.into_iter().chain(flag))
         }
     }
 }
