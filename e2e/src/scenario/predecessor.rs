@@ -22,15 +22,15 @@ const SERVICE: &str = "made-by-predecessor";
 
 /// Each release of OCCM where it leaves pods cut off.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
-    // Before 1.30 OCCM knows no mode.
-    proxy(stage, OccmRelease::V1_29, CURRENT)?;
+    // Before 1.30 OCCM knows no mode, and `v2` is no value of the annotation: it takes it for `false`.
+    proxy(stage, OccmRelease::V1_29, CURRENT, "true")?;
     // The API server drops the mode that OCCM writes.
-    proxy(stage, OccmRelease::V1_36, OLD)?;
+    proxy(stage, OccmRelease::V1_36, OLD, "v2")?;
     termination(stage, OccmRelease::V1_36)
 }
 
-/// A Service with PROXY protocol.
-fn proxy(stage: &mut Stage, release: OccmRelease, kind: ServerKind) -> Result<()> {
+/// A Service with PROXY protocol, asked for with the annotation's `value`.
+fn proxy(stage: &mut Stage, release: OccmRelease, kind: ServerKind, value: &str) -> Result<()> {
     let label = format!("OCCM {} on {}", release.text(), kind.text());
     stage.start_cluster(
         &format!("predecessor-{}-{}", release.text(), kind.minor.text()),
@@ -38,7 +38,7 @@ fn proxy(stage: &mut Stage, release: OccmRelease, kind: ServerKind) -> Result<()
         Mode::Iptables,
     )?;
     let api = stage.api()?;
-    ServiceSketch::proxy(SERVICE, "v2", true).create(&api, &[NODES[0], NODES[1]])?;
+    ServiceSketch::proxy(SERVICE, value, true).create(&api, &[NODES[0], NODES[1]])?;
     let occm = start(stage, release)?;
     let mut address = String::new();
     stage.check(SCENARIO, &format!("{label}, PROXY protocol"), |stage| {
