@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 mutations() {
   cat <<'END'
 requests-decide; doctor; 29 doctor | a node on 1.29; e2e/src/scenario/doctor/cluster_faults.rs; s/stage.join\(NODES\[1\], OLD_SERVER, /stage.join(NODES[1], CURRENT, /
-calls-at-most; calls; 24 calls | restart, Services 6; crates/provider-openstack/src/load_balancer/lists/shared.rs; s/if others == 0 \{/if others != usize::MAX {/
+calls-at-most; calls; 24 calls | restart, Services 6; crates/provider-openstack/src/load_balancer/read/lists/shared.rs; s/if others == 0 \{/if others != usize::MAX {/
 metrics-for-all; requested; 32 requested | the load balancer shows its metrics to those who may read them; crates/provider-openstack/src/load_balancer/desired/metrics.rs; s/allowed_cidrs: Some\(allowed\)/allowed_cidrs: Some("0.0.0.0\/0".parse().into_iter().collect())/
 orphans-of-the-living; plan; 23 orphans | --cluster-uid is refused while the cluster answers; crates/ccm/src/subcommands/orphans/mod.rs; s/living != uid,/living != uid || !uid.is_empty(),/
 orphans-by-id; plan; 23 orphans | what serves is not listed, and not deleted by id; crates/ccm/src/subcommands/orphans/delete.rs; s/anyhow::bail!\("\{id\} is not orphaned.*/anyhow::bail!("{id} cannot be deleted");/

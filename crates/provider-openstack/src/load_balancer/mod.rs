@@ -5,60 +5,42 @@
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | settings | [`annotations`] | all annotations, as one table |
-//! | | [`floating_subnet`] | which subnets a floating IP may come from |
 //! | | `failure` | explains what the cloud refuses |
 //! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
-//! | | `model` | what is wanted and what is there, in the same comparable types |
-//! | | `outputs` | what earlier reconciliations wrote into the Service |
-//! | | [`ids`] | ids of load balancers: one that somebody wrote, and one that a controller has published |
-//! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
-//! | | `ownership` | whose a load balancer is |
+//! | | `objects` | what is wanted and what is there, in the same comparable types; steps and their answers |
+//! | | [`identity`] | whose a load balancer is: ids, what earlier reconciliations wrote into the Service, ownership |
 //! | | `report` | what a reconciliation reports besides its result |
-//! | | `locks` | one reconciliation at a time for each load balancer |
-//! | | `lists` | one list of the project for all that look at the same time |
-//! | wait | [`poller`] | watches load balancers that Octavia works on |
-//! | | `creations` | how many load balancers are created at once, and whose |
-//! | resolve | `resolve` | looks up what nobody has written down |
+//! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
 //! | desired | `desired` | what is wanted, whole |
-//! | plan | `step` | the steps: one call to the cloud each |
-//! | | `digest` | what stands for content that is compared and not kept |
-//! | | `plan` | the difference, as steps in an order that is right wherever it stops |
+//! | plan | `plan` | the difference, as steps in an order that is right wherever it stops |
+//! | | `known` | what is known of what is there, and which look is needed before the next step |
+//! | state | `state` | all that is remembered: of a Service, of a load balancer |
+//! | read | `read` | what is there: everything, or a check of what is expected; nothing else reads Octavia but the poller |
+//! | resolve | `resolve` | looks up what nobody has written down |
 //! | apply | `apply` | makes the calls |
+//! | wait | [`poll`] | watches load balancers that Octavia works on |
 //! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
-//! | | `advance` | what is there once a step is done |
-//! | | `attempts` | what was tried, and has to rest or need not be tried again |
-//! | observe | `observe` | what is there: everything, or a check of what is expected |
-//! | | `record` | what is remembered of a Service between two reconciliations |
 //! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
 //! | beside | `orphans` | lists those among which one may have outlived its Service by accident |
 
-mod advance;
 pub mod annotations;
 mod apply;
-mod attempts;
-mod creations;
 mod desired;
-mod digest;
 pub(crate) mod failure;
-pub mod floating_subnet;
-pub mod ids;
-mod lists;
-mod locks;
-mod model;
+pub mod identity;
+mod known;
 pub mod names;
-mod observe;
+mod objects;
 mod orphans;
-mod outputs;
-mod ownership;
 mod plan;
-pub mod poller;
+pub mod poll;
+mod read;
 mod reconcile;
-mod record;
 mod report;
 mod resolve;
 mod security_group;
 pub mod settings;
-mod step;
+mod state;
 
 use std::sync::Arc;
 
@@ -74,12 +56,13 @@ use openstack_ccm_openstack_api::OpenStack;
 
 use crate::config::Config;
 use annotations::{ALLOW_CLUSTER_SOURCES, HOSTNAME, IP_MODE};
-use creations::Creations;
-use lists::Lists;
-use locks::LoadBalancerLocks;
 use orphans::OrphanCandidates;
-use poller::{Poller, Watchlist};
+use poll::Poller;
+use read::lists::Lists;
 use reconcile::Reconciler;
+use state::creations::Creations;
+use state::locks::LoadBalancerLocks;
+use state::watchlist::Watchlist;
 
 /// The names by which users, operators and dashboards know OpenStack as a provider. Event source and metrics are spelled as the Go implementation spells them.
 pub const PROVIDER_NAMES: ProviderNames = ProviderNames {

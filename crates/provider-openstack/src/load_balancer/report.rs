@@ -9,8 +9,8 @@ use openstack_ccm_core::provider::{Outcome, Reconciliation};
 use openstack_ccm_core::service::Service;
 
 use super::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
-use super::model::Ownership;
-use super::outputs::{is_own_output, may_have_moved};
+use crate::load_balancer::identity::outputs::{is_own_output, may_have_moved};
+use crate::load_balancer::objects::Ownership;
 
 /// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
 const NONE_OWNED: &str = "none";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use openstack_ccm_core::service::{IpFamily, Protocol, Service, ServiceKey, ServicePort};
 use openstack_ccm_provider_openstack::config::{Config, ConfigErrors, Environment, Loaded, load};
-use openstack_ccm_provider_openstack::load_balancer::floating_subnet::{NamePattern, TagCondition};
+use openstack_ccm_provider_openstack::load_balancer::settings::floating_subnet::{NamePattern, TagCondition};
 use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, ReleaseSettings, Settings};
 
 /// What takes any input.

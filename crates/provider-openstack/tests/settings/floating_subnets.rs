@@ -1,6 +1,6 @@
 //! Which subnets a pattern and a condition for tags mean.
 
-use openstack_ccm_provider_openstack::load_balancer::floating_subnet::{
+use openstack_ccm_provider_openstack::load_balancer::settings::floating_subnet::{
     NamePattern, NoTag, PatternError, SubnetMatch, TagCondition,
 };
 use rstest::rstest;

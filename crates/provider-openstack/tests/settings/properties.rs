@@ -1,7 +1,7 @@
 //! What holds for every input.
 
 use openstack_ccm_provider_openstack::load_balancer::annotations::ALL;
-use openstack_ccm_provider_openstack::load_balancer::floating_subnet::{NamePattern, TagCondition};
+use openstack_ccm_provider_openstack::load_balancer::settings::floating_subnet::{NamePattern, TagCondition};
 use openstack_ccm_provider_openstack::load_balancer::settings::{NodeSelector, ReleaseSettings};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -7,75 +7,18 @@ mod neutron;
 mod octavia;
 mod requests;
 
-use std::net::IpAddr;
-
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
-use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LbAlgorithm};
 use tracing::info;
 
 use super::failure::{self, Missing};
-use super::model::{Failover, ObservedFloatingIp};
-use super::poller::Operation;
-use super::step::{FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step};
-
-/// What became of a plan.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Applied {
-    /// Whether anything in the cloud was changed.
-    pub(super) changed: bool,
-    /// What Octavia is doing now, when a step locked the load balancer or found it locked.
-    pub(super) locked: Option<Locked>,
-    /// What was done without a lock, in words.
-    pub(super) done: Vec<String>,
-    /// Address of a floating IP that was made or attached.
-    pub(super) address: Option<IpAddr>,
-    /// What the user should know about steps that the cloud refused and the Service can do without.
-    pub(super) notices: Vec<Notice>,
-    /// The steps that were accepted, by their places, with what only the answers contain.
-    pub(super) accepted: Vec<(usize, Answer)>,
-    /// Floating IPs that were made.
-    pub(super) floating_ips: Vec<ObservedFloatingIp>,
-    /// Algorithms that Octavia does not take, each with the id of its pool.
-    pub(super) refused_algorithms: Vec<(String, LbAlgorithm)>,
-    /// What became of the request to fail a load balancer over, with its id.
-    pub(super) failover: Option<(String, Failover)>,
-    /// The step that the cloud refused, or the part of it.
-    pub(super) refused: Option<Step>,
-    /// How the request to create the load balancer failed.
-    pub(super) failed_creation: Option<ErrorKind>,
-    /// The cloud's own words where it cannot make such a load balancer.
-    pub(super) not_implemented: Option<String>,
-    /// Whether the cloud has too much to do, and nothing else is wrong: what is known stays known.
-    pub(super) is_delayed: bool,
-}
-
-impl Applied {
-    /// Whether Octavia accepted a step, and is at work now.
-    pub(super) fn is_accepted(&self) -> bool {
-        self.locked.as_ref().is_some_and(|locked| locked.operation.is_some())
-    }
-}
-
-/// A load balancer that Octavia works on.
-#[derive(Clone, Debug)]
-pub(super) struct Locked {
-    /// Its id, where the step made the load balancer.
-    pub(super) made: Option<Made>,
-    /// What Octavia does there; absent where it is the work of somebody else.
-    pub(super) operation: Option<Operation>,
-    /// What is going on, for logs.
-    pub(super) on: String,
-}
-
-/// A load balancer that was just made.
-#[derive(Clone, Debug)]
-pub(super) struct Made {
-    pub(super) id: String,
-    pub(super) project_id: Option<String>,
-}
+use crate::load_balancer::objects::Failover;
+use crate::load_balancer::objects::step::{
+    Answer, Applied, FloatingIpStep, ListenerStep, LoadBalancerStep, Locked, Made, MemberStep, MonitorStep,
+    Operation, PoolStep, Step,
+};
 
 /// Applies the steps in order, up to the first that locks the load balancer.
 ///
@@ -140,7 +83,7 @@ impl Applier<'_> {
             self.applied.done.push(doing(step));
             if step.locks() {
                 let on = self.applied.done.join("; ");
-                self.applied.locked = Some(Locked { made, operation: operation(step), on });
+                self.applied.locked = Some(Locked { made, operation: Operation::of(step), on });
                 return Ok(());
             }
         }
@@ -172,22 +115,6 @@ impl Applier<'_> {
             Step::Monitor(step) => octavia::monitor(octavia, step).await,
             Step::FloatingIp(step) => self.floating_ip(step).await.map(|()| Answer::Nothing),
         }
-    }
-}
-
-/// What Octavia is at work on after a step. A failover takes as long as a creation.
-fn operation(step: &Step) -> Option<Operation> {
-    match step {
-        Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Failover { .. }) => {
-            Some(Operation::Creation)
-        }
-        Step::LoadBalancer(LoadBalancerStep::Update { .. }) => Some(Operation::LoadBalancer),
-        Step::LoadBalancer(LoadBalancerStep::Delete { .. }) => Some(Operation::Deletion),
-        Step::Listener(_) => Some(Operation::Listener),
-        Step::Pool(_) => Some(Operation::Pool),
-        Step::Member(_) => Some(Operation::Members),
-        Step::Monitor(_) => Some(Operation::Monitor),
-        Step::FloatingIp(_) => None,
     }
 }
 
@@ -290,15 +217,4 @@ fn in_brief(step: &Step) -> String {
 /// A new tree goes on for many lines.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
-}
-
-/// What is there from now on, as far as only the answer says.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    /// The load balancer that was made, with the ids of all its children.
-    LoadBalancer(Box<CreatedLoadBalancer>),
-    /// Id of the listener, pool or health monitor that was made.
-    Child(String),
-    /// Nothing that the step does not say.
-    Nothing,
 }

@@ -10,9 +10,9 @@ use tracing::warn;
 
 use super::Applier;
 use crate::load_balancer::failure::{self, Missing, present};
-use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice, Tags};
 use crate::load_balancer::names;
-use crate::load_balancer::step::{FloatingIpStep, Step};
+use crate::load_balancer::objects::step::{FloatingIpStep, Step};
+use crate::load_balancer::objects::{ObservedFloatingIp, SubnetChoice, Tags};
 
 /// The cloud does not let a floating IP be deleted.
 const NOT_DELETED: &str = "FloatingIPNotDeleted";

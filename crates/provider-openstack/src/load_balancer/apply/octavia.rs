@@ -3,10 +3,11 @@
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{Octavia, UpdateMember};
 
-use super::Answer;
 use super::requests;
 use crate::load_balancer::failure::present;
-use crate::load_balancer::step::{Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep};
+use crate::load_balancer::objects::step::{
+    Answer, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep,
+};
 
 pub(super) async fn load_balancer(octavia: &Octavia, step: &LoadBalancerStep) -> Result<Answer, ApiError> {
     match step {

@@ -8,7 +8,7 @@ use openstack_ccm_openstack_api::octavia::{
     UpdateListener,
 };
 
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, LoadBalancerSpec, Member,
     MonitorAttributes, MonitorSpec, Persistence, PoolAttributes, PoolSpec, Tags, tree,
 };

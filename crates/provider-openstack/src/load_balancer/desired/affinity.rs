@@ -5,7 +5,7 @@ use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
 use openstack_ccm_openstack_api::octavia::SessionPersistenceType;
 
 use super::sources::Sources;
-use crate::load_balancer::model::Persistence;
+use crate::load_balancer::objects::Persistence;
 use crate::load_balancer::settings::{WITHOUT_EFFECT, names_of};
 
 /// What Kubernetes writes where the user says nothing, in seconds.

@@ -9,7 +9,7 @@ use super::health_monitor::{self, SHORTEST_UDP_DELAY};
 use super::source_ranges;
 use super::sources::Sources;
 use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
-use crate::load_balancer::model::Facts;
+use crate::load_balancer::objects::Facts;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Fault, Settings};
 

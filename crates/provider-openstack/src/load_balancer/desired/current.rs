@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
 use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
 use crate::load_balancer::desired::sources::Sources;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorAttributes,
     MonitorSpec, ObservedListener, ObservedLoadBalancer, ObservedMonitor, ObservedPool, header, tls,
 };

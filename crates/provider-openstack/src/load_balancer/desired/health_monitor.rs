@@ -6,7 +6,7 @@ use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
 use super::sources::Sources;
 use crate::load_balancer::annotations::ENABLE_HEALTH_MONITOR;
-use crate::load_balancer::model::{Features, HttpCheck, MonitorAttributes, MonitorSpec};
+use crate::load_balancer::objects::{Features, HttpCheck, MonitorAttributes, MonitorSpec};
 
 /// Nodes without endpoints get traffic.
 const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::health_monitor;
 use super::members::{self, Backend};
 use super::sources::Sources;
-use crate::load_balancer::model::{Desired, ListenerKey, Member, ObservedLoadBalancer, ObservedPool};
+use crate::load_balancer::objects::{Desired, ListenerKey, Member, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::settings::Aspect;
 
 /// Replaces the members that nodes would give by those that are there, where there is no node to put in their place, or it

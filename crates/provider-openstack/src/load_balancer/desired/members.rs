@@ -9,8 +9,8 @@ use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
 use crate::load_balancer::annotations::NODE_SELECTOR;
-use crate::load_balancer::model::Member;
 use crate::load_balancer::names;
+use crate::load_balancer::objects::Member;
 use crate::load_balancer::settings::names_of;
 
 /// A node that is selected cannot be a member.

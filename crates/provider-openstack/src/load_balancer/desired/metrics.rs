@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
 use super::sources::Sources;
 use super::tls::NOT_SUPPORTED;
 use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE};
-use crate::load_balancer::model::{ListenerAttributes, ListenerSpec, ObservedLoadBalancer, TlsAttributes};
+use crate::load_balancer::objects::{ListenerAttributes, ListenerSpec, ObservedLoadBalancer, TlsAttributes};
 use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::settings::node_address::family_of;
 

@@ -29,14 +29,14 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Service};
 
 use super::annotations::{FLOATING_IP, PORT_ID};
-use super::model::{
+use super::names::Names;
+use super::settings::node_address::family_of;
+use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings, UserTags};
+use crate::load_balancer::objects::{
     AdditionalVip, Desired, DesiredListener, Facts, Features, FloatingIpGoal, FloatingIpMarks,
     FloatingIpSpec, ListenerKey, LoadBalancerSpec, ObservedLoadBalancer, Ownership, Reclaim, Recovery,
     ReleaseTerms, ResolvedVip, Tags, Vip,
 };
-use super::names::Names;
-use super::settings::node_address::family_of;
-use super::settings::{Aspect, Exposure, Faults, ReleaseSettings, Settings, UserTags};
 
 pub(crate) use capability::faults;
 pub(crate) use sources::Sources;

@@ -5,7 +5,7 @@ use openstack_ccm_core::notice::Notice;
 use super::health_monitor;
 use super::sources::Sources;
 use super::tls::NOT_SUPPORTED;
-use crate::load_balancer::model::limit;
+use crate::load_balancer::objects::limit;
 use crate::load_balancer::settings::names_of;
 
 /// Limits of listeners, and monitors of SCTP ports. Source ranges, flavors and zones have notices of their own.

@@ -8,8 +8,8 @@ use openstack_ccm_core::service::ServicePort;
 use super::members::Backend;
 use super::sources::Sources;
 use super::{affinity, health_monitor, members, tls};
-use crate::load_balancer::model::pool::MONITORED;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::pool::MONITORED;
+use crate::load_balancer::objects::{
     self, DesiredListener, DesiredPool, ListenerAttributes, ListenerSpec, PoolAttributes, PoolSpec, Tags,
     header,
 };
@@ -30,7 +30,7 @@ pub(super) fn listener(
         tls_container_ref: settings.tls_of(port).map(|tls| tls.reference.clone()),
         tls: tls::attributes(sources, port),
     };
-    let set_here = &model::tls::tags(&attributes.tls) | &header::tags(&headers);
+    let set_here = &objects::tls::tags(&attributes.tls) | &header::tags(&headers);
     DesiredListener {
         listener: ListenerSpec {
             name: sources.names.listener(index),
@@ -50,7 +50,7 @@ fn tags(sources: Sources<'_>, port: &ServicePort, set_here: &Tags) -> Tags {
     }
     let tls = sources.settings.tls_of(port).is_some();
     let revision = sources.settings.tls_options.revision.as_deref().filter(|_| tls);
-    &(&own | set_here) | &revision.map(model::tls::revision_tag).into_iter().collect()
+    &(&own | set_here) | &revision.map(objects::tls::revision_tag).into_iter().collect()
 }
 
 fn pool(sources: Sources<'_>, index: usize, port: &ServicePort, backends: &[Backend]) -> DesiredPool {

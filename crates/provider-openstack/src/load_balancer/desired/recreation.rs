@@ -6,7 +6,7 @@ use openstack_ccm_core::service::Service;
 use crate::load_balancer::annotations::{
     AVAILABILITY_ZONE, Annotation, FLAVOR_ID, LB_PROVIDER, NETWORK_ID, PORT_ID, SUBNET_ID,
 };
-use crate::load_balancer::model::{Features, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::objects::{Features, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::{Aspect, Settings};
 
 /// Something that the Service asks for now cannot be had without a new load balancer.

@@ -3,8 +3,8 @@
 use openstack_ccm_core::service::Intent;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 
-use crate::load_balancer::model::{Facts, Tags};
 use crate::load_balancer::names::Names;
+use crate::load_balancer::objects::{Facts, Tags};
 use crate::load_balancer::settings::Settings;
 
 /// What a tree is built from.

@@ -5,7 +5,7 @@ use openstack_ccm_core::service::ServicePort;
 
 use super::sources::Sources;
 use crate::load_balancer::annotations::{ALPN_PROTOCOLS, TLS_CIPHERS, TLS_VERSIONS};
-use crate::load_balancer::model::TlsAttributes;
+use crate::load_balancer::objects::TlsAttributes;
 
 /// The cloud cannot do what the Service asks for.
 pub(super) const NOT_SUPPORTED: &str = "LoadBalancerSettingNotSupported";

@@ -11,7 +11,7 @@ use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::{Annotation, Form};
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
 };
 use crate::load_balancer::settings::node_address::family_of;

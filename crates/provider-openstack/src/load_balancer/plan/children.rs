@@ -6,8 +6,8 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
 use super::types::Wait;
-use crate::load_balancer::model::{Children, ObservedListener, ObservedPool};
-use crate::load_balancer::step::{ListenerStep, PoolStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Step};
+use crate::load_balancer::objects::{Children, ObservedListener, ObservedPool};
 
 /// Whether anything was made for this Service.
 pub(super) fn any_own(children: &Children) -> bool {

@@ -12,12 +12,12 @@ use super::floating_ip::{self, VipPort};
 use super::port::{self, Port};
 use super::rename::Rename;
 use super::types::Plan;
-use crate::load_balancer::model::{
+use crate::load_balancer::names;
+use crate::load_balancer::objects::step::{Changes as _, Handle, LoadBalancerStep, Step};
+use crate::load_balancer::objects::{
     Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, OVN, Observed, ObservedListener,
     ObservedLoadBalancer, Ownership, Tags,
 };
-use crate::load_balancer::names;
-use crate::load_balancer::step::{Changes as _, Handle, LoadBalancerStep, Step};
 
 /// An internal Service joins a load balancer of others.
 const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";

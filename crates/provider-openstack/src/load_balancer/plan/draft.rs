@@ -9,9 +9,9 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use super::refusals::Refusals;
 use super::rename::Rename;
 use super::types::{Plan, Then, Wait};
-use crate::load_balancer::model::{ListenerKey, Tags};
 use crate::load_balancer::names;
-use crate::load_balancer::step::Step;
+use crate::load_balancer::objects::step::Step;
+use crate::load_balancer::objects::{ListenerKey, Tags};
 
 /// Reason of the notice that something failed inside Octavia and is sent again.
 const CHILD_FAILED: &str = "LoadBalancerChildFailed";

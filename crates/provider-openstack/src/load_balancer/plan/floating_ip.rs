@@ -7,11 +7,11 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::draft::{Draft, tags_of_own};
 use crate::load_balancer::annotations::KEEP_FLOATING_IP;
-use crate::load_balancer::model::{
+use crate::load_balancer::names;
+use crate::load_balancer::objects::step::{FloatingIpStep, FormerFloatingIp, Handle, Step};
+use crate::load_balancer::objects::{
     FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
 };
-use crate::load_balancer::names;
-use crate::load_balancer::step::{FloatingIpStep, FormerFloatingIp, Handle, Step};
 
 /// The user asked for an external Service and there is no external network: as OCCM names it.
 const FORCED_INTERNAL: &str = "LoadBalancerForcedInternal";

@@ -11,11 +11,11 @@ use openstack_ccm_core::failure::Failure;
 
 use super::refusals::{Predecessor, Refusals};
 use super::types::Refused;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::{
     Children, Desired, DesiredListener, FormerListener, InsertedHeader, ListenerKey, ListenerSpec,
     ObservedListener, ObservedLoadBalancer, Tags, header, tls,
 };
-use crate::load_balancer::step::{ListenerStep, Step};
 
 /// What is wanted, without the changes of protocols that are held back, and those.
 pub(super) fn hold_back<'a>(

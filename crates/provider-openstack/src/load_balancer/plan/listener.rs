@@ -9,7 +9,7 @@ use openstack_ccm_openstack_api::octavia::{PoolProtocol, UpdateListener};
 
 use super::draft::tags_without;
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     InsertedHeader, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
 };
 

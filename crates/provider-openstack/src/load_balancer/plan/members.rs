@@ -10,8 +10,8 @@ use std::sync::Arc;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
-use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
-use crate::load_balancer::step::{Handle, MemberStep, Step};
+use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
+use crate::load_balancer::objects::{Member, MemberKey, ObservedMember, ObservedPool};
 
 /// How much of what is wanted the members follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
 
 use super::draft::{Draft, tags_of_own};
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::step::{Changes as _, Handle, MonitorStep, Step};
+use crate::load_balancer::objects::{
     DesiredPool, MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool,
 };
-use crate::load_balancer::step::{Changes as _, Handle, MonitorStep, Step};
 
 /// Whether a pool has a monitor, and is to have one of another type: the type cannot be changed, and without a monitor the pool would send to
 /// nodes that do not serve.

@@ -8,11 +8,11 @@ use openstack_ccm_openstack_api::octavia::{
 use super::draft::{Draft, tags_without};
 use super::members::Extent;
 use super::{members, monitor, serial};
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
+use crate::load_balancer::objects::{
     DesiredPool, FormerListener, ListenerSpec, ObservedListener, ObservedPool, Persistence, PoolSpec, former,
     pool,
 };
-use crate::load_balancer::step::{Changes as _, Handle, MemberStep, MonitorStep, PoolStep, Step};
 
 /// Makes a new pool that no listener uses, with all that belongs to it.
 pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {

@@ -10,11 +10,11 @@ use openstack_ccm_openstack_api::octavia::PoolProtocol;
 use super::draft::Draft;
 use super::{held_back, listener, members, monitor, pool};
 use crate::load_balancer::annotations::METRICS_PORT;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::step::{Changes as _, Handle, ListenerStep, Step};
+use crate::load_balancer::objects::{
     Children, DesiredListener, DesiredPool, FormerListener, ListenerKey, ListenerSpec, ObservedListener,
     ObservedPool,
 };
-use crate::load_balancer::step::{Changes as _, Handle, ListenerStep, Step};
 
 /// A change that interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";

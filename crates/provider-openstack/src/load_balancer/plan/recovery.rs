@@ -14,11 +14,11 @@ use super::draft::Draft;
 use super::types::{Plan, Then};
 use super::{children, floating_ip};
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::{
+use crate::load_balancer::names;
+use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::{
     Children, Desired, Failover, FloatingIpGoal, Observed, ObservedLoadBalancer, Ownership, Recovery, Tags,
 };
-use crate::load_balancer::names;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// The load balancer broke and is recreated.
 const REPLACED: &str = "LoadBalancerReplaced";

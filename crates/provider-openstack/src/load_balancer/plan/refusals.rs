@@ -17,13 +17,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_core::failure::Failure;
 
 use super::types::{Plan, Refused};
-use crate::load_balancer::digest::Digest;
-use crate::load_balancer::model::{
-    Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
-};
 use crate::load_balancer::names;
-use crate::load_balancer::step::{
+use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::step::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
+use crate::load_balancer::objects::{
+    Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
 };
 
 /// The listener that made way for one of another protocol.

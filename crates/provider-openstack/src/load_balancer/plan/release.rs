@@ -7,9 +7,11 @@ use openstack_ccm_openstack_api::octavia::{ProvisioningStatus, UpdateLoadBalance
 use super::draft::Draft;
 use super::types::{Plan, Wait};
 use super::{children, floating_ip};
-use crate::load_balancer::model::{Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags};
 use crate::load_balancer::names::{self, GeneratedName};
-use crate::load_balancer::step::{LoadBalancerStep, MemberStep, MonitorStep, Step};
+use crate::load_balancer::objects::step::{LoadBalancerStep, MemberStep, MonitorStep, Step};
+use crate::load_balancer::objects::{
+    Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags,
+};
 
 /// A load balancer of the Service stays, because somebody else has put something on it.
 pub(crate) const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";

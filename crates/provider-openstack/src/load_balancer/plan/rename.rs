@@ -6,9 +6,9 @@
 
 use openstack_ccm_core::notice::Notice;
 
-use crate::load_balancer::model::{ObservedLoadBalancer, Ownership, Tags};
 use crate::load_balancer::names;
-use crate::load_balancer::step::Changes;
+use crate::load_balancer::objects::step::Changes;
+use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership, Tags};
 
 /// As OCCM names it.
 const RENAMED: &str = "LoadBalancerRename";

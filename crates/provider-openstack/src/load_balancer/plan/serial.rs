@@ -10,8 +10,8 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::draft::Draft;
 use super::members::Extent;
-use crate::load_balancer::model::{Member, MemberKey, ObservedMember, ObservedPool};
-use crate::load_balancer::step::{Handle, MemberStep, Step};
+use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
+use crate::load_balancer::objects::{Member, MemberKey, ObservedMember, ObservedPool};
 
 /// Fills a new pool.
 pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Arc<Member>]) {

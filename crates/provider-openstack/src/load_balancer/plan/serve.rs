@@ -12,8 +12,8 @@ use super::held_back::hold_back;
 use super::recovery;
 use super::refusals::{Refusals, leave_out};
 use super::types::{Plan, Wait};
-use crate::load_balancer::model::{Desired, ListenerKey, Observed, Ownership};
-use crate::load_balancer::step::Handle;
+use crate::load_balancer::objects::step::Handle;
+use crate::load_balancer::objects::{Desired, ListenerKey, Observed, Ownership};
 
 /// What is to be done so that the cloud is as wanted, where nothing was refused.
 #[cfg(test)]

@@ -8,8 +8,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::{ListenerKey, ObservedLoadBalancer};
-use crate::load_balancer::step::{ListenerStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::{ListenerKey, ObservedLoadBalancer};
 
 /// A step that is left out, and the refusal that is the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::service::IpFamily;
 
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::objects::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::family_of;
 
 /// All addresses, one for each VIP: `outside` stands for the IPv4 VIP that a floating IP leads to. Only addresses of
@@ -32,8 +32,8 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::load_balancer::model::Tags;
-    use crate::load_balancer::model::observed::{MadeWith, Ownership};
+    use crate::load_balancer::objects::Tags;
+    use crate::load_balancer::objects::observed::{MadeWith, Ownership};
 
     const V4: IpFamily = IpFamily::V4;
     const V6: IpFamily = IpFamily::V6;

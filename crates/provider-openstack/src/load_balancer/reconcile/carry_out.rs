@@ -11,14 +11,15 @@ use openstack_ccm_core::service::Service;
 use tokio::time::Instant;
 
 use super::Reconciler;
-use crate::load_balancer::apply::{self, Applied, Locked};
-use crate::load_balancer::model::{ObservedLoadBalancer, Ownership};
-use crate::load_balancer::observe::Observation;
+use crate::load_balancer::apply;
+use crate::load_balancer::known::Observation;
+use crate::load_balancer::objects::step::{Applied, Locked};
+use crate::load_balancer::objects::step::{FloatingIpStep, LoadBalancerStep, Step};
+use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then, Wait};
-use crate::load_balancer::poller::Awaited;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::step::{FloatingIpStep, LoadBalancerStep, Step};
+use crate::load_balancer::state::watchlist::Awaited;
 
 /// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
 /// some minutes.

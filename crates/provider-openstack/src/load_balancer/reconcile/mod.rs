@@ -11,21 +11,21 @@
 //!
 //! 1. A plan starts from a whole look, under the lock of the load balancer's id, or of its name while no id is known. If only nodes changed
 //!    since all was well, the members come from the status tree, and the rest from what was read then.
-//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`super::lists`]).
+//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`crate::load_balancer::read::lists`]).
 //! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, its children are not read for the Service, for
 //!    two minutes at most. The poller sees the end and wakes the Service.
-//! 4. In between, what was read is kept, with each accepted step applied to it ([`super::advance`]); the rest of the plan follows from
+//! 4. In between, what was read is kept, with each accepted step applied to it ([`crate::load_balancer::known::advance`]); the rest of the plan follows from
 //!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
 //!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
 //!    there. 429 and 503 only delay: what was known before such a read is kept, and the same step is sent later. Only a creation may have
 //!    arrived all the same, after 503.
-//! 5. Before some steps somebody looks: [`super::observe::looks`] has the table.
+//! 5. Before some steps somebody looks: [`crate::load_balancer::known::looks`] has the table.
 //! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
 //! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
 //!    attached after that check. The same plan twice without a failure between is a Warning and a pause.
 //! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
 //!    where it differs.
-//! 9. What is remembered of a Service is one record ([`super::record`]), beside what is shared: locks that are waited for, creations under
+//! 9. What is remembered of a Service is one record ([`crate::load_balancer::state::record`]), beside what is shared: locks that are waited for, creations under
 //!    way, identity tags to come, replacements. Losing it costs reads and time.
 //!
 //! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
@@ -47,14 +47,10 @@
 //! | `carry_out` | applies a plan as far as can be done now, and says what comes next |
 //! | `stalled` | waits longer each time where nothing can be done although the load balancer is not PENDING |
 //! | `addresses` | under which addresses clients reach a Service |
-//! | `identity_tags` | spaces out the tags that load balancers made by OCCM get |
-//! | `replacements` | lets one load balancer in ERROR be replaced at a time |
 
 mod addresses;
 mod carry_out;
-mod identity_tags;
 mod release;
-mod replacements;
 mod serve;
 mod stalled;
 
@@ -65,20 +61,20 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 
-use super::creations::Creations;
-use super::lists::Lists;
-use super::locks::LoadBalancerLocks;
-use super::observe::Observer;
-use super::ownership::{Others, Scope};
 use super::plan::ON_INTERNAL;
-use super::poller::Watchlist;
-use super::record::Records;
 use super::report::Report;
 use super::resolve::Resolver;
 use super::security_group::SecurityGroups;
 use crate::config::Config;
-use identity_tags::IdentityTagQueue;
-use replacements::Replacements;
+use crate::load_balancer::identity::ownership::{Others, Scope};
+use crate::load_balancer::read::Observer;
+use crate::load_balancer::read::lists::Lists;
+use crate::load_balancer::state::creations::Creations;
+use crate::load_balancer::state::identity_tags::IdentityTagQueue;
+use crate::load_balancer::state::locks::LoadBalancerLocks;
+use crate::load_balancer::state::record::Records;
+use crate::load_balancer::state::replacements::Replacements;
+use crate::load_balancer::state::watchlist::Watchlist;
 
 /// The cloud lacks an optional part of its API.
 const PART_MISSING: &str = "CloudPartMissing";

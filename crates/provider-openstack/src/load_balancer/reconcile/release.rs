@@ -13,19 +13,19 @@ use tracing::debug;
 use super::Reconciler;
 use super::carry_out::{PlanContext, Progress};
 use crate::load_balancer::desired;
-use crate::load_balancer::lists::Reader;
-use crate::load_balancer::locks::{LoadBalancerLocks, TURN_AT_MOST};
-use crate::load_balancer::model::{FloatingIpMarks, Ownership, Reclaim, ReleaseTerms};
+use crate::load_balancer::identity::outputs;
+use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::find::{self, Purpose};
-use crate::load_balancer::observe::floating_ip::FloatingIpQuery;
-use crate::load_balancer::observe::whole::{self, Depth};
-use crate::load_balancer::observe::{Found, evidence};
-use crate::load_balancer::outputs;
-use crate::load_balancer::ownership::Claim;
+use crate::load_balancer::objects::{FloatingIpMarks, Ownership, Reclaim, ReleaseTerms};
 use crate::load_balancer::plan;
+use crate::load_balancer::read::find::{self, Purpose};
+use crate::load_balancer::read::floating_ip::FloatingIpQuery;
+use crate::load_balancer::read::lists::Reader;
+use crate::load_balancer::read::whole::{self, Depth};
+use crate::load_balancer::read::{Found, evidence};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
+use crate::load_balancer::state::locks::{LoadBalancerLocks, TURN_AT_MOST};
 
 /// A release under way.
 pub(super) struct Releasing<'a> {

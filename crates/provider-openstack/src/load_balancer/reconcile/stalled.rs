@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::Reconciler;
 use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress, STUCK};
-use crate::load_balancer::apply::Locked;
-use crate::load_balancer::attempts::Stall;
-use crate::load_balancer::model::observed::ObservedLoadBalancer;
+use crate::load_balancer::objects::observed::ObservedLoadBalancer;
+use crate::load_balancer::objects::step::Locked;
 use crate::load_balancer::plan::Wait;
 use crate::load_balancer::report::Report;
+use crate::load_balancer::state::attempts::Stall;
 
 impl Reconciler {
     /// Waits for a child of a load balancer that is not PENDING itself: Octavia may have lost its work on the child.

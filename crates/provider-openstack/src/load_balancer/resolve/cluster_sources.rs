@@ -20,7 +20,7 @@ use super::Resolver;
 use super::lookup::Lookup;
 use super::subnets::Places;
 use crate::load_balancer::failure::Answered as _;
-use crate::load_balancer::model::Ownership;
+use crate::load_balancer::objects::Ownership;
 use crate::load_balancer::settings::Exposure;
 use crate::load_balancer::settings::node_address::family_of;
 

@@ -15,7 +15,7 @@ use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet};
 use super::subnets::Places;
 use crate::load_balancer::failure::Answered as _;
-use crate::load_balancer::model::{ObservedLoadBalancer, Ownership, ResolvedVip};
+use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, family_name, family_of};
 
 /// The load balancer has addresses of one family, and the Service wants two.

@@ -15,8 +15,8 @@ use super::Resolver;
 use super::lookup::Lookup;
 use super::subnets::Places;
 use crate::load_balancer::failure::{self, Answered as _};
-use crate::load_balancer::floating_subnet::SubnetMatch;
-use crate::load_balancer::model::SubnetChoice;
+use crate::load_balancer::objects::SubnetChoice;
+use crate::load_balancer::settings::floating_subnet::SubnetMatch;
 use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
 
 /// The external network could not be found: as OCCM names it.

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use openstack_ccm_core::service::{Intent, IpFamily};
 use openstack_ccm_openstack_api::neutron::Subnet;
 
-use crate::load_balancer::model::{Features, ObservedLoadBalancer};
+use crate::load_balancer::objects::{Features, ObservedLoadBalancer};
 use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::family_of;
 

@@ -29,9 +29,9 @@ use openstack_ccm_openstack_api::octavia::Provider;
 use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::failure::Answered as _;
-use super::model::{Facts, Features, FloatingIpMarks};
 use super::settings::node_address::family_of;
 use super::settings::{Aspect, Fault, Faults};
+use crate::load_balancer::objects::{Facts, Features, FloatingIpMarks};
 use floating::FloatingIpSource;
 use node_ports::NodePort;
 

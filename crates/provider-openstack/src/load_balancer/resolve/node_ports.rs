@@ -17,7 +17,7 @@ use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
 use crate::load_balancer::failure::Answered as _;
-use crate::load_balancer::model::Facts;
+use crate::load_balancer::objects::Facts;
 use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::provider_id::ProviderId;

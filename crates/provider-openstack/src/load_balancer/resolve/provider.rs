@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::Resolver;
-use crate::load_balancer::model::{Features, OVN};
+use crate::load_balancer::objects::{Features, OVN};
 use crate::load_balancer::settings::Settings;
 
 /// What Octavia answers where the driver does not answer the question.

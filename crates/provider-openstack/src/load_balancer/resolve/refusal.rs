@@ -8,7 +8,7 @@ use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
 use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID, LB_PROVIDER};
-use crate::load_balancer::model::tree::Vip;
+use crate::load_balancer::objects::tree::Vip;
 
 /// A refused load balancer.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use super::node_ports::IDS_AT_ONCE;
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
-use crate::load_balancer::model::{ObservedLoadBalancer, ResolvedVip};
+use crate::load_balancer::objects::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, AddressChoice, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
 

@@ -13,7 +13,7 @@ use tracing::info;
 use super::model::Opening;
 use super::step::GroupStep;
 use crate::load_balancer::failure::{self, Missing, present};
-use crate::load_balancer::step::Handle;
+use crate::load_balancer::objects::step::Handle;
 
 /// So often a port is read again when somebody else changed it in between.
 const MOST_ATTEMPTS: u32 = 5;

@@ -7,8 +7,8 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, Service};
 
 use super::model::{DesiredGroup, Opening};
-use crate::load_balancer::model::Features;
 use crate::load_balancer::names::Names;
+use crate::load_balancer::objects::Features;
 use crate::load_balancer::resolve::NodePorts;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Settings};

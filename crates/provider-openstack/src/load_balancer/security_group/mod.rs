@@ -29,7 +29,7 @@ use tracing::warn;
 use self::duplicates::GroupChoice;
 use self::model::DesiredGroup;
 use self::observe::LegacyGroups;
-use super::ownership::Claim;
+use crate::load_balancer::identity::ownership::Claim;
 
 /// The security groups of all Services.
 #[derive(Debug)]

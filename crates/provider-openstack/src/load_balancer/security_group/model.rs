@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use openstack_ccm_core::service::{IpFamily, Protocol};
 use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRule};
 
-use crate::load_balancer::model::Tags;
+use crate::load_balancer::objects::Tags;
 use crate::load_balancer::settings::node_address::{everybody, network};
 
 /// What a rule lets in: one port of the nodes, from one network. The family is that of the network.

@@ -11,8 +11,8 @@ use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, S
 
 use super::model::{ObservedGroup, ObservedPort, ObservedRule, Opening};
 use crate::load_balancer::failure::{Answered as _, present};
+use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::names::is_generated_security_group;
-use crate::load_balancer::ownership::Claim;
 
 /// What is being done where a call fails.
 pub(super) const READING: &str = "reading the security group";

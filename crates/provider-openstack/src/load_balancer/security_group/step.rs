@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::model::Opening;
-use crate::load_balancer::model::Tags;
-use crate::load_balancer::step::Handle;
+use crate::load_balancer::objects::Tags;
+use crate::load_balancer::objects::step::Handle;
 
 /// A change of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_openstack_api::octavia::ListenerLimit;
 
 use super::origin::Origin;
-use crate::load_balancer::model::header::InsertedHeader;
+use crate::load_balancer::objects::header::InsertedHeader;
 
 /// One part of what is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,8 +10,8 @@ use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, Service};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol, PoolProtocol};
 
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
-use crate::load_balancer::model::pool::MONITORED;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::pool::MONITORED;
+use crate::load_balancer::objects::{
     Children, HttpCheck, InsertedHeader, ListenerKey, Observed, ObservedListener, ObservedLoadBalancer,
     ObservedMonitor, ObservedPool,
 };

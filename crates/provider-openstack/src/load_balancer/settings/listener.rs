@@ -13,7 +13,7 @@ use super::origin::Origin;
 use super::proxy_protocol::ProxyProtocol;
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL, SOURCE_RANGES};
-use crate::load_balancer::model::{InsertedHeader, limit};
+use crate::load_balancer::objects::{InsertedHeader, limit};
 
 /// The certificate of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@
 //! | `metrics` | the load balancer's own metrics |
 //! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
 //! | `pool` | algorithm, health monitor, node selector |
+//! | [`floating_subnet`] | which subnets a floating IP may come from |
 //! | `publication` | mode and hostname |
 //! | `ports` | what follows for single ports, and the path of clients inside the cluster |
 //! | `user_tags` | tags in addition to our own |
@@ -33,16 +34,17 @@ use super::annotations::{
     ALLOW_CLUSTER_SOURCES, ALLOW_FOREIGN_CLUSTER, AVAILABILITY_ZONE, FLAVOR_ID, KEEP_FLOATING_IP,
     LB_PROVIDER, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
-use super::ids::WrittenId;
-pub use super::model::header::InsertedHeader;
-pub use super::model::monitor::HttpCheck;
 use crate::config::Config;
+use crate::load_balancer::identity::ids::WrittenId;
+pub use crate::load_balancer::objects::header::InsertedHeader;
+pub use crate::load_balancer::objects::monitor::HttpCheck;
 pub use openstack_ccm_core::node_selector::NodeSelector;
 
 mod allowed;
 mod aspect;
 mod current;
 mod fault;
+pub mod floating_subnet;
 mod listener;
 mod metrics;
 mod monitor_check;

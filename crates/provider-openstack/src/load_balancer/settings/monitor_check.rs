@@ -6,7 +6,7 @@ use super::reader::SettingsReader;
 use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
-use crate::load_balancer::model::HttpCheck;
+use crate::load_balancer::objects::HttpCheck;
 use crate::user_tag::LONGEST_IN_OCTAVIA;
 
 /// How members of TCP ports are checked, where the user chooses that.

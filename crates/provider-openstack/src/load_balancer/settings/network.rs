@@ -13,7 +13,7 @@ use crate::load_balancer::annotations::{
     Annotation, CLASS, FLOATING_IP, FLOATING_NETWORK_ID, FLOATING_SUBNET, FLOATING_SUBNET_ID,
     FLOATING_SUBNET_TAGS, INTERNAL, MEMBER_SUBNET_ID, NETWORK_ID, PORT_ID, SUBNET_ID, VIP_ADDRESS,
 };
-use crate::load_balancer::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
+use crate::load_balancer::settings::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
 
 /// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use openstack_ccm_core::node::Node;
 use openstack_ccm_core::service::IpFamily;
 
-pub use crate::load_balancer::model::address_choice::{AddressChoice, NodeAddressKind};
+pub use crate::load_balancer::objects::address_choice::{AddressChoice, NodeAddressKind};
 
 /// The address by which a node becomes a member where nothing else is known: its first InternalIP of the family, else its first ExternalIP.
 pub fn of(node: &Node, family: Option<IpFamily>) -> Option<IpAddr> {

@@ -13,7 +13,7 @@ use super::proxy_protocol::ProxyVersion;
 use super::reader::WITHOUT_EFFECT;
 use super::{CurrentPort, Settings};
 use crate::load_balancer::annotations::{DEFAULT_TLS_CONTAINER_REF, PROXY_PROTOCOL};
-use crate::load_balancer::model::header::InsertedHeader;
+use crate::load_balancer::objects::header::InsertedHeader;
 
 impl Settings {
     pub fn listener_protocol(&self, port: &ServicePort) -> ListenerProtocol {

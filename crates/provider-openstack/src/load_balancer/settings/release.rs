@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::load_balancer::annotations::{
     Annotation, KEEP_FLOATING_IP, LOAD_BALANCER_ID, RECLAIM_POLICY, SHARE_BY_ADDRESS,
 };
-use crate::load_balancer::ids::WrittenId;
+use crate::load_balancer::identity::ids::WrittenId;
 
 /// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,10 +23,10 @@ use rstest::rstest;
 
 use super::{Sources, desired, validate};
 use crate::config::Config;
-use crate::load_balancer::model::{
+use crate::load_balancer::names::Names;
+use crate::load_balancer::objects::{
     Desired, DesiredListener, Facts, Features, FloatingIpGoal, ListenerKey, Observed, SubnetChoice,
 };
-use crate::load_balancer::names::Names;
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::AddressChoice;

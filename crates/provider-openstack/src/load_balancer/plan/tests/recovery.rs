@@ -6,7 +6,7 @@ use rstest::rstest;
 use super::cloud::Cloud;
 use super::shape::Shape;
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::{Desired, Failover, Ownership, Recovery};
+use crate::load_balancer::objects::{Desired, Failover, Ownership, Recovery};
 use crate::load_balancer::plan::recovery::{Remedy, remedy};
 
 const REPORT: ErrorRecovery = ErrorRecovery::Report;

@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::{
 };
 
 use crate::config::ErrorRecovery;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     Desired, DesiredListener, DesiredPool, FloatingIpGoal, FloatingIpSpec, HttpCheck, ListenerAttributes,
     ListenerKey, ListenerSpec, LoadBalancerSpec, Member, MonitorAttributes, MonitorSpec, Persistence,
     PoolAttributes, PoolSpec, Reclaim, Recovery, ReleaseTerms, SubnetChoice, Tags, TlsAttributes, Vip, limit,

@@ -3,10 +3,10 @@
 use openstack_ccm_core::provider::{Outcome, Waiting};
 
 use super::Serving;
-use crate::load_balancer::outputs;
+use crate::load_balancer::identity::outputs;
+use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::report::Report;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 impl Serving<'_> {
     /// What to wait for before anything is read, where it is as good as certain that there is no load balancer yet. A Service that is

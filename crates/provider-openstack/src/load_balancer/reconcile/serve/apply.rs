@@ -10,16 +10,16 @@ use super::Serving;
 use super::look::Kept;
 use super::wanted::Planned;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
-use crate::load_balancer::attempts::PreviousVips;
-use crate::load_balancer::model::{Facts, ObservedLoadBalancer};
-use crate::load_balancer::observe::Observation;
+use crate::load_balancer::known::Observation;
+use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::reconcile::addresses::addresses;
 use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::address_as_wish;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
+use crate::load_balancer::state::attempts::PreviousVips;
 
 /// How far a plan led.
 pub(super) enum CarriedOn {

@@ -7,8 +7,8 @@ use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
 
 use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
-use crate::load_balancer::ids::{PublishedId, WrittenId};
-use crate::load_balancer::ownership;
+use crate::load_balancer::identity::ids::{PublishedId, WrittenId};
+use crate::load_balancer::identity::ownership;
 use crate::load_balancer::reconcile::Reconciler;
 use crate::load_balancer::settings::{Aspect, Fault, Reading, Settings};
 

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::Failure;
 
 use super::Serving;
-use crate::load_balancer::attempts::PreviousVips;
 use crate::load_balancer::desired::recreation;
-use crate::load_balancer::model::facts::Facts;
-use crate::load_balancer::model::observed::{Observed, ObservedFloatingIp, Ownership};
 use crate::load_balancer::names;
+use crate::load_balancer::objects::facts::Facts;
+use crate::load_balancer::objects::observed::{Observed, ObservedFloatingIp, Ownership};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Lookup;
 use crate::load_balancer::settings::{Exposure, Fault};
+use crate::load_balancer::state::attempts::PreviousVips;
 
 impl Serving<'_> {
     /// Looks up what the tree needs to know.

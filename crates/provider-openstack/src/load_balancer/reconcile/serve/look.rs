@@ -9,17 +9,18 @@ use openstack_ccm_openstack_api::cache::Moment;
 
 use super::wanted::Wanted;
 use super::{Serving, is_held};
-use crate::load_balancer::digest::{Agreement, Digest};
-use crate::load_balancer::locks::LoadBalancerLock;
-use crate::load_balancer::model::{Observed, ObservedLoadBalancer, Ownership};
-use crate::load_balancer::observe::looks::Look;
-use crate::load_balancer::observe::{Observation, Observing};
-use crate::load_balancer::outputs;
-use crate::load_balancer::poller::End;
+use crate::load_balancer::identity::outputs;
+use crate::load_balancer::known::Observation;
+use crate::load_balancer::known::looks::Look;
+use crate::load_balancer::objects::digest::{Agreement, Digest};
+use crate::load_balancer::objects::{Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::read::Observing;
 use crate::load_balancer::reconcile::carry_out::AT_MOST;
-use crate::load_balancer::record::{Cached, Converged};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure};
+use crate::load_balancer::state::locks::LoadBalancerLock;
+use crate::load_balancer::state::record::{Cached, Converged};
+use crate::load_balancer::state::watchlist::End;
 
 /// What is kept of a reconciliation that went on from an observation.
 pub(super) struct Kept {

@@ -34,19 +34,19 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::Reconciler;
-use super::identity_tags::Permission;
-use crate::load_balancer::digest::Digest;
-use crate::load_balancer::locks::{LoadBalancerLock, TURN_AT_MOST};
-use crate::load_balancer::model::Features;
+use crate::load_balancer::identity::ownership::Claim;
+use crate::load_balancer::known::Observation;
+use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::Observation;
-use crate::load_balancer::observe::looks::Look;
-use crate::load_balancer::ownership::Claim;
+use crate::load_balancer::objects::Features;
+use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then};
-use crate::load_balancer::record::{Beginning, Cached};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
+use crate::load_balancer::state::identity_tags::Permission;
+use crate::load_balancer::state::locks::{LoadBalancerLock, TURN_AT_MOST};
+use crate::load_balancer::state::record::{Beginning, Cached};
 use apply::CarriedOn;
 use wanted::Planned;
 

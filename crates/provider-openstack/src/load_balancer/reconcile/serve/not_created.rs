@@ -3,12 +3,12 @@
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::Serving;
-use crate::load_balancer::attempts::PreviousVips;
-use crate::load_balancer::model::{Facts, Vip};
+use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::{Facts, Vip};
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Refusal;
-use crate::load_balancer::step::{LoadBalancerStep, Step};
+use crate::load_balancer::state::attempts::PreviousVips;
 
 /// So many faults of the service itself are one too many for chance: the cloud may have no words for its refusal of an
 /// address.

@@ -13,13 +13,13 @@ use openstack_ccm_openstack_api::error::ErrorKind;
 use super::Serving;
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::locks::LoadBalancerLocks;
-use crate::load_balancer::model::Ownership;
-use crate::load_balancer::observe::floating_ip::{self, FloatingIpQuery};
-use crate::load_balancer::observe::{Found, find};
-use crate::load_balancer::outputs;
+use crate::load_balancer::identity::outputs;
+use crate::load_balancer::objects::Ownership;
+use crate::load_balancer::read::floating_ip::{self, FloatingIpQuery};
+use crate::load_balancer::read::{Found, find};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::Aspect;
+use crate::load_balancer::state::locks::LoadBalancerLocks;
 
 impl Serving<'_> {
     /// Takes off other load balancers what the Service has left there, now that it is served by the present one. One

@@ -5,7 +5,7 @@ use openstack_ccm_core::provider::Ready;
 use tracing::debug;
 
 use super::Serving;
-use crate::load_balancer::model::facts::Facts;
+use crate::load_balancer::objects::facts::Facts;
 use crate::load_balancer::plan::{Plan, Then};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::security_group::desired::{self, GroupSources};

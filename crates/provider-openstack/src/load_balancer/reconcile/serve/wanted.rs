@@ -12,17 +12,17 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
 use crate::load_balancer::desired::{self, Sources};
-use crate::load_balancer::digest::Digest;
-use crate::load_balancer::model::FloatingIpGoal;
-use crate::load_balancer::model::facts::Facts;
-use crate::load_balancer::model::observed::{Observed, ObservedLoadBalancer};
-use crate::load_balancer::model::tree::Desired;
+use crate::load_balancer::known::Observation;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::observe::Observation;
+use crate::load_balancer::objects::FloatingIpGoal;
+use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::facts::Facts;
+use crate::load_balancer::objects::observed::{Observed, ObservedLoadBalancer};
+use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::tree::Desired;
 use crate::load_balancer::plan::{self, Plan, Refused};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Faults, Settings};
-use crate::load_balancer::step::{LoadBalancerStep, Step};
 
 /// A load balancer keeps its name, although the cluster seems to have another one.
 const RENAME_REFUSED: &str = "LoadBalancerRenameRefused";

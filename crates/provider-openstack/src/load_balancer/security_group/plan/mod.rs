@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use super::model::{DesiredGroup, ObservedGroup, ObservedPort, Opening};
 use super::step::GroupStep;
+use crate::load_balancer::objects::step::Handle;
 use crate::load_balancer::plan::tags_of_own;
-use crate::load_balancer::step::Handle;
 
 /// What lets traffic in: the group, its rules, and the ports that carry it.
 pub(super) fn open(desired: &DesiredGroup, observed: Option<&ObservedGroup>) -> Vec<GroupStep> {

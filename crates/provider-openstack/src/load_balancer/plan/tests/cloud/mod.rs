@@ -9,18 +9,18 @@ use openstack_ccm_openstack_api::octavia::{
     ListenerProtocol, OperatingStatus, PoolProtocol, ProvisioningStatus,
 };
 
-use crate::load_balancer::advance::{advance, new_listener, new_monitor, new_pool};
-use crate::load_balancer::apply::Answer;
-use crate::load_balancer::model::observed::MadeWith;
-use crate::load_balancer::model::{
+use crate::load_balancer::known::advance::{advance, new_listener, new_monitor, new_pool};
+use crate::load_balancer::objects::observed::MadeWith;
+use crate::load_balancer::objects::step::Answer;
+use crate::load_balancer::objects::step::{
+    Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
+use crate::load_balancer::objects::{
     Children, Desired, DesiredListener, ListenerSpec, LoadBalancerSpec, Member, MemberKey, MonitorSpec,
     Observed, ObservedListener, ObservedLoadBalancer, ObservedMember, ObservedMonitor, ObservedPool,
     Ownership, PoolSpec, ReleaseTerms,
 };
 use crate::load_balancer::plan::{self, Plan, Then};
-use crate::load_balancer::step::{
-    Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
-};
 
 /// More reconciliations than any change of the test states takes.
 const BOUND: usize = 200;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Cloud;
-use crate::load_balancer::model::{ObservedFloatingIp, SubnetChoice};
-use crate::load_balancer::step::{FloatingIpStep, Handle};
+use crate::load_balancer::objects::step::{FloatingIpStep, Handle};
+use crate::load_balancer::objects::{ObservedFloatingIp, SubnetChoice};
 
 impl Cloud {
     pub(super) fn apply_to_neutron(&mut self, step: &FloatingIpStep) {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use insta::assert_snapshot;
 use rstest::rstest;
 
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, SubnetChoice,
 };
 use crate::load_balancer::plan::tests::cloud::Cloud;

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use openstack_ccm_core::service::Protocol;
 
 use super::notices;
-use crate::load_balancer::model::{Desired, ListenerKey};
+use crate::load_balancer::objects::{Desired, ListenerKey};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Port, Shape, tcp};
 use crate::load_balancer::plan::{Plan, serve};

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::{ListenerLimit, ListenerProtocol, SessionPersistenceType};
 
 use super::drift;
-use crate::load_balancer::model::{Ownership, Persistence, Tags};
+use crate::load_balancer::objects::{Ownership, Persistence, Tags};
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{GENERATED_NAME, Kind, Shape, tcp};

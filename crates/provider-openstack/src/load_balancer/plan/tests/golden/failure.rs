@@ -7,11 +7,11 @@ use openstack_ccm_openstack_api::octavia::{OperatingStatus, ProvisioningStatus};
 use rstest::rstest;
 
 use super::{drift, notices};
-use crate::load_balancer::model::Ownership;
+use crate::load_balancer::objects::Ownership;
+use crate::load_balancer::objects::step::{MonitorStep, Step};
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
-use crate::load_balancer::step::{MonitorStep, Step};
 
 #[test]
 fn children_in_error_are_sent_again() {

@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::model::{FormerListener, tls};
+use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::{FormerListener, tls};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Shape, tcp};
 use crate::load_balancer::plan::{Plan, serve, serve_beside};
-use crate::load_balancer::step::{ListenerStep, Step};
 
 /// The plan for a Service when these steps of it were refused.
 fn beside(cloud: &Cloud, shape: &Shape, is_refused: impl Fn(&Step) -> bool) -> Plan {

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::{Observed, Ownership, ReleaseTerms};
+use crate::load_balancer::objects::{Observed, Ownership, ReleaseTerms};
 use crate::load_balancer::plan::release;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{CLUSTER_TAG, Shape, tcp};

@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::drift;
-use crate::load_balancer::model::Ownership;
 use crate::load_balancer::names;
+use crate::load_balancer::objects::Ownership;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::Shape;
 use crate::load_balancer::plan::{Plan, retain, serve};

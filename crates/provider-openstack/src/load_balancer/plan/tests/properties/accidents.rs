@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::load_balancer::model::Children;
+use crate::load_balancer::objects::Children;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 
 /// What may happen to a cloud behind the back of the program.

@@ -15,13 +15,13 @@ use proptest::sample::subsequence;
 
 use crate::config::Config;
 use crate::load_balancer::desired::{self, Sources};
-use crate::load_balancer::model::{Children, Desired, Facts, Features, SubnetChoice};
 use crate::load_balancer::names::Names;
+use crate::load_balancer::objects::step::Step;
+use crate::load_balancer::objects::{Children, Desired, Facts, Features, SubnetChoice};
 use crate::load_balancer::plan::serve;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::settings::Reading;
 use crate::load_balancer::settings::node_address::AddressChoice;
-use crate::load_balancer::step::Step;
 
 const CERTIFICATE: &str = "https://barbican.example.org/v1/secrets/s1";
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";

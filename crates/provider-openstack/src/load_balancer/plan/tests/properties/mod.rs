@@ -12,7 +12,7 @@ use proptest::sample::select;
 
 use super::cloud::Cloud;
 use super::shape::{Kind, Shape};
-use crate::load_balancer::model::{Desired, Ownership};
+use crate::load_balancer::objects::{Desired, Ownership};
 use crate::load_balancer::plan::{Then, serve};
 use accidents::{Accident, accidents, happen};
 use oracle::{assert_served, foreign};

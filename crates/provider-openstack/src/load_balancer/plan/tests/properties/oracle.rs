@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::{
     Children, Desired, DesiredListener, FloatingIpGoal, Observed, ObservedFloatingIp, ObservedListener,
     ObservedPool,
 };

@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use super::oracle::assert_served;
 use super::states::shape;
-use crate::load_balancer::apply::{Answer, Applied};
-use crate::load_balancer::attempts::Attempts;
-use crate::load_balancer::digest::Digest;
-use crate::load_balancer::model::{
+use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::step::{Answer, Applied};
+use crate::load_balancer::objects::step::{
+    FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+};
+use crate::load_balancer::objects::{
     Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed, ObservedListener, ObservedMember,
 };
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::{Plan, Then, serve_beside};
-use crate::load_balancer::step::{
-    FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
-};
+use crate::load_balancer::state::attempts::Attempts;
 
 /// More steps than any change of the test states takes.
 const BOUND: usize = 200;

@@ -7,7 +7,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::load_balancer::model::{FloatingIpGoal, ListenerKey};
+use crate::load_balancer::objects::{FloatingIpGoal, ListenerKey};
 use crate::load_balancer::plan::tests::shape::{Kind, Port, Shape};
 
 const KEYS: [(Protocol, u16); 5] = [

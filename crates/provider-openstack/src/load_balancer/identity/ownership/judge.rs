@@ -1,0 +1,169 @@
+//! Judges a load balancer that was found for a Service.
+
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+
+use super::{Claim, FoundBy, SharingRules, Verdict};
+use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
+use crate::load_balancer::names::{self, GeneratedName};
+use crate::load_balancer::objects::{Ownership, Reclaim};
+
+impl Claim<'_> {
+    /// Judges a load balancer that was found for this Service.
+    pub(crate) fn judge(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
+        self.on(self.previous_name_on(found), &found.tags).judge_known(found, by, sharing)
+    }
+
+    fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
+        if self.elsewhere {
+            let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found);
+            return if shares { self.judge_guest(found, sharing) } else { foreign_cluster(found, by) };
+        }
+        let owned = match by {
+            FoundBy::Annotation => self.is_named_for_service(found),
+            FoundBy::LegacyName => true,
+            FoundBy::Name | FoundBy::CutName => self.is_tagged(found) || self.is_described(found),
+        };
+        match by {
+            _ if owned => Verdict::Usable(self.sharing(&found.tags)),
+            FoundBy::Annotation if self.is_copied(found) => self.copied(found),
+            FoundBy::Annotation => self.judge_guest(found, sharing),
+            FoundBy::CutName => Verdict::Unrelated,
+            FoundBy::Name | FoundBy::LegacyName => not_described(found),
+        }
+    }
+
+    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could know which of the two
+    /// it is for.
+    fn is_mistakable(&self, found: &LoadBalancer) -> bool {
+        let present = self.names.load_balancer();
+        !self.is_tagged(found) && (found.name == present || found.tags.contains(present))
+    }
+
+    /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
+    /// Service there, and nothing on the load balancer names this one.
+    fn is_copied(&self, found: &LoadBalancer) -> bool {
+        let tags = &found.tags;
+        let is_user =
+            self.has_service_uid(tags) || names::user_names(tags).any(|name| self.is_own_name(name, tags));
+        let elsewhere = |name: &str| names::is_generated_elsewhere(name, &self.scope.cluster.name);
+        let mut users = names::user_names(tags).peekable();
+        let used_elsewhere = users.peek().is_some() && users.all(elsewhere);
+        self.was_served && !is_user && (elsewhere(&found.name) || used_elsewhere)
+    }
+
+    /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
+    /// somebody else the Service may still have listeners, as their tags show.
+    ///
+    /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
+    /// Service that has taken it over, and with no other.
+    pub(crate) fn judge_for_release(
+        &self,
+        found: &LoadBalancer,
+        by: FoundBy,
+        reclaim: Reclaim,
+    ) -> Option<Ownership> {
+        let unlimited = SharingRules { tags: true, most_users: u32::MAX };
+        let retained = names::is_retained(&found.description);
+        let as_a_whole = !retained || reclaim == Reclaim::Retain;
+        // A Service that never got to use it cannot take it along.
+        if by == FoundBy::Annotation && self.is_adoption(found) {
+            return Some(Ownership::Guest);
+        }
+        match self.judge(found, by, unlimited) {
+            Verdict::Usable(Ownership::Guest) if as_a_whole && self.is_last_user(found) => {
+                Some(Ownership::Sole)
+            }
+            Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
+            Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
+            Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
+            // A Service that never became a guest on another cluster's load balancer has nothing there, although a tag may be the same as its own.
+            Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
+            Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_foreign(&found.tags) => {
+                Some(Ownership::Guest)
+            }
+            Verdict::Refused(_) | Verdict::Unrelated => None,
+        }
+    }
+
+    /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
+    /// last user: it goes with it.
+    fn is_last_user(&self, found: &LoadBalancer) -> bool {
+        let made_here = GeneratedName::parse(&found.name)
+            .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
+        let mut users = names::user_names(&found.tags).peekable();
+        made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &found.tags))
+    }
+
+    /// The annotation that names it was written under another name of the cluster, or in another cluster. Where the load balancer
+    /// is named for this very Service the first is more likely, and a new address the worst advice.
+    fn copied(&self, found: &LoadBalancer) -> Verdict {
+        let keys = format!(
+            "{}, {} and {}",
+            LOAD_BALANCER_ID.key, LOAD_BALANCER_ADDRESS.key, OWNED_LOAD_BALANCER_ID.key
+        );
+        let present = &self.scope.cluster.name;
+        let why = match self.cluster_named_on(found) {
+            Some(other) => format!(
+                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} right? If this cluster is \
+                 called {other:?}, start with --cluster-name={other}; if it was renamed, the operator adds {other} to \
+                 former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, remove {keys} from \
+                 it; it then gets a load balancer and an address of its own"
+            ),
+            None => format!(
+                "was made for a cluster of another name than {present}, for another Service. If it was this cluster that had the other \
+                 name, the operator adds it to former-cluster-names in cloud.conf; if the Service was copied from another \
+                 cluster, remove {keys} from it; it then gets a load balancer and an address of its own"
+            ),
+        };
+        refused(found, &why)
+    }
+
+    fn judge_guest(&self, found: &LoadBalancer, sharing: SharingRules) -> Verdict {
+        let tags = &found.tags;
+        let users = names::user_names(tags).count();
+        let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
+        if !sharing.tags {
+            let why = "was not made for this Service, and sharing one needs tags (Octavia API 2.5): remove \
+                       loadbalancer.openstack.org/load-balancer-id";
+            return refused(found, why);
+        }
+        let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
+        if !is_user && users >= most {
+            let why = format!(
+                "serves {users} Services already, which is the limit: raise max-shared-lb in cloud.conf, or choose \
+                 another load balancer"
+            );
+            return refused(found, &why);
+        }
+        Verdict::Usable(Ownership::Guest)
+    }
+}
+
+fn refused(found: &LoadBalancer, why: &str) -> Verdict {
+    Verdict::Refused(Failure::user_input(format!("load balancer {} ({}) {why}", found.name, found.id)))
+}
+
+/// It carries the identity of another cluster.
+fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
+    let uids = names::cluster_uids(&found.tags).collect::<Vec<_>>().join(", ");
+    let remedy = if by == FoundBy::Annotation {
+        format!("remove {} from the Service", LOAD_BALANCER_ID.key)
+    } else {
+        "give the clusters different names with --cluster-name".to_owned()
+    };
+    let why = format!(
+        "belongs to another cluster (kube-system namespace {uids}): {remedy}; where that cluster is gone for good, the \
+         operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf"
+    );
+    refused(found, &why)
+}
+
+/// It has the name, and nothing else says that it was made for the Service.
+fn not_described(found: &LoadBalancer) -> Verdict {
+    let why = format!(
+        "has this Service's name but neither its tags nor its description: set {} to {} to adopt it, or rename it",
+        LOAD_BALANCER_ID.key, found.id
+    );
+    refused(found, &why)
+}

@@ -1,0 +1,111 @@
+//! What stands for content that is compared and not kept.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use openstack_ccm_core::service::{Service, ServiceKey};
+use tokio::time::Instant;
+
+use crate::load_balancer::annotations::{
+    CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
+};
+use crate::load_balancer::objects::Desired;
+use crate::load_balancer::objects::step::Step;
+
+/// In seconds.
+const DAY: u64 = 24 * 3600;
+
+/// 64 bits of a hash. Two that are equal stand for equal content.
+///
+/// Not stable between versions of the program. In the cloud it only says that something was tried already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Digest(u64);
+
+/// What was wanted and what was there agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement {
+    pub(crate) digest: Digest,
+    /// When everything was read.
+    pub(crate) looked: Instant,
+}
+
+impl Agreement {
+    /// Whether it still stands: clocks are set back and replicas lag behind, so everything is read once a day, of each Service at an
+    /// hour of its own.
+    pub(crate) fn stands(&self, service: &ServiceKey, started: Instant, now: Instant) -> bool {
+        let Digest(hash) = Digest::of((&service.namespace, &service.name));
+        let day = |at: Instant| {
+            let since = at.saturating_duration_since(started).as_secs();
+            since.saturating_add(hash % DAY) / DAY
+        };
+        day(self.looked) == day(now)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Digest {
+    pub(crate) fn of(content: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    /// The steps of a plan, as they are shown.
+    pub(crate) fn of_steps(steps: &[Step]) -> Self {
+        Self::of(steps.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    /// A Service without what reconciliations write into it.
+    pub(crate) fn of_service(service: &Service) -> Self {
+        let mut input = Service {
+            published: Vec::new(),
+            published_hostnames: Vec::new(),
+            is_published: false,
+            ..service.clone()
+        };
+        for output in [LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID, CONVERGED_DIGEST] {
+            input.annotations.remove(output.key);
+        }
+        Self::of(input)
+    }
+
+    /// What a Service wants of a load balancer, and the `updated_at` that the load balancer had when it was so. Octavia sets
+    /// `updated_at` with every change of anything on a load balancer, when the change begins and when it ends, failed ones
+    /// included: what agreed at one `updated_at` agrees as long as that stands.
+    pub(crate) fn of_tree(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> Self {
+        // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
+        let Desired { load_balancer, listeners, metrics, .. } = desired;
+        Self::of((load_balancer_id, updated_at, &load_balancer.tags, listeners, metrics))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Each stands for a day at most, and they do not end together.
+    #[tokio::test(start_paused = true)]
+    async fn an_agreement_ends_within_a_day_at_an_hour_of_its_own() {
+        let started = Instant::now();
+        let hours: Vec<u64> = (0..100)
+            .map(|number| {
+                let service = ServiceKey::new("default", format!("web-{number}"));
+                let agreement = Agreement { digest: Digest(0), looked: started };
+                let after = |hours: u64| started + Duration::from_secs(3600 * hours);
+                assert!(!agreement.stands(&service, started, after(24)));
+                (0..=24).find(|hour| !agreement.stands(&service, started, after(*hour))).unwrap()
+            })
+            .collect();
+        for day_part in [1..=6, 7..=12, 13..=18, 19..=24] {
+            let count = hours.iter().filter(|hour| day_part.contains(*hour)).count();
+            assert!((10..=40).contains(&count), "{day_part:?}: {hours:?}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Whose a load balancer is that carries no tag of ours: where it leads says more than its name, which two clusters may have chosen alike.
+
+use std::net::IpAddr;
+
+use openstack_ccm_core::advertise::hostname;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::Service;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
+
+use super::find::{Found, looking};
+use crate::load_balancer::failure::present;
+use crate::load_balancer::identity::ownership::Claim;
+use crate::load_balancer::objects::Ownership;
+use crate::load_balancer::objects::convert::MemberList;
+use crate::load_balancer::read::lists::Reader;
+
+/// Whether a load balancer that is named and described as this Service's would be leads to another cluster: it has members, none of them
+/// is a node of this one, and the Service was never published with its address.
+///
+/// # Errors
+/// Any failed call.
+pub(crate) async fn leads_elsewhere(
+    reader: Reader<'_>,
+    claim: &Claim<'_>,
+    service: &Service,
+    found: &Found,
+) -> Result<bool, Failure> {
+    let there = &found.load_balancer;
+    let Some(nodes) = claim.scope.others.node_addresses() else { return Ok(false) };
+    if found.ownership == Ownership::Guest
+        || !claim.needs_evidence(there)
+        || is_published(reader, service, there).await?
+    {
+        return Ok(false);
+    }
+    let mut has_members = false;
+    for pool in reader.pools(there).await.map_err(|error| looking(&error))? {
+        let listed = reader.openstack().octavia.list_members(&pool.id, MemberList::default()).await;
+        let listed = present(listed).map_err(|error| looking(&error))?;
+        let members = listed.map(MemberList::into_members).transpose()?.unwrap_or_default();
+        if members.iter().any(|member| nodes.contains(&member.key().address)) {
+            return Ok(false);
+        }
+        has_members |= !members.is_empty();
+    }
+    Ok(has_members)
+}
+
+/// Whether the Service was published with the address of a load balancer. Users cannot write a status.
+async fn is_published(reader: Reader<'_>, service: &Service, there: &LoadBalancer) -> Result<bool, Failure> {
+    if !service.is_published {
+        return Ok(false);
+    }
+    let is_one = |text: &str| text.parse().is_ok_and(|address: IpAddr| has_published(service, address));
+    let additional = there.additional_vips.iter().filter_map(|vip| vip.ip_address.as_deref());
+    let mut vips = there.vip_address.as_deref().into_iter().chain(additional);
+    if vips.any(is_one) {
+        return Ok(true);
+    }
+    let Some(port) = &there.vip_port_id else { return Ok(false) };
+    let on_vip = reader.floating_ips_on(port).await.map_err(|error| looking(&error))?;
+    Ok(on_vip.iter().any(|one| is_one(&one.floating_ip_address)))
+}
+
+/// As it is, or in a hostname that is made of it, such as `203.0.113.1.nip.io`.
+fn has_published(service: &Service, address: IpAddr) -> bool {
+    let begin = hostname::for_address(address, "");
+    service.published.contains(&address)
+        || service.published_hostnames.iter().any(|name| name.starts_with(&begin))
+}

@@ -1,0 +1,113 @@
+//! One kind of list, which all that look at the same time share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_openstack_api::cache::{Cache, Moment};
+use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use super::Listed;
+
+/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older.
+pub(in crate::load_balancer) const LIFETIME: Duration = Duration::from_secs(60);
+/// Nobody waits longer for a list: single answers may be had sooner.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// After a list has failed or was too slow, everything is asked for by itself for so long: a list may be too long for the cloud where single
+/// answers are not.
+const LISTS_REST: Duration = Duration::from_secs(60);
+
+/// One kind of list, by project.
+#[derive(Debug)]
+pub(in crate::load_balancer) struct SharedList<T> {
+    lists: Cache<String, Arc<Vec<T>>>,
+    /// How many look at the moment.
+    looking: AtomicUsize,
+    failed: Mutex<Option<Instant>>,
+}
+
+/// Somebody who looks, until this is dropped.
+struct Looking<'a>(&'a AtomicUsize);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl<T> Default for SharedList<T> {
+    fn default() -> Self {
+        Self { lists: Cache::new(LIFETIME), looking: AtomicUsize::new(0), failed: Mutex::default() }
+    }
+}
+
+impl<T: Send + Sync + 'static> SharedList<T> {
+    /// What `pick` takes from a list of the project that was begun after `since`; `alone` asks for nothing else.
+    pub(in crate::load_balancer) async fn look<A>(
+        self: &Arc<Self>,
+        project_id: &str,
+        since: Moment,
+        alone: impl Future<Output = Result<A, ApiError>>,
+        list: impl Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
+        pick: impl Fn(&[T]) -> Option<A>,
+    ) -> Listed<A> {
+        let others = self.looking.fetch_add(1, Ordering::SeqCst);
+        let _looking = Looking(&self.looking);
+        let listed = self.lists.last(project_id).filter(|last| last.is_alive() && last.begun > since);
+        if let Some(found) = listed.and_then(|last| pick(&last.value)) {
+            return Ok(found);
+        }
+        if others == 0 {
+            return alone.await.map_err(Arc::new);
+        }
+        match self.list(project_id, since, list).await?.as_deref().and_then(|listed| pick(listed)) {
+            Some(found) => Ok(found),
+            None => alone.await.map_err(Arc::new),
+        }
+    }
+
+    /// The whole list; absent where it is not to be had.
+    ///
+    /// # Errors
+    /// A failure that is not about the list.
+    pub(in crate::load_balancer) async fn list(
+        self: &Arc<Self>,
+        project_id: &str,
+        since: Moment,
+        list: impl Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
+    ) -> Listed<Option<Arc<Vec<T>>>> {
+        if self.lists_rest() {
+            return Ok(None);
+        }
+        let (shared, project_id) = (Arc::clone(self), project_id.to_owned());
+        let fetch = async move {
+            shared.lists.get_or_fetch_since(&project_id, since, async { list.await.map(Arc::new) }).await
+        };
+        // It goes on when nobody waits any more: who looks later has it.
+        let request = tokio::spawn(fetch.in_current_span());
+        match tokio::time::timeout(PATIENCE, request).await {
+            Ok(Ok(Ok(listed))) => Ok(Some(listed)),
+            Ok(Ok(Err(error))) if !is_about_the_list(&error) => Err(error),
+            Ok(_) | Err(_) => {
+                self.rest();
+                Ok(None)
+            }
+        }
+    }
+
+    fn rest(&self) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn lists_rest(&self) -> bool {
+        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.is_some_and(|failed| failed.elapsed() < LISTS_REST)
+    }
+}
+
+/// Whether a single object may be had although the list is not.
+fn is_about_the_list(error: &ApiError) -> bool {
+    matches!(error.kind(), ErrorKind::LostAnswer | ErrorKind::ServerFault | ErrorKind::Decode)
+}

@@ -1,0 +1,118 @@
+//! What is there. Nothing else reads Octavia but the poller ([`super::poll`]).
+//!
+//! | look | reads | proves |
+//! | --- | --- | --- |
+//! | whole | load balancer, listeners, pools, members and monitors of own pools, floating IPs | all that the planner compares |
+//! | check | the status tree; pools that no listener uses, with what is in them; after deletions the list of pools | what exists, statuses, members by address and port |
+//! | members | the members of one pool | what administrators set on them |
+//!
+//! Where Octavia refuses the status tree, a check is a whole look. Two more answers count: the poller's, which shows the end of a lock and
+//! whose the load balancer is, and a list that agrees with a digest: nothing has changed since a whole look.
+//!
+//! | module | does |
+//! | --- | --- |
+//! | `lists` | one list of the project for all that look at the same time |
+//! | `service` | finds the load balancer of a Service and reads it whole |
+//! | `find` | the load balancer, by id or by name |
+//! | `evidence` | whose a load balancer is that carries no tag of ours |
+//! | `whole` | the children of a load balancer |
+//! | `floating_ip` | the floating IPs that matter |
+//! | `statuses` | reads what a check compares |
+//! | `absence` | what it means that a load balancer cannot be found, of one Service |
+//! | `missing` | the same, of all Services: whether this is the right project and region |
+
+mod absence;
+pub(crate) mod evidence;
+pub(crate) mod find;
+pub(crate) mod floating_ip;
+pub(crate) mod lists;
+mod missing;
+mod service;
+mod statuses;
+pub(crate) mod whole;
+
+use std::sync::Arc;
+
+use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::provider::Neighbours;
+use openstack_ccm_core::service::Service;
+use openstack_ccm_openstack_api::cache::Moment;
+use openstack_ccm_openstack_api::error::ApiError;
+
+use super::failure::{self, Missing};
+use super::settings::Settings;
+use crate::load_balancer::identity::ownership::Claim;
+use crate::load_balancer::objects::{Features, ObservedLoadBalancer};
+use crate::load_balancer::read::lists::{Lists, Reader};
+use crate::load_balancer::state::attempts::Attempts;
+use crate::load_balancer::state::watchlist::Watchlist;
+pub(crate) use find::Found;
+use missing::MissingLoadBalancers;
+
+/// What all observations share.
+pub(crate) struct Observer {
+    lists: Lists,
+    watchlist: Watchlist,
+    missing: MissingLoadBalancers,
+    /// `recreate-missing`: what cannot be found is gone.
+    recreate_missing: bool,
+}
+
+impl Observer {
+    pub(crate) fn new(
+        lists: Lists,
+        cluster: ClusterIdentity,
+        watchlist: Watchlist,
+        recreate_missing: bool,
+    ) -> Self {
+        let missing = MissingLoadBalancers::new(lists.openstack().clone(), cluster);
+        Self { lists, watchlist, missing, recreate_missing }
+    }
+
+    /// Reads from answers that were begun after `since`.
+    pub(crate) fn reader(&self, since: Moment) -> Reader<'_> {
+        Reader::new(&self.lists, since)
+    }
+
+    /// Notes that a load balancer was found that a Service names: the credentials are right.
+    pub(crate) fn found(&self, there: &ObservedLoadBalancer) {
+        self.missing.found(&there.name, &there.tags);
+    }
+
+    /// Who knows all Services.
+    pub(crate) fn neighbours(&self) -> Option<&dyn Neighbours> {
+        self.missing.neighbours()
+    }
+
+    /// Notes who knows all Services. The first one stays.
+    pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
+        self.missing.set_neighbours(neighbours);
+    }
+}
+
+/// The observation of what one Service has.
+#[derive(Clone, Copy)]
+pub(crate) struct Observing<'a> {
+    pub(crate) observer: &'a Observer,
+    pub(crate) service: &'a Service,
+    pub(crate) settings: &'a Settings,
+    /// What Octavia can do for a new load balancer.
+    pub(crate) features: Features,
+    pub(crate) claim: &'a Claim<'a>,
+    pub(crate) attempts: &'a Attempts,
+    /// Answers count that were begun after this.
+    pub(crate) since: Moment,
+    /// When the reconciliation began.
+    pub(crate) began: Moment,
+}
+
+impl Observing<'_> {
+    fn reader(&self) -> Reader<'_> {
+        self.observer.reader(self.since)
+    }
+}
+
+fn reading(error: &ApiError) -> Failure {
+    failure::of_call(error, "reading the load balancer", Missing::Race)
+}

@@ -1,0 +1,238 @@
+//! What the cloud has refused of a Service's wishes: not sent again before the Service changed, or after a pause that grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openstack_ccm_core::backoff::Backoff;
+use openstack_ccm_core::failure::{Failure, FailureClass};
+use tokio::time::Instant;
+
+use crate::load_balancer::names;
+use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::step::{FloatingIpStep, Handle, ListenerStep, Step};
+use crate::load_balancer::objects::{
+    FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedListener,
+};
+use crate::load_balancer::plan::Refused;
+use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
+
+/// Pause after the first refusal, and the longest one; it doubles in between.
+const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
+
+/// One that is not met again for so long after its pause is forgotten: something else is asked for by now.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(1800);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StandingRefusal {
+    refused: Refused,
+    times: u32,
+    /// When it may be sent again. Absent where that takes something down: then only a change is a reason.
+    not_before: Option<Instant>,
+    /// The floating IP that it is about, as it was.
+    floating_ip: Option<ObservedFloatingIp>,
+}
+
+impl StandingRefusal {
+    fn is_due(&self, now: Instant, observed: &Observed) -> bool {
+        let is_changed = |before: &ObservedFloatingIp| {
+            observed.floating_ips.iter().any(|one| one.id == before.id && one != before)
+        };
+        self.not_before.is_some_and(|time| time <= now) || self.floating_ip.as_ref().is_some_and(is_changed)
+    }
+}
+
+/// The refusals of one Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RefusalRecord {
+    kept: Vec<StandingRefusal>,
+    /// The listeners that made way for one of another protocol which is not there yet.
+    predecessors: BTreeMap<ListenerKey, Predecessor>,
+}
+
+impl RefusalRecord {
+    /// Notes a refusal, if it is `certain`, or was met before, or the step is not one to try twice. Returns whether it is noted.
+    pub(in crate::load_balancer) fn note(
+        &mut self,
+        mut refused: Refused,
+        observed: &Observed,
+        certain: bool,
+        now: Instant,
+    ) -> bool {
+        if refused.failure.class == FailureClass::Busy {
+            // An object that is not there does not come by itself.
+            refused.failure.class = FailureClass::UserInput;
+        }
+        let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
+        let interrupts = self.interrupts(&refused.step, observed);
+        if place.is_none() && !certain && !interrupts {
+            return false;
+        }
+        let times = place.map_or(0, |place| self.kept.swap_remove(place).times);
+        let not_before = (!interrupts).then(|| now + PAUSES.delay(times));
+        let floating_ip = floating_ip(&refused.step, observed).filter(|_| interrupts);
+        let times = times.saturating_add(1);
+        let is_forgotten =
+            |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + FORGOTTEN_AFTER < now);
+        self.kept.retain(|kept| !is_forgotten(kept));
+        self.kept.push(StandingRefusal { refused, times, not_before, floating_ip });
+        true
+    }
+
+    /// Whether something that serves is taken down before the step is tried.
+    fn interrupts(&self, step: &Step, observed: &Observed) -> bool {
+        match step {
+            Step::Listener(ListenerStep::Create { listener, .. }) => {
+                self.predecessors(observed).contains_key(&listener.key())
+            }
+            Step::FloatingIp(FloatingIpStep::Attach { instead_of, .. }) => instead_of.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Notes steps that were accepted, of a plan for what is `observed`.
+    pub(in crate::load_balancer) fn accepted(
+        &mut self,
+        steps: &[Step],
+        accepted: &[&Step],
+        observed: &Observed,
+    ) {
+        self.kept.retain(|kept| !accepted.iter().any(|step| is_same(&kept.refused.step, step)));
+        for step in accepted {
+            match step {
+                Step::Listener(ListenerStep::Create { listener, .. }) => {
+                    self.predecessors.remove(&listener.key());
+                }
+                Step::Listener(ListenerStep::Delete { id, key }) if has_successor(steps, *key) => {
+                    self.predecessors.extend(predecessor(observed, id).map(|before| (*key, before)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The Service changed, which may mend what was refused.
+    pub(in crate::load_balancer) fn service_changed(self) -> Self {
+        Self { kept: Vec::new(), ..self }
+    }
+
+    /// The listeners that made way: those that this process deleted, and those of which the tags of their pools tell.
+    fn predecessors(&self, observed: &Observed) -> BTreeMap<ListenerKey, Predecessor> {
+        let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+        let pools = children.into_iter().flat_map(|children| &children.pools);
+        let left = pools.filter(|pool| pool.ours && pool.used_by.is_empty()).filter_map(|pool| {
+            let listener = FormerListener::from_tags(&pool.tags)?;
+            Some((listener.key(), Predecessor { listener, pool: pool.clone() }))
+        });
+        left.chain(self.predecessors.clone()).collect()
+    }
+
+    /// What is not sent at this moment for a Service with this `wish`: what this process has met, and where something that serves
+    /// would be taken down for it, what an earlier one noted.
+    pub(crate) fn at(&self, now: Instant, observed: &Observed, wish: Digest) -> Refusals {
+        let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
+        let mut refusals = Refusals {
+            steps: resting.map(|kept| kept.refused.clone()).collect(),
+            predecessors: self.predecessors(observed),
+            returned: returned(observed, wish),
+            wish: Some(wish),
+        };
+        let noted = noted_exchanges(observed, &refusals);
+        refusals.steps.extend(noted);
+        refusals
+    }
+
+    /// How long until something may be sent again.
+    pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
+        let times = self.kept.iter().filter_map(|kept| kept.not_before);
+        times.filter(|time| *time > now).map(|time| time - now).min()
+    }
+
+    /// Whether anything is not sent at this moment.
+    pub(crate) fn is_any(&self, now: Instant) -> bool {
+        self.kept.iter().any(|kept| kept.not_before.is_none_or(|time| time > now))
+    }
+}
+
+fn has_successor(steps: &[Step], key: ListenerKey) -> bool {
+    steps.iter().any(
+        |step| matches!(step, Step::Listener(ListenerStep::Create { listener, .. }) if listener.key() == key),
+    )
+}
+
+fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
+    let children = observed.load_balancer.as_ref()?.children.as_ref()?;
+    let listener = children.listeners.iter().find(|listener| listener.id == listener_id)?;
+    let mut pool = children.default_pool(listener)?.clone();
+    pool.members = Vec::new();
+    Some(Predecessor { listener: FormerListener::of(listener), pool })
+}
+
+/// The listeners that came back after this wish was refused.
+fn returned(observed: &Observed, wish: Digest) -> BTreeSet<ListenerKey> {
+    let tag = names::refused_tag(wish);
+    let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+    let listeners = children.into_iter().flat_map(|children| &children.listeners);
+    listeners.filter(|one| one.ours && one.tags.contains(&tag)).map(ObservedListener::key).collect()
+}
+
+/// The exchanges of a floating IP that were refused, as the one says that goes on serving.
+fn noted_exchanges(observed: &Observed, refusals: &Refusals) -> Vec<Refused> {
+    let serving = observed.floating_ips.iter().filter(|one| one.ours && one.port_id.is_some());
+    let exchanges = serving.flat_map(|serving| {
+        let port = Handle::Id(serving.port_id.clone().unwrap_or_default());
+        let is_noted = |asked: &&ObservedFloatingIp| {
+            refusals.floating_ip_tag(asked).is_some_and(|tag| serving.tags.contains(&tag))
+        };
+        observed.floating_ips.iter().filter(is_noted).map(move |asked| {
+            let (id, address) = (asked.id.clone(), asked.address);
+            let attach = FloatingIpStep::Attach { id, address, port: port.clone(), vip: None, instead_of: None };
+            let message = format!(
+                "the load balancer keeps its floating IP {}: the cloud refused to attach {address} ({}) in its place, as an earlier Event said, and \
+                 that is not tried again before the Service or that floating IP changes",
+                serving.address, asked.id
+            );
+            Refused { step: Step::FloatingIp(attach), failure: Failure::user_input(message) }
+        })
+    });
+    exchanges.collect()
+}
+
+fn floating_ip(step: &Step, observed: &Observed) -> Option<ObservedFloatingIp> {
+    let Step::FloatingIp(FloatingIpStep::Attach { id, .. }) = step else { return None };
+    observed.floating_ips.iter().find(|one| one.id == *id).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use openstack_ccm_core::failure::Failure;
+
+    use super::*;
+    use crate::load_balancer::objects::step::PoolStep;
+
+    fn refused() -> Refused {
+        let step = Step::Pool(PoolStep::Delete { id: "pool".to_owned(), name: String::new() });
+        Refused { step, failure: Failure::user_input("no") }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_rests_longer_each_time_until_the_service_changes() {
+        let (mut record, observed) = (RefusalRecord::default(), Observed::default());
+        let (mut now, wish) = (Instant::now(), Digest::of("wish"));
+        let mut pauses = Vec::new();
+        assert!(!record.note(refused(), &observed, false, now), "what was not looked at may be the reason");
+        for round in 0..8 {
+            assert!(record.at(now, &observed, wish).of(&refused().step).is_none());
+            assert!(record.note(refused(), &observed, round == 0, now));
+            assert!(record.at(now, &observed, wish).of(&refused().step).is_some() && record.is_any(now));
+            let pause = record.pause(now).expect("a pause");
+            pauses.push(pause.as_secs());
+            now += pause;
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 600, 600]);
+        let mut accepted = record.clone();
+        accepted.accepted(&[], &[&refused().step], &observed);
+        for after in [record.service_changed(), accepted] {
+            assert_eq!((after.pause(now), after.is_any(now)), (None, false));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Whose load balancers are being created, and who waits for that. Pure.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use openstack_ccm_core::service::ServiceKey;
+use tokio::time::Instant;
+
+use super::window::Window;
+
+/// An admission that is not used within this time goes to the next Service: the one that has it may be gone.
+const USED_WITHIN: Duration = Duration::from_secs(60);
+/// A creation whose end is not seen keeps its place no longer than this: one that never ends must not hold up others for long.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) struct Counts {
+    /// Services that wait.
+    pub waiting: usize,
+    /// Load balancers that are being created.
+    pub under_way: usize,
+    /// How many of these there may be.
+    pub limit: usize,
+}
+
+/// The answer to a Service that asks whether it may create its load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) enum Admission {
+    /// It may.
+    Granted,
+    /// It waits for others.
+    Queued {
+        /// When it asked first.
+        since: Instant,
+    },
+}
+
+/// The creations that are under way, and the Services that wait for theirs.
+#[derive(Debug, Default)]
+pub(in crate::load_balancer) struct CreationQueue {
+    window: Window,
+    under_way: HashMap<ServiceKey, Creation>,
+    waiting: HashMap<ServiceKey, Waiter>,
+    /// Services that wait, in order, by namespace. No namespace has an empty queue.
+    queues: BTreeMap<Arc<str>, VecDeque<ServiceKey>>,
+    /// The namespace of the Service that was admitted last.
+    last: Arc<str>,
+}
+
+#[derive(Debug)]
+struct Creation {
+    began: Instant,
+    /// Whether Octavia has taken the creation.
+    sent: bool,
+    /// Whether as many as may be were under way meanwhile, so that more might have made a difference.
+    was_full: bool,
+    /// Whether no other was under way meanwhile.
+    was_alone: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    since: Instant,
+    notified: bool,
+}
+
+impl CreationQueue {
+    pub(in crate::load_balancer) fn counts(&self) -> Counts {
+        Counts { waiting: self.waiting.len(), under_way: self.under_way.len(), limit: self.window.size() }
+    }
+
+    /// A Service asks whether its load balancer may be created now.
+    pub(in crate::load_balancer) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
+        self.expire(now);
+        if let Some(creation) = self.under_way.get_mut(service) {
+            // It was admitted before, or its load balancer is gone and has to be created again. What Octavia has taken keeps its place:
+            // if nobody noted whose it is, it is found by its name.
+            if !creation.sent {
+                creation.began = now;
+            }
+            return Admission::Granted;
+        }
+        if let Some(Waiter { since, .. }) = self.waiting.get(service) {
+            return Admission::Queued { since: *since };
+        }
+        if self.waiting.is_empty() {
+            if self.under_way.is_empty() {
+                self.window.begins_anew();
+            }
+            if self.has_room() {
+                self.begin(service.clone(), now);
+                return Admission::Granted;
+            }
+        }
+        self.waiting.insert(service.clone(), Waiter { since: now, notified: false });
+        self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());
+        Admission::Queued { since: now }
+    }
+
+    /// Whether a Service that waits has not been notified yet. From now on it has.
+    pub(in crate::load_balancer) fn notify(&mut self, service: &ServiceKey) -> bool {
+        self.waiting.get_mut(service).is_some_and(|waiter| !std::mem::replace(&mut waiter.notified, true))
+    }
+
+    /// Octavia took the creation.
+    pub(in crate::load_balancer) fn sent(&mut self, service: &ServiceKey) {
+        if let Some(creation) = self.under_way.get_mut(service) {
+            creation.sent = true;
+        }
+    }
+
+    /// Octavia has ended its work on the load balancer of a Service. One that failed says nothing about how long others take.
+    pub(in crate::load_balancer) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
+        let Some(creation) = self.under_way.remove(service) else { return };
+        if creation.sent && is_active {
+            let took = now.saturating_duration_since(creation.began);
+            self.window.ended(took, creation.was_full, creation.was_alone);
+        }
+    }
+
+    /// A reconciliation came to its end.
+    pub(in crate::load_balancer) fn reconciled(
+        &mut self,
+        service: &ServiceKey,
+        is_ready: bool,
+        now: Instant,
+    ) {
+        if is_ready {
+            self.ended(service, true, now);
+            self.remove_waiter(service);
+        } else if self.under_way.get(service).is_some_and(|creation| !creation.sent) {
+            self.under_way.remove(service);
+        }
+    }
+
+    /// The Service goes. If Octavia is at work on its load balancer, that is no creation that others should wait for.
+    pub(in crate::load_balancer) fn forget(&mut self, service: &ServiceKey, now: Instant) {
+        self.expire(now);
+        self.under_way.remove(service);
+        self.remove_waiter(service);
+    }
+
+    /// Admits as many of those who wait as there is room for, and returns them: one of each namespace in turn.
+    pub(in crate::load_balancer) fn take_next(&mut self, now: Instant) -> Vec<ServiceKey> {
+        let mut next = Vec::new();
+        while self.has_room()
+            && let Some(service) = self.first()
+        {
+            self.remove_waiter(&service);
+            self.last.clone_from(&service.namespace);
+            self.begin(service.clone(), now);
+            next.push(service);
+        }
+        next
+    }
+
+    fn first(&self) -> Option<ServiceKey> {
+        let after = self.queues.iter().find(|(namespace, _)| **namespace > self.last);
+        after.or_else(|| self.queues.iter().next())?.1.front().cloned()
+    }
+
+    fn has_room(&self) -> bool {
+        self.under_way.len() < self.window.size()
+    }
+
+    fn begin(&mut self, service: ServiceKey, now: Instant) {
+        let was_alone = self.under_way.is_empty();
+        self.under_way.values_mut().for_each(|creation| creation.was_alone = false);
+        self.under_way.insert(service, Creation { began: now, sent: false, was_full: false, was_alone });
+        if !self.has_room() {
+            self.under_way.values_mut().for_each(|creation| creation.was_full = true);
+        }
+    }
+
+    fn remove_waiter(&mut self, service: &ServiceKey) {
+        if self.waiting.remove(service).is_none() {
+            return;
+        }
+        if let Some(queue) = self.queues.get_mut(&service.namespace) {
+            queue.retain(|waiting| waiting != service);
+            if queue.is_empty() {
+                self.queues.remove(&service.namespace);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.under_way.retain(|_, creation| {
+            let longest = if creation.sent { LONGEST } else { USED_WITHIN };
+            now.saturating_duration_since(creation.began) < longest
+        });
+    }
+}

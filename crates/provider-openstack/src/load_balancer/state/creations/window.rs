@@ -1,0 +1,72 @@
+//! How many creations are under way at once: more while that makes none of them slower, fewer when it does. Pure.
+
+use std::time::Duration;
+
+/// A burst begins with so many.
+const FIRST: usize = 2;
+/// Random variation of the time of a creation, the end of which is seen when the poller looks.
+const NOISE: Duration = Duration::from_secs(4);
+
+/// The number and what it follows from.
+#[derive(Debug)]
+pub(in crate::load_balancer) struct Window {
+    size: usize,
+    /// What the quickest creation of this burst took, or the last one that was alone.
+    quickest: Option<Duration>,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { size: FIRST, quickest: None }
+    }
+}
+
+impl Window {
+    /// How many may be under way.
+    pub(in crate::load_balancer) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A creation begins, and nothing was under way or waited. What the window grew to before would make all that follow equally late, and
+    /// the cloud may have become quicker or slower.
+    pub(in crate::load_balancer) fn begins_anew(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way, `was_alone` that no other
+    /// was. One more may be under way for each that was no slower, so that the number doubles with each round; a third fewer after one that was
+    /// slower, down to one. A creation that runs alone resets the baseline.
+    pub(in crate::load_balancer) fn ended(&mut self, took: Duration, was_full: bool, was_alone: bool) {
+        let quickest = self.quickest.filter(|_| !was_alone).map_or(took, |quickest| quickest.min(took));
+        self.quickest = Some(quickest);
+        if took > quickest * 2 + NOISE {
+            self.size = (self.size * 7 / 10).max(1);
+        } else if was_full {
+            self.size += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::few_at_first(&[], 2)]
+    #[case::one_more_for_each_that_is_no_slower(&[6, 6, 8, 9], 6)]
+    #[case::noise_is_no_sign(&[6, 15], 4)]
+    #[case::fewer_when_they_take_longer(&[6, 6, 6, 6, 6, 6, 6, 6, 40], 7)]
+    #[case::down_to_one(&[6, 40, 40, 40, 40, 40], 1)]
+    #[case::and_up_again(&[6, 40, 40, 40, 40, 40, 6, 6], 3)]
+    fn the_window_follows_the_times(#[case] seconds: &[u64], #[case] size: usize) {
+        let mut window = Window::default();
+        for took in seconds {
+            window.ended(Duration::from_secs(*took), true, false);
+        }
+        assert_eq!(window.size(), size);
+        window.begins_anew();
+        assert_eq!(window.size(), FIRST);
+    }
+}

@@ -1,0 +1,19 @@
+//! All that is remembered between two reconciliations. It is lost with the process, which costs reads and time.
+//!
+//! | of | module | holds |
+//! | --- | --- | --- |
+//! | a Service | `record` | what was read, and what was tried |
+//! | | `attempts` | what was tried, and has to rest or need not be tried again |
+//! | | `creations` | how many load balancers are created at once, and whose |
+//! | | `replacements` | whose load balancer in ERROR is replaced |
+//! | | `identity_tags` | whose load balancer gets its tags next |
+//! | a load balancer | `locks` | one reconciliation at a time |
+//! | | `watchlist` | what Octavia works on, and who waits for it |
+
+pub(crate) mod attempts;
+pub(crate) mod creations;
+pub(crate) mod identity_tags;
+pub(crate) mod locks;
+pub(crate) mod record;
+pub(crate) mod replacements;
+pub(crate) mod watchlist;

@@ -1,0 +1,350 @@
+//! One record for each Service: all that this process remembers between two reconciliations. A release drops it.
+//!
+//! All of it may be lost: without it everything is read.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_core::node::Node;
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::service::{Intent, Service, ServiceKey};
+use openstack_ccm_openstack_api::cache::Moment;
+use tokio::time::Instant;
+
+use super::attempts::{Attempts, PreviousVips, Stall};
+use crate::load_balancer::identity::outputs;
+use crate::load_balancer::known::Observation;
+use crate::load_balancer::objects::digest::{Agreement, Digest};
+use crate::load_balancer::objects::step::Applied;
+use crate::load_balancer::objects::step::Step;
+use crate::load_balancer::objects::{Observed, Ownership};
+use crate::load_balancer::plan::Refused;
+
+/// What is known of what a Service has.
+#[derive(Debug, Default)]
+pub(crate) enum Cached {
+    /// Nothing: it is read.
+    #[default]
+    Nothing,
+    /// A plan is under way: what was read when it was made, with each step since that was accepted.
+    PlanInProgress {
+        observation: Box<Observation>,
+        /// Whether the last step locked the load balancer, so that its end has to be seen.
+        locked: bool,
+    },
+    /// All was well.
+    Converged(Box<Converged>),
+}
+
+/// What was there when all was well.
+#[derive(Debug)]
+pub(crate) struct Converged {
+    /// Without members.
+    pub(crate) observed: Observed,
+    /// Owner of the load balancer.
+    pub(crate) project_id: Option<String>,
+    /// Address of the Service.
+    pub(crate) address: Option<IpAddr>,
+    /// What stands for it in lists; absent where it was not read as a whole.
+    pub(crate) agreement: Option<Agreement>,
+    /// Warnings of the plan, which last as long as nothing changes.
+    pub(crate) warnings: Vec<Notice>,
+}
+
+/// How a reconciliation begins.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) known: Cached,
+    pub(crate) attempts: Attempts,
+    /// Id and ownership of the load balancer that the Service used last.
+    pub(crate) load_balancer: Option<(String, Ownership)>,
+    /// Whether changes that somebody made in the cloud are to be looked for.
+    pub(crate) drift_due: bool,
+    /// When what leads to this reconciliation happened: older answers prove nothing.
+    pub(crate) since: Moment,
+    /// When this reconciliation began: what is refused while it goes on is not sent again in it, by the clock of pauses.
+    pub(crate) at: Instant,
+    /// When this reconciliation began, in the order of answers.
+    pub(crate) began: Moment,
+    /// Addresses of the nodes that have joined since the reconciliation before.
+    pub(crate) joined: BTreeSet<IpAddr>,
+}
+
+#[derive(Debug)]
+struct Record {
+    /// The Service as a reconciliation saw it last.
+    service: Digest,
+    /// The nodes, shared between Services.
+    nodes: Arc<[Arc<Node>]>,
+    known: Cached,
+    attempts: Attempts,
+    load_balancer: Option<(String, Ownership)>,
+    /// Whether changes that somebody made in the cloud are to be looked for.
+    drift_due: bool,
+    since: Moment,
+    /// Whether it is known that no other load balancer was made for the Service.
+    duplicates_looked_for: bool,
+    /// Whether the Service was external, and what that gave it may still be there.
+    was_external: bool,
+    /// The floating IP that an annotation asks for, and whether that has changed since this process knows the Service.
+    annotated_floating_ip: Option<(Option<IpAddr>, bool)>,
+    /// The steps of the last plan from a whole look, while nothing failed since.
+    last_plan: Option<Digest>,
+    /// Whether that plan came again, and its pause is over.
+    may_repeat: bool,
+}
+
+impl Record {
+    fn new(service: Digest, since: Moment) -> Self {
+        Self {
+            service,
+            nodes: Arc::from([]),
+            known: Cached::Nothing,
+            attempts: Attempts::default(),
+            load_balancer: None,
+            drift_due: false,
+            since,
+            duplicates_looked_for: false,
+            was_external: false,
+            annotated_floating_ip: None,
+            last_plan: None,
+            may_repeat: false,
+        }
+    }
+}
+
+/// The records of all Services.
+#[derive(Debug)]
+pub(crate) struct Records {
+    records: Mutex<HashMap<ServiceKey, Record>>,
+    started: Moment,
+    started_at: Instant,
+}
+
+impl Records {
+    pub(crate) fn new() -> Self {
+        Self { records: Mutex::default(), started: Moment::now(), started_at: Instant::now() }
+    }
+
+    fn with<T: Default>(&self, key: &ServiceKey, act: impl FnOnce(&mut Record) -> T) -> T {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.get_mut(key).map(act).unwrap_or_default()
+    }
+
+    /// A reconciliation begins. What is known is in its hands from now on: one that is dropped on the way leaves nothing behind.
+    pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
+        let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = records.entry(intent.service.key.clone()).or_insert_with(|| {
+            // What a program that has just started finds was there before it.
+            let was_there = outputs::was_served(&intent.service);
+            let since = if was_there { self.started } else { Moment::now() };
+            Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
+        });
+        // What was done before has ended well: this is about something later.
+        let begins_anew = matches!(record.known, Cached::Converged(_));
+        let service_changed = record.service != service;
+        let nodes_changed = !Arc::ptr_eq(&record.nodes, nodes) && record.nodes != *nodes;
+        if service_changed {
+            record.service = service;
+            record.known = Cached::Nothing;
+            record.attempts.service_changed();
+            record.last_plan = None;
+        }
+        if nodes_changed && matches!(record.known, Cached::PlanInProgress { .. }) {
+            record.known = Cached::Nothing;
+        }
+        let joined = if nodes_changed { joined(&record.nodes, nodes) } else { BTreeSet::new() };
+        record.nodes = Arc::clone(nodes);
+        let began = Moment::now();
+        let drift_due = std::mem::take(&mut record.drift_due);
+        if service_changed || nodes_changed || drift_due || begins_anew {
+            record.since = Moment::now();
+            record.last_plan = record.last_plan.filter(|_| !nodes_changed);
+        }
+        Beginning {
+            known: std::mem::take(&mut record.known),
+            attempts: record.attempts.clone(),
+            load_balancer: record.load_balancer.clone(),
+            drift_due,
+            since: record.since,
+            at: Instant::now(),
+            began,
+            joined,
+        }
+    }
+
+    /// Whether lists are enough to see that what agreed agrees still.
+    pub(crate) fn stands(&self, key: &ServiceKey, agreement: &Agreement) -> bool {
+        agreement.stands(key, self.started_at, Instant::now())
+    }
+
+    /// A release begins: nothing is known from here on but what was tried.
+    pub(crate) fn begin_release(&self, service: &Service) {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Record::new(Digest::of_service(service), Moment::now());
+        records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
+    }
+
+    /// It ends, and this is what is known.
+    pub(crate) fn keep(&self, key: &ServiceKey, known: Cached) {
+        self.with(key, |record| record.known = known);
+    }
+
+    pub(crate) fn uses(&self, key: &ServiceKey, load_balancer: Option<(String, Ownership)>) {
+        self.with(key, |record| record.load_balancer = load_balancer);
+    }
+
+    /// Id and ownership of the load balancer that the Service used last.
+    pub(crate) fn load_balancer(&self, key: &ServiceKey) -> Option<(String, Ownership)> {
+        self.with(key, |record| record.load_balancer.clone())
+    }
+
+    /// It is time to look for changes that somebody made in the cloud.
+    pub(crate) fn drift_due(&self, key: &ServiceKey) {
+        self.with(key, |record| record.drift_due = true);
+    }
+
+    /// What was tried, and with what result.
+    pub(crate) fn attempts(&self, key: &ServiceKey) -> Attempts {
+        self.with(key, |record| record.attempts.clone())
+    }
+
+    /// Steps were applied: see [`Attempts::applied`].
+    pub(crate) fn applied(&self, key: &ServiceKey, applied: &Applied, gives_up: bool, repairs: bool) {
+        self.with(key, |record| record.attempts.applied(applied, gives_up, repairs, Instant::now()));
+    }
+
+    /// A step was refused: see [`Attempts::refused`].
+    pub(crate) fn refused(
+        &self,
+        key: &ServiceKey,
+        refused: Refused,
+        observed: &Observed,
+        certain: bool,
+    ) -> bool {
+        self.with(key, |record| record.attempts.refused(refused, observed, certain, Instant::now()))
+    }
+
+    /// Steps were accepted: see [`Attempts::accepted`].
+    pub(crate) fn accepted(&self, key: &ServiceKey, steps: &[Step], applied: &Applied, observed: &Observed) {
+        self.with(key, |record| record.attempts.accepted(steps, applied, observed));
+    }
+
+    /// Everything is as the Service asks for.
+    pub(crate) fn converged(&self, key: &ServiceKey) {
+        self.with(key, |record| record.attempts.converged());
+    }
+
+    /// The plan waits for work of Octavia that is under way.
+    pub(crate) fn waits(&self, key: &ServiceKey) {
+        self.with(key, |record| record.attempts.waits(Instant::now()));
+    }
+
+    /// Octavia shows the load balancer.
+    pub(crate) fn seen(&self, key: &ServiceKey) {
+        self.with(key, |record| record.attempts.seen());
+    }
+
+    /// See [`Attempts::replaced`].
+    pub(crate) fn replaced(&self, key: &ServiceKey, vips: PreviousVips) {
+        self.with(key, |record| record.attempts.replaced(vips));
+    }
+
+    /// Nothing could be done with a load balancer of the Service although it is not PENDING. Returns for how long that is so.
+    pub(crate) fn stalled(&self, key: &ServiceKey, gives_up: bool) -> Stall {
+        let now = Instant::now();
+        let noted = self.with(key, |record| Some(record.attempts.stalled(gives_up, now)));
+        noted.unwrap_or_else(|| Stall::again(None, gives_up, now))
+    }
+
+    /// Notes the steps of a plan that follows from a whole look. If the last one had the same, and nothing failed or changed since, what
+    /// was accepted then had no effect: answers how long to wait before these are sent again.
+    pub(crate) fn repeats(&self, key: &ServiceKey, steps: Digest) -> Option<Duration> {
+        let now = Instant::now();
+        self.with(key, |record| {
+            if record.last_plan.replace(steps) != Some(steps) {
+                record.may_repeat = false;
+                return None;
+            }
+            let pause = record.attempts.repair_pause(now);
+            if pause.is_none() && std::mem::take(&mut record.may_repeat) {
+                return None;
+            }
+            if pause.is_none() {
+                record.attempts.repaired(now);
+            }
+            record.may_repeat = true;
+            record.attempts.repair_pause(now)
+        })
+    }
+
+    /// The same plan may follow: something failed, or what was planned last had its effect, which somebody may undo.
+    pub(crate) fn reset_repeat_guard(&self, key: &ServiceKey) {
+        self.with(key, |record| record.last_plan = None);
+    }
+
+    /// Whether somebody has looked for other load balancers that were made for the Service.
+    pub(crate) fn duplicates_looked_for(&self, key: &ServiceKey) -> bool {
+        self.with(key, |record| record.duplicates_looked_for)
+    }
+
+    /// Somebody has, or another may have been made since.
+    pub(crate) fn set_duplicates_looked_for(&self, key: &ServiceKey, looked: bool) {
+        self.with(key, |record| record.duplicates_looked_for = looked);
+    }
+
+    /// Notes whether the Service is external. Returns whether it is internal and was seen to become so.
+    pub(crate) fn has_become_internal(&self, key: &ServiceKey, is_external: bool) -> bool {
+        self.with(key, |record| {
+            record.was_external |= is_external;
+            record.was_external && !is_external
+        })
+    }
+
+    /// Notes the floating IP that an annotation asks for. Returns whether that has changed since this process knows the Service.
+    pub(crate) fn has_changed_floating_ip(&self, key: &ServiceKey, annotated: Option<IpAddr>) -> bool {
+        self.with(key, |record| {
+            let (last, has_changed) = record.annotated_floating_ip.get_or_insert((annotated, false));
+            *has_changed |= *last != annotated;
+            *last = annotated;
+            *has_changed
+        })
+    }
+
+    /// An internal Service is as it asks to be.
+    pub(crate) fn is_internal(&self, key: &ServiceKey) {
+        self.with(key, |record| record.was_external = false);
+    }
+
+    /// How many Services were warned of with this reason when all else was well.
+    pub(crate) fn warned_of(&self, reason: &str) -> usize {
+        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_warned = |record: &&Record| match &record.known {
+            Cached::Converged(converged) => converged.warnings.iter().any(|warning| warning.reason == reason),
+            _ => false,
+        };
+        records.values().filter(is_warned).count()
+    }
+
+    /// The Service is gone.
+    pub(crate) fn forget(&self, key: &ServiceKey) {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+/// The addresses of nodes that were not there before.
+fn joined(before: &[Arc<Node>], now: &[Arc<Node>]) -> BTreeSet<IpAddr> {
+    let known: BTreeSet<&str> = before.iter().flat_map(|node| addresses(node)).collect();
+    now.iter()
+        .flat_map(|node| addresses(node))
+        .filter(|one| !known.contains(one))
+        .filter_map(|one| one.parse().ok())
+        .collect()
+}
+
+fn addresses(node: &Node) -> impl Iterator<Item = &str> {
+    node.addresses.iter().map(|one| one.address.as_str())
+}

@@ -1,0 +1,246 @@
+//! What reconciliations wait for, and what became of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_openstack_api::cache::Moment;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::load_balancer::objects::step::Operation;
+
+/// Up to so many load balancers are asked for one by one; more by one list for each project.
+const FEW: usize = 4;
+/// First and longest pause between two looks at one load balancer.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+/// Largest random part of a pause that is added to it.
+const SCATTER: f64 = 0.5;
+/// Longer than any request takes.
+const UNTIL_ANSWERED: Duration = Duration::from_secs(3600);
+
+/// Hears when Octavia has ended its work on the load balancer of a Service, and wakes the Service.
+pub(in crate::load_balancer) trait EndObserver: Send + Sync {
+    /// It has ended; `is_active` says whether the load balancer is ACTIVE now, not in ERROR or gone.
+    fn ended(&self, service: &ServiceKey, is_active: bool);
+}
+
+/// A pause before a look at the work of somebody else, a random part of it longer: who changes the same load balancer again and again at
+/// a fixed interval would be met at work each time.
+fn scattered(pause: Duration) -> Duration {
+    pause.mul_f64(1.0 + SCATTER * fastrand::f64())
+}
+
+/// Where reconciliations register what they wait for. Clones share the register.
+#[derive(Clone, Debug, Default)]
+pub(in crate::load_balancer) struct Watchlist {
+    shared: Arc<Register>,
+}
+
+#[derive(Debug, Default)]
+struct Register {
+    watched: Mutex<BTreeMap<String, Watched>>,
+    added: Notify,
+    /// Whether a poller is at work, which sees the ends. On a dry run there is none.
+    is_polled: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Watched {
+    services: BTreeSet<ServiceKey>,
+    project_id: Option<String>,
+    /// When it was last registered: an answer that was begun before says nothing.
+    since: Moment,
+    /// Who began the work that is waited for, and when; absent where somebody else did.
+    own_work: Option<(ServiceKey, Instant)>,
+    /// When to look next, and after which pause again.
+    next: Instant,
+    pause: Duration,
+    /// What became of it. Kept until the Service that waits takes it.
+    end: Option<End>,
+}
+
+/// A load balancer on which Octavia has ended its work.
+#[derive(Clone, Debug)]
+pub(in crate::load_balancer) struct End {
+    /// When the answer that shows it was begun.
+    pub(in crate::load_balancer) begun: Moment,
+    /// As it was shown then; absent where it is gone.
+    pub(in crate::load_balancer) load_balancer: Option<LoadBalancer>,
+}
+
+impl End {
+    /// The load balancer, if the work succeeded.
+    pub(in crate::load_balancer) fn active(self) -> Option<LoadBalancer> {
+        self.load_balancer.filter(|shown| shown.provisioning_status == ProvisioningStatus::Active)
+    }
+}
+
+/// A load balancer that Octavia is at work on.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::load_balancer) struct Awaited<'a> {
+    pub(in crate::load_balancer) id: &'a str,
+    pub(in crate::load_balancer) project_id: Option<&'a str>,
+    /// What was begun just now; absent where it is the work of somebody else.
+    pub(in crate::load_balancer) operation: Option<Operation>,
+}
+
+/// A load balancer on which Octavia has ended its work, and who waited for it.
+#[derive(Debug)]
+pub(in crate::load_balancer) struct Finished {
+    pub(in crate::load_balancer) id: String,
+    /// Whether it is ACTIVE, not in ERROR or gone.
+    pub(in crate::load_balancer) is_active: bool,
+    pub(in crate::load_balancer) services: BTreeSet<ServiceKey>,
+}
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::load_balancer) enum Question {
+    /// All load balancers of a project, of which these are due.
+    List { project_id: String, due: Vec<String> },
+    /// A load balancer, by its id.
+    One(String),
+}
+
+impl Watchlist {
+    /// Has `service` woken when the load balancer is no longer PENDING.
+    pub(in crate::load_balancer) fn watch(&self, awaited: Awaited<'_>, service: &ServiceKey) {
+        let Awaited { id, project_id, operation } = awaited;
+        let now = Instant::now();
+        let mut watched = self.watched();
+        let before = watched.remove(id).filter(|before| before.end.is_none());
+        let (mut services, known_project) =
+            before.map(|before| (before.services, before.project_id)).unwrap_or_default();
+        services.insert(service.clone());
+        watched.insert(
+            id.to_owned(),
+            Watched {
+                services,
+                project_id: project_id.map(str::to_owned).or(known_project),
+                since: Moment::now(),
+                own_work: operation.map(|_| (service.clone(), now)),
+                next: now + operation.map_or_else(|| scattered(FIRST_PAUSE), Operation::first_look),
+                pause: FIRST_PAUSE,
+                end: None,
+            },
+        );
+        drop(watched);
+        self.shared.added.notify_one();
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<String, Watched>> {
+        // The map is whole between any two statements that hold the lock.
+        self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For how long Octavia has been at work on something that this process began for the Service, and whose end the poller has not
+    /// seen. Absent where there is no poller, which could see it.
+    pub(in crate::load_balancer) fn own_work(&self, id: &str, service: &ServiceKey) -> Option<Duration> {
+        if !self.shared.is_polled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let watched = self.watched();
+        let entry = watched.get(id).filter(|entry| entry.end.is_none())?;
+        let (by, began) = entry.own_work.as_ref()?;
+        (by == service).then(|| began.elapsed())
+    }
+
+    /// What became of the load balancer when Octavia had ended its work on it. It is handed out once.
+    pub(in crate::load_balancer) fn take_end(&self, id: &str) -> Option<End> {
+        let mut watched = self.watched();
+        let end = watched.get_mut(id)?.end.take()?;
+        watched.remove(id);
+        Some(end)
+    }
+
+    /// The Service goes: nobody takes the end of what it waited for.
+    pub(in crate::load_balancer) fn forget(&self, service: &ServiceKey) {
+        self.watched().retain(|_, entry| {
+            entry.services.remove(service);
+            !entry.services.is_empty()
+        });
+    }
+
+    /// A poller begins its work.
+    pub(in crate::load_balancer) fn polls_begin(&self) {
+        self.shared.is_polled.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until something is registered.
+    pub(in crate::load_balancer) async fn added(&self) {
+        self.shared.added.notified().await;
+    }
+
+    /// When the next look is due.
+    pub(in crate::load_balancer) fn next(&self) -> Option<Instant> {
+        self.watched().values().filter(|entry| entry.end.is_none()).map(|entry| entry.next).min()
+    }
+
+    /// What to ask for now: those that are due one by one, where few are watched; else the lists of their projects. One whose owner is
+    /// not known is asked for by itself: an administrator's list would be that of the whole cloud. What is asked for is not due
+    /// until it is answered.
+    pub(in crate::load_balancer) fn take_questions(&self, now: Instant) -> Vec<Question> {
+        let mut watched = self.watched();
+        let waiting = watched.values().filter(|entry| entry.end.is_none()).count();
+        let mut lists: BTreeMap<String, Vec<(Instant, String)>> = BTreeMap::new();
+        let mut questions = Vec::new();
+        for (id, entry) in watched.iter_mut().filter(|(_, entry)| entry.end.is_none() && entry.next <= now) {
+            match &entry.project_id {
+                Some(project_id) if waiting > FEW => {
+                    lists.entry(project_id.clone()).or_default().push((entry.next, id.clone()));
+                }
+                Some(_) | None => questions.push(Question::One(id.clone())),
+            }
+            entry.next = now + UNTIL_ANSWERED;
+        }
+        questions.extend(lists.into_iter().map(|(project_id, mut due)| {
+            due.sort();
+            Question::List { project_id, due: due.into_iter().map(|(_, id)| id).collect() }
+        }));
+        questions
+    }
+
+    /// Takes over an answer that was begun at `begun`, and returns who waited for what has ended. `shown` finds a load balancer in the
+    /// answer; `is_asked` says which it is about, so that one that it lacks is gone.
+    pub(in crate::load_balancer) fn note(
+        &self,
+        begun: Moment,
+        is_asked: impl Fn(&str, Option<&str>) -> bool,
+        shown: impl Fn(&str) -> Option<LoadBalancer>,
+    ) -> Vec<Finished> {
+        let now = Instant::now();
+        let mut finished = Vec::new();
+        for (id, entry) in self.watched().iter_mut() {
+            if entry.end.is_some() || entry.since > begun || !is_asked(id, entry.project_id.as_deref()) {
+                continue;
+            }
+            let load_balancer = shown(id);
+            let status = load_balancer.as_ref().map(|shown| &shown.provisioning_status);
+            if status.is_some_and(ProvisioningStatus::is_pending) {
+                let is_own = entry.own_work.is_some();
+                entry.next = now + if is_own { entry.pause } else { scattered(entry.pause) };
+                entry.pause = entry.pause.mul_f64(1.3).min(LONGEST_PAUSE);
+                continue;
+            }
+            let is_active = status == Some(&ProvisioningStatus::Active);
+            finished.push(Finished { id: id.clone(), is_active, services: entry.services.clone() });
+            entry.end = Some(End { begun, load_balancer });
+        }
+        finished
+    }
+
+    /// There was no answer: these are asked for again later.
+    pub(in crate::load_balancer) fn put_off(&self, ids: impl IntoIterator<Item = String>, until: Instant) {
+        let mut watched = self.watched();
+        for id in ids {
+            if let Some(entry) = watched.get_mut(&id) {
+                entry.next = until;
+            }
+        }
+    }
+}
