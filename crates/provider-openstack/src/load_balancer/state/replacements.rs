@@ -23,7 +23,7 @@ pub(crate) struct Replacements {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     /// Whether it counts as known what the process before did.
     counts_as_settled: bool,
@@ -42,9 +42,31 @@ impl State {
     }
 
     /// The Service whose failed creation keeps this one from being replaced.
-    fn obstacle(&self, service: &ServiceKey) -> Option<&ServiceKey> {
+    fn failure_before(&self, service: &ServiceKey) -> Option<&ServiceKey> {
         let own = self.failed.get(&service.namespace);
         own.or_else(|| self.failed.values().min().filter(|_| self.failed.len() > 1))
+    }
+
+    /// # Errors
+    /// Why the Service has to wait.
+    fn begin(&mut self, service: &ServiceKey, has_begun_now: bool) -> Result<(), String> {
+        let now = Instant::now();
+        if has_begun_now && !self.counts_as_settled {
+            let minutes = AFTER_START.as_secs() / 60;
+            return Err(format!("none is replaced in the first {minutes} minutes of this program"));
+        }
+        if let Some((other, since)) = self.under_way.clone().filter(|(other, _)| other != service) {
+            if now.saturating_duration_since(since) < LONGEST {
+                return Err(format!("the load balancer of Service {other} is being replaced"));
+            }
+            self.creation_failed(&other);
+            self.under_way = None;
+        }
+        if let Some(other) = self.failure_before(service) {
+            return Err(format!("the last creation of a load balancer failed, that of Service {other}"));
+        }
+        self.under_way.get_or_insert_with(|| (service.clone(), now));
+        Ok(())
     }
 
     fn forget_failure(&mut self, service: &ServiceKey) {
@@ -73,31 +95,20 @@ impl Replacements {
         self.with(|state| state.counts_as_settled = true);
     }
 
-    /// Lets the Service's load balancer be replaced, and no other one until that is over.
-    ///
-    /// # Errors
-    /// Why it has to wait.
-    pub(crate) fn begin(&self, service: &ServiceKey) -> Result<(), String> {
-        let now = Instant::now();
-        let has_begun_now = self.started.elapsed() < AFTER_START;
-        self.with(|state| {
-            if has_begun_now && !state.counts_as_settled {
-                let minutes = AFTER_START.as_secs() / 60;
-                return Err(format!("none is replaced in the first {minutes} minutes of this program"));
-            }
-            if let Some((other, since)) = state.under_way.clone().filter(|(other, _)| other != service) {
-                if now.saturating_duration_since(since) < LONGEST {
-                    return Err(format!("the load balancer of Service {other} is being replaced"));
-                }
-                state.creation_failed(&other);
-                state.under_way = None;
-            }
-            if let Some(other) = state.obstacle(service) {
-                return Err(format!("the last creation of a load balancer failed, that of Service {other}"));
-            }
-            state.under_way.get_or_insert_with(|| (service.clone(), now));
-            Ok(())
-        })
+    /// Why the Service's load balancer cannot be replaced now, if it cannot.
+    pub(crate) fn obstacle(&self, service: &ServiceKey) -> Option<String> {
+        let has_begun_now = self.has_begun_now();
+        self.with(|state| state.clone().begin(service, has_begun_now).err())
+    }
+
+    /// Lets the Service's load balancer be replaced, and no other one until that is over. Returns whether it may.
+    pub(crate) fn begin(&self, service: &ServiceKey) -> bool {
+        let has_begun_now = self.has_begun_now();
+        self.with(|state| state.begin(service, has_begun_now).is_ok())
+    }
+
+    fn has_begun_now(&self) -> bool {
+        self.started.elapsed() < AFTER_START
     }
 
     /// Nothing is replaced after all.
@@ -148,12 +159,15 @@ mod tests {
     async fn one_is_replaced_at_a_time_and_none_while_creations_fail() {
         let replacements = Replacements::new();
         let (first, second, third) = (service("first"), service("second"), service("third"));
-        let refusal = |service: &ServiceKey| replacements.begin(service).expect_err("it has to wait");
+        let refusal = |service: &ServiceKey| {
+            assert!(!replacements.begin(service));
+            replacements.obstacle(service).expect("it has to wait")
+        };
         assert!(refusal(&first).contains("first 5 minutes"));
         tokio::time::advance(AFTER_START).await;
 
-        replacements.begin(&first).expect("nobody else");
-        replacements.begin(&first).expect("its own turn goes on");
+        assert!(replacements.begin(&first), "nobody else");
+        assert!(replacements.begin(&first), "its own turn goes on");
         assert!(refusal(&second).contains("default/first is being replaced"));
         replacements.give_back(&second);
         assert!(refusal(&second).contains("default/first is being replaced"));
@@ -169,17 +183,17 @@ mod tests {
         assert!(refusal(&second).contains("failed"), "it was not created");
         replacements.creating(&third);
         replacements.is_active(&third);
-        replacements.begin(&second).expect("load balancers can be created again");
+        assert!(replacements.begin(&second), "load balancers can be created again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_service_that_goes_holds_nobody_up() {
         let replacements = Replacements::new();
         tokio::time::advance(AFTER_START).await;
-        replacements.begin(&service("first")).expect("nobody else");
+        assert!(replacements.begin(&service("first")), "nobody else");
         replacements.creation_failed(&service("first"));
         replacements.forget(&service("first"));
-        replacements.begin(&service("second")).expect("its turn");
+        assert!(replacements.begin(&service("second")), "its turn");
     }
 
     #[tokio::test(start_paused = true)]
@@ -188,25 +202,25 @@ mod tests {
         tokio::time::advance(AFTER_START).await;
         let of = |namespace: &str| ServiceKey::new(namespace, "web");
         replacements.creation_failed(&of("a"));
-        assert!(replacements.begin(&ServiceKey::new("a", "other")).is_err());
-        replacements.begin(&of("b")).expect("another namespace");
+        assert!(!replacements.begin(&ServiceKey::new("a", "other")));
+        assert!(replacements.begin(&of("b")), "another namespace");
         replacements.is_active(&of("b"));
         replacements.creation_failed(&of("c"));
-        assert!(replacements.begin(&of("b")).is_err(), "nothing can be built");
+        assert!(!replacements.begin(&of("b")), "nothing can be built");
         replacements.creating(&of("d"));
         replacements.is_active(&of("d"));
-        replacements.begin(&of("b")).expect("load balancers can be created again");
+        assert!(replacements.begin(&of("b")), "load balancers can be created again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_replacement_that_never_ends_holds_up_other_namespaces_for_ten_minutes() {
         let replacements = Replacements::new();
         tokio::time::advance(AFTER_START).await;
-        replacements.begin(&ServiceKey::new("a", "stuck")).expect("nobody else");
+        assert!(replacements.begin(&ServiceKey::new("a", "stuck")), "nobody else");
         let other = ServiceKey::new("b", "web");
-        assert!(replacements.begin(&other).is_err());
+        assert!(!replacements.begin(&other));
         tokio::time::advance(LONGEST).await;
-        assert!(replacements.begin(&ServiceKey::new("a", "web")).is_err());
-        replacements.begin(&other).expect("its turn");
+        assert!(!replacements.begin(&ServiceKey::new("a", "web")));
+        assert!(replacements.begin(&other), "its turn");
     }
 }

@@ -175,11 +175,10 @@ impl Serving<'_> {
     async fn converge(&self, mut observation: Observation, report: &mut Report) -> Result<Next, Failure> {
         let key = &self.service.key;
         observation.mask_rejected_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
-        let planned = self.plan(&observation, report).await;
-        let planned = match planned {
+        self.note_failed_creation(observation.seen());
+        let planned = match self.plan(&observation, report).await {
             Ok(planned) => planned,
             Err(failure) => {
-                self.give_back(observation.seen());
                 self.keep_after_overload(&failure, look::under_way(observation));
                 return Err(failure);
             }
@@ -190,15 +189,16 @@ impl Serving<'_> {
         let (plan, tags_in) = self.defer_identity_tags(plan);
         debug!(service = %key, %plan, whole = observation.is_whole(), "planned");
         if let Some(look) = observation.look_before(&plan) {
-            self.give_back(observation.seen());
             return Ok(Next::Look(look, Box::new(observation)));
         }
         if let Some(waits) = self.wait_for_admission_of(&plan, report) {
-            self.give_back(observation.seen());
             return Ok(Next::Ended(waits));
         }
         if observation.is_whole() {
-            self.pause_before_repeating(&plan, report).inspect_err(|_| self.give_back(observation.seen()))?;
+            self.pause_before_repeating(&plan, report)?;
+        }
+        if !self.begin_replacement(&plan, observation.seen()) {
+            return Ok(Next::Again(Box::new(observation)));
         }
         let planned = Planned { plan, wanted, load_balancer };
         let wanted = &planned.wanted;

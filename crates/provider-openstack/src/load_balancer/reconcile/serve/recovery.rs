@@ -16,41 +16,50 @@ use crate::load_balancer::reconcile::carry_out::Progress;
 use crate::load_balancer::settings::ReleaseSettings;
 
 impl Serving<'_> {
-    /// What decides about a load balancer in ERROR. No other one is replaced from here on, until
-    /// [`Serving::note_replacement`].
+    /// What decides about a load balancer in ERROR.
     pub(super) fn recovery(&self, observed: &Observed) -> Recovery {
-        let broken = observed.load_balancer.as_ref();
-        let Some(broken) = broken.filter(|broken| broken.status == ProvisioningStatus::Error) else {
-            return Recovery::default();
-        };
-        let (reconciler, key) = (self.reconciler, &self.service.key);
-        let (release, _) = ReleaseSettings::read(self.service, &reconciler.config);
-        let choice = reconciler.config.load_balancer.error_recovery;
-        let recovery = Recovery {
-            choice,
-            retained: release.retain,
-            was_ready: self.was_ready(&broken.id),
-            was_published: !self.service.published.is_empty(),
-            failover: reconciler.records.attempts(key).failover(&broken.id),
-            no_replacement: None,
-        };
-        if was_never_built(&recovery, broken) {
-            reconciler.replacements.creation_failed(key);
-            return recovery;
-        }
-        let no_replacement = match choice {
-            ErrorRecovery::Replace => reconciler.replacements.begin(key).err(),
-            ErrorRecovery::Report | ErrorRecovery::Failover => None,
+        let Some(broken) = broken(observed) else { return Recovery::default() };
+        let recovery = self.recovery_in_turn(broken);
+        let no_replacement = match self.takes_turn(&recovery, broken) {
+            true => self.reconciler.replacements.obstacle(&self.service.key),
+            false => None,
         };
         Recovery { no_replacement, ..recovery }
     }
 
-    /// Lets others be replaced: this one is not after all.
-    pub(super) fn give_back(&self, observed: &Observed) {
-        let status = observed.load_balancer.as_ref().map(|broken| &broken.status);
-        if status == Some(&ProvisioningStatus::Error) {
-            self.reconciler.replacements.give_back(&self.service.key);
+    /// The same where it is the Service's turn to replace it.
+    fn recovery_in_turn(&self, broken: &ObservedLoadBalancer) -> Recovery {
+        let reconciler = self.reconciler;
+        let (release, _) = ReleaseSettings::read(self.service, &reconciler.config);
+        Recovery {
+            choice: reconciler.config.load_balancer.error_recovery,
+            retained: release.retain,
+            was_ready: self.was_ready(&broken.id),
+            was_published: !self.service.published.is_empty(),
+            failover: reconciler.records.attempts(&self.service.key).failover(&broken.id),
+            no_replacement: None,
         }
+    }
+
+    /// Whether only one such load balancer is replaced at a time. One that was never built serves nobody.
+    fn takes_turn(&self, recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
+        recovery.choice == ErrorRecovery::Replace && !was_never_built(recovery, broken)
+    }
+
+    /// Notes that a load balancer was never built: others are not replaced while that may happen to them, too.
+    pub(super) fn note_failed_creation(&self, observed: &Observed) {
+        let is_unbuilt = |broken| was_never_built(&self.recovery_in_turn(broken), broken);
+        if broken(observed).is_some_and(is_unbuilt) {
+            self.reconciler.replacements.creation_failed(&self.service.key);
+        }
+    }
+
+    /// Takes the turn that a plan needs to replace a load balancer, until [`Serving::note_replacement`]. Returns whether it was to be had:
+    /// another Service may have taken it since the plan was made.
+    pub(super) fn begin_replacement(&self, plan: &Plan, observed: &Observed) -> bool {
+        let Some(broken) = broken(observed).filter(|_| replaces(plan)) else { return true };
+        !self.takes_turn(&self.recovery_in_turn(broken), broken)
+            || self.reconciler.replacements.begin(&self.service.key)
     }
 
     /// Whether the Service says that this load balancer was ready once. Both programs write its address only then, and it
@@ -85,4 +94,8 @@ impl Serving<'_> {
             _ => {}
         }
     }
+}
+
+fn broken(observed: &Observed) -> Option<&ObservedLoadBalancer> {
+    observed.load_balancer.as_ref().filter(|there| there.status == ProvisioningStatus::Error)
 }
