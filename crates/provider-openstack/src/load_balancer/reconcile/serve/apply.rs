@@ -1,6 +1,7 @@
 //! Carries out the plan of a Service that is to be served, and says how it serves then.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
@@ -23,14 +24,22 @@ use crate::load_balancer::state::attempts::PreviousVips;
 
 /// How far a plan led.
 pub(super) enum CarriedOn {
-    /// It ended so, and this is to be kept.
+    Ended(Result<Outcome, Failure>),
+    /// The cloud refused a step: there is a plan without it.
+    Refused(Refused, Box<Observation>),
+}
+
+/// How far the calls of a plan led.
+enum Called {
+    /// They ended so, and this is to be kept.
     Ended(Result<Outcome, Failure>, Box<Kept>),
     /// The cloud refused a step: there is a plan without it.
     Refused(Refused, Box<Observation>),
 }
 
 impl Serving<'_> {
-    /// Opens the node ports, applies the plan, and answers where the Service is then, and what is to be kept.
+    /// Opens the node ports, applies the plan, closes what is not needed any more, and keeps what is known. `tags_in` is the time after
+    /// which tags that were held back may be written.
     ///
     /// The outcome is an error as in [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all that is
     /// wrong with the Service's wishes.
@@ -38,33 +47,42 @@ impl Serving<'_> {
         &self,
         observation: Observation,
         planned: &Planned,
+        tags_in: Option<Duration>,
         report: &mut Report,
     ) -> CarriedOn {
         let Planned { plan, wanted, .. } = planned;
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
-        self.open_node_ports(plan, &wanted.facts, report).await;
+        let agreement = observation.agreement(&wanted.desired).filter(|_| plan.is_converged());
+        let serving = self.with(&wanted.settings);
+        serving.open_node_ports(plan, &wanted.facts, report).await;
         let tags = plan.only_identity_tags();
         if tags {
             queue.begins(key);
         }
-        match self.carry_out(observation, planned, report).await {
-            CarriedOn::Ended(Ok(outcome), kept) => CarriedOn::Ended(Ok(outcome), kept),
-            CarriedOn::Ended(Err(failure), kept) => {
-                if tags {
-                    queue.ends(key);
-                }
-                CarriedOn::Ended(Err(wanted.faults.add_to(failure)), kept)
-            }
-            CarriedOn::Refused(refused, observation) => {
-                if tags {
-                    queue.ends(key);
-                }
-                CarriedOn::Refused(refused, observation)
-            }
+        let called = serving.carry_out(observation, planned, report).await;
+        if tags && !matches!(called, Called::Ended(Ok(_), _)) {
+            queue.ends(key);
         }
+        let (outcome, kept) = match called {
+            Called::Ended(outcome, kept) => (outcome, *kept),
+            Called::Refused(refused, observation) => return CarriedOn::Refused(refused, observation),
+        };
+        let mut outcome = outcome.map_err(|failure| wanted.faults.add_to(failure));
+        if let Ok(Outcome::Ready(ready)) = &mut outcome {
+            serving.converge_group(&wanted.facts, ready, report).await;
+            let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
+            ready.unfinished = failed.or_else(|| wanted.faults.failure());
+            ready.requeue_after = tags_in;
+        }
+        let is_whole = match &outcome {
+            Ok(Outcome::Ready(ready)) => tags_in.is_none() && ready.unfinished.is_none(),
+            _ => true,
+        };
+        self.keep(&outcome, kept, agreement.filter(|_| is_whole));
+        CarriedOn::Ended(outcome)
     }
 
-    async fn carry_out(&self, observation: Observation, planned: &Planned, report: &mut Report) -> CarriedOn {
+    async fn carry_out(&self, observation: Observation, planned: &Planned, report: &mut Report) -> Called {
         let Planned { plan, load_balancer, .. } = planned;
         let load_balancer = load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
@@ -95,13 +113,13 @@ impl Serving<'_> {
         };
         let (progress, known) = match (progress, known) {
             (Ok(Progress::Refused(refused)), Some(known)) => {
-                return CarriedOn::Refused(refused, Box::new(known));
+                return Called::Refused(refused, Box::new(known));
             }
             other => other,
         };
         let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
         let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
-        CarriedOn::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
+        Called::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
     }
 
     async fn outcome(

@@ -66,15 +66,6 @@ struct Serving<'a> {
     beginning: &'a Beginning,
 }
 
-/// How far an observation led.
-enum Next {
-    Ended(Outcome),
-    /// The plan needs a look before it goes on.
-    Look(Look, Box<Observation>),
-    /// Something was refused: there is another plan, for what is there.
-    Again(Box<Observation>),
-}
-
 impl Reconciler {
     pub(super) async fn serve(&self, intent: &Intent, report: &mut Report) -> Result<Outcome, Failure> {
         let service = &intent.service;
@@ -103,7 +94,7 @@ impl Reconciler {
         };
         let result = match serving.wait_for_admission(report) {
             Some(waits) => Ok(waits),
-            None => serving.converge_under_lock(known, &mut lock, report).await,
+            None => serving.converge(known, &mut lock, report).await,
         };
         let is_denied = lock.is_denied();
         drop(lock);
@@ -140,8 +131,8 @@ impl Serving<'_> {
         Serving { reconciler, intent, service, settings, faults, features, claim, beginning }
     }
 
-    /// Brings the cloud one step nearer to what is wanted, while no other reconciliation works on the load balancer.
-    async fn converge_under_lock(
+    /// Looks, plans, and takes one step, while no other reconciliation works on the load balancer.
+    async fn converge(
         &self,
         known: Cached,
         lock: &mut LoadBalancerLock<'_>,
@@ -158,91 +149,83 @@ impl Serving<'_> {
         let mut observation = self.first_look(known, lock, report).await?;
         loop {
             let is_whole = observation.is_whole();
-            observation = match Box::pin(self.converge(observation, report)).await {
-                Ok(Next::Ended(outcome)) => return Ok(outcome),
-                Ok(Next::Again(observation)) => *observation,
-                Ok(Next::Look(look, observation)) => {
-                    Box::pin(self.look(look, *observation, lock, report)).await?
+            // What was not looked at may be the reason of a failure.
+            let needs_look = |failure: &Failure| !is_whole && needs_full_read(failure);
+            self.note_what_failed(&mut observation);
+            let (planned, tags_in) = match self.plan(&observation, report).await {
+                Ok(Some(planned)) => self.defer_identity_tags(planned),
+                Ok(None) => {
+                    observation = Box::pin(self.look(Look::Whole, observation, lock, report)).await?;
+                    continue;
                 }
-                Err(failure) if is_whole || !needs_full_read(&failure) => return Err(failure),
-                // What was not looked at may be the reason.
-                Err(_) => Box::pin(self.read(lock, report)).await?,
+                Err(failure) if needs_look(&failure) => {
+                    observation = Box::pin(self.read(lock, report)).await?;
+                    continue;
+                }
+                Err(failure) => {
+                    self.keep_after_overload(&failure, look::under_way(observation));
+                    return Err(failure);
+                }
+            };
+            let plan = &planned.plan;
+            debug!(service = %self.service.key, %plan, whole = is_whole, "planned");
+            if let Some(look) = observation.look_before(plan) {
+                observation = Box::pin(self.look(look, observation, lock, report)).await?;
+                continue;
+            }
+            if let Some(waits) = self.wait_for_admission_of(plan, report) {
+                return Ok(waits);
+            }
+            if is_whole {
+                self.pause_before_repeating(plan, report)?;
+            }
+            if !self.begin_replacement(plan, observation.seen()) {
+                continue;
+            }
+            observation = match Box::pin(self.apply(observation, &planned, tags_in, report)).await {
+                CarriedOn::Ended(Err(failure)) if needs_look(&failure) => {
+                    Box::pin(self.read(lock, report)).await?
+                }
+                CarriedOn::Ended(outcome) => return outcome,
+                CarriedOn::Refused(refused, seen) => match self.note_refusal(refused, &seen) {
+                    true => *seen,
+                    false => Box::pin(self.look(Look::Whole, *seen, lock, report)).await?,
+                },
             };
         }
     }
 
-    /// Brings the cloud one step nearer to what is wanted, or says which look is needed before.
-    async fn converge(&self, mut observation: Observation, report: &mut Report) -> Result<Next, Failure> {
-        let key = &self.service.key;
-        observation.mask_rejected_algorithms(&self.reconciler.records.attempts(key).refused_algorithms);
+    /// Algorithms that Octavia does not take count as what is there, and a load balancer that was never built as a failed creation.
+    fn note_what_failed(&self, observation: &mut Observation) {
+        let attempts = self.reconciler.records.attempts(&self.service.key);
+        observation.mask_rejected_algorithms(&attempts.refused_algorithms);
         self.note_failed_creation(observation.seen());
-        let planned = match self.plan(&observation, report).await {
-            Ok(planned) => planned,
-            Err(failure) => {
-                self.keep_after_overload(&failure, look::under_way(observation));
-                return Err(failure);
-            }
-        };
-        let Some(Planned { plan, wanted, load_balancer }) = planned else {
-            return Ok(Next::Look(Look::Whole, Box::new(observation)));
-        };
-        let (plan, tags_in) = self.defer_identity_tags(plan);
-        debug!(service = %key, %plan, whole = observation.is_whole(), "planned");
-        if let Some(look) = observation.look_before(&plan) {
-            return Ok(Next::Look(look, Box::new(observation)));
-        }
-        if let Some(waits) = self.wait_for_admission_of(&plan, report) {
-            return Ok(Next::Ended(waits));
-        }
-        if observation.is_whole() {
-            self.pause_before_repeating(&plan, report)?;
-        }
-        if !self.begin_replacement(&plan, observation.seen()) {
-            return Ok(Next::Again(Box::new(observation)));
-        }
-        let planned = Planned { plan, wanted, load_balancer };
-        let wanted = &planned.wanted;
-        let mut agreement = observation.agreement(&wanted.desired).filter(|_| planned.plan.is_converged());
-        let serving = self.with(&wanted.settings);
-        let (mut outcome, kept) = match serving.apply(observation, &planned, report).await {
-            CarriedOn::Ended(outcome, kept) => (outcome, *kept),
-            CarriedOn::Refused(refused, observation) => return Ok(self.after_refusal(refused, observation)),
-        };
-        if let Ok(Outcome::Ready(ready)) = &mut outcome {
-            serving.converge_group(&wanted.facts, ready, report).await;
-            let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
-            ready.unfinished = failed.or_else(|| wanted.faults.failure());
-            ready.requeue_after = tags_in;
-            agreement = agreement.filter(|_| tags_in.is_none() && ready.unfinished.is_none());
-        }
-        self.keep(&outcome, kept, agreement);
-        outcome.map(Next::Ended)
     }
 
-    /// Goes on without what was refused. Where not everything was read, that may be the reason.
-    fn after_refusal(&self, refused: Refused, observation: Box<Observation>) -> Next {
-        let (records, key) = (&self.reconciler.records, &self.service.key);
-        let certain = observation.is_whole() || !needs_full_read(&refused.failure);
-        let is_noted = records.refused(key, refused, observation.seen(), certain);
-        if is_noted { Next::Again(observation) } else { Next::Look(Look::Whole, observation) }
+    /// Notes a refusal, so that the next plan goes on without the step. Where not everything was read, that may be the reason of the
+    /// refusal: returns whether it counts.
+    fn note_refusal(&self, refused: Refused, seen: &Observation) -> bool {
+        let certain = seen.is_whole() || !needs_full_read(&refused.failure);
+        self.reconciler.records.refused(&self.service.key, refused, seen.seen(), certain)
     }
 
     /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
     /// Returns after which time to ask again.
-    fn defer_identity_tags(&self, plan: Plan) -> (Plan, Option<Duration>) {
-        let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
+    fn defer_identity_tags(&self, planned: Planned) -> (Planned, Option<Duration>) {
+        let (queue, key, plan) = (&self.reconciler.identity_tags, &self.service.key, &planned.plan);
         if plan.identity_tags.is_empty() {
             // What Octavia is at work on may be the tags.
             if plan.then == Then::Done {
                 queue.ends(key);
             }
-            return (plan, None);
+            return (planned, None);
         }
-        match queue.ask(key) {
-            Permission::Now if plan.only_identity_tags() => (plan, None),
-            Permission::Now | Permission::Never => (plan.without_identity_tags(), None),
-            Permission::In(time) => (plan.without_identity_tags(), Some(time)),
-        }
+        let tags_in = match queue.ask(key) {
+            Permission::Now if plan.only_identity_tags() => return (planned, None),
+            Permission::Now | Permission::Never => None,
+            Permission::In(time) => Some(time),
+        };
+        (Planned { plan: planned.plan.without_identity_tags(), ..planned }, tags_in)
     }
 
     /// Changes that were accepted before, and are needed again although nothing failed or changed, have no effect: they are sent again
