@@ -12,10 +12,10 @@ mutations() {
 requests-decide; doctor; 29 doctor | a node on 1.29; e2e/src/scenario/doctor/cluster_faults.rs; s/stage.join\(NODES\[1\], OLD_SERVER, /stage.join(NODES[1], CURRENT, /
 calls-at-most; calls; 24 calls | restart, Services 6; crates/provider-openstack/src/load_balancer/read/lists/shared.rs; s/if others == 0 \{/if others != usize::MAX {/
 metrics-for-all; requested; 32 requested | the load balancer shows its metrics to those who may read them; crates/provider-openstack/src/load_balancer/desired/metrics.rs; s/allowed_cidrs: Some\(allowed\)/allowed_cidrs: Some("0.0.0.0\/0".parse().into_iter().collect())/
-orphans-of-the-living; plan; 23 orphans | --cluster-uid is refused while the cluster answers; crates/ccm/src/subcommands/orphans/mod.rs; s/living != uid,/living != uid || !uid.is_empty(),/
-orphans-by-id; plan; 23 orphans | what serves is not listed, and not deleted by id; crates/ccm/src/subcommands/orphans/delete.rs; s/anyhow::bail!\("\{id\} is not orphaned.*/anyhow::bail!("{id} cannot be deleted");/
+orphans-of-the-living; plan; 23 orphans | --cluster-uid is refused while the cluster answers; crates/tools/src/orphans/mod.rs; s/living != uid,/living != uid || !uid.is_empty(),/
+orphans-by-id; plan; 23 orphans | what serves is not listed, and not deleted by id; crates/tools/src/orphans/delete.rs; s/anyhow::bail!\("\{id\} is not orphaned.*/anyhow::bail!("{id} cannot be deleted");/
 canary-status; canary; 20 canary | published; crates/canary/src/objects.rs; s/\(pair.control, "VIP"\)/(pair.control, "Proxy")/
-nobody-dials; doctor; 29 doctor | pods that dial see a healthy Service; crates/ccm/src/subcommands/doctor/live.rs; s/    if targets.is_empty\(\) \{/    if targets.len() < usize::MAX {/
+nobody-dials; doctor; 29 doctor | pods that dial see a healthy Service; crates/tools/src/doctor/live.rs; s/    if targets.is_empty\(\) \{/    if targets.len() < usize::MAX {/
 api-version; openstack-2024.1; 30 older releases, 2024.1 | API version; e2e/src/artifacts/release.rs; s/Some\("v2.28"\)/Some("v2.27")/
 occm-is-well; predecessor; 37 predecessor | OCCM 1.36 on 1.36, PROXY protocol; e2e/src/scenario/predecessor.rs; s/proxy\(stage, OccmRelease::V1_29, CURRENT\)/proxy(stage, OccmRelease::V1_36, CURRENT)/
 ovn-reports; ovn; 34 ovn | a check of a member fails; e2e/src/openstack/ovn.rs; s/"status=\{status\}"/"status=online"/
@@ -23,7 +23,7 @@ wrong-probe; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are
 write-outside; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; crates/ccm/src/main.rs; s/^(fn main\(\).*\{)$/\1\n    std::fs::write("\/tmp\/state", "").unwrap_or_else(|_| std::process::exit(1));/
 missing-right; kubelet; 38 kubelet | quickstart: a Service gets an address, and answers; charts/openstack-ccm/templates/rbac.yaml; s/resources: \[services\/status\]/resources: [services\/nothing]/
 no-bundle; kubelet; 38 kubelet | quickstart: the nodes are initialised, and no taint is left; e2e/src/scenario/kubelet/front.rs; s/^        bundle \+= .*//
-long-result; kubelet; 38 kubelet | doctor -A --live: results longer than a kubelet reads are all read; crates/ccm/src/subcommands/doctor/dial.rs; s/^const LONGEST_MESSAGE: usize = .*/const LONGEST_MESSAGE: usize = 1 << 20;/
+long-result; kubelet; 38 kubelet | doctor -A --live: results longer than a kubelet reads are all read; crates/manager/src/dial.rs; s/^const LONGEST_MESSAGE: usize = .*/const LONGEST_MESSAGE: usize = 1 << 20;/
 END
 }
 

@@ -10,7 +10,7 @@ FILE = REPOSITORY / "release/registry.toml"
 # Nobody can have an image there.
 PLACEHOLDER = "registry.example.org"
 # What names it to users, and the test that follows the guides.
-NAMING = ["README.md", "docs", "charts", "manifests", "crates/ccm/src", "crates/ccm/tests/chart/guides.rs", "crates/ccm/tests/chart/documented.rs"]
+NAMING = ["README.md", "docs", "charts", "manifests", "crates/ccm/src", "crates/tools/src", "crates/ccm/tests/chart/guides.rs", "crates/ccm/tests/chart/documented.rs"]
 # An image of ours behind a registry.
 IMAGE = re.compile(r"(?<![\w.-])((?:[a-z0-9-]+\.)+[a-z]+(?::\d+)?(?:/[a-z0-9-]+)*)/(openstack-ccm|ip-mode-overlay)(?![\w/.-])")
 # Manifests name one that cannot exist until somebody chooses, and sources lie in the other.

@@ -6,27 +6,28 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Command, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-
-use crate::args::RunArgs;
-use crate::help;
-use crate::subcommands::canary::args::CanaryArgs;
-use crate::subcommands::check_config::args::CheckConfigArgs;
+use openstack_ccm_manager::args::RunArgs;
+use openstack_ccm_manager::version::version;
+use openstack_ccm_tools::canary::args::CanaryArgs;
+use openstack_ccm_tools::check_config::args::CheckConfigArgs;
 #[cfg(feature = "demo")]
-use crate::subcommands::demo::args::DemoArgs;
-use crate::subcommands::doctor::args::DoctorArgs;
-use crate::subcommands::hand_back::args::HandBackArgs;
-use crate::subcommands::orphans::args::OrphansArgs;
-use crate::subcommands::output::{print_as_it_is, print_line};
-use crate::subcommands::overlay::args::OverlayCommand;
-use crate::subcommands::plan::args::{AdoptArgs, PlanArgs};
-use crate::subcommands::status::args::StatusArgs;
-use crate::subcommands::{canary, check_config, complete, doctor, hand_back, orphans, overlay, plan, status};
+use openstack_ccm_tools::demo::args::DemoArgs;
+use openstack_ccm_tools::doctor::args::DoctorArgs;
+use openstack_ccm_tools::hand_back::args::HandBackArgs;
+use openstack_ccm_tools::orphans::args::OrphansArgs;
+use openstack_ccm_tools::output::{print_as_it_is, print_line};
+use openstack_ccm_tools::overlay::args::OverlayCommand;
+use openstack_ccm_tools::plan::args::{AdoptArgs, PlanArgs};
+use openstack_ccm_tools::status::args::StatusArgs;
+use openstack_ccm_tools::{
+    canary, check_config, complete, doctor, hand_back, help, orphans, overlay, plan, status,
+};
 
 /// Kubernetes cloud-controller-manager for OpenStack.
 #[derive(Debug, Parser)]
 #[command(
     name = "openstack-ccm",
-    version = crate::version::version(),
+    version = version(),
     about,
     args_conflicts_with_subcommands = true,
     args_override_self = true
@@ -108,13 +109,11 @@ impl Action {
                 complete::run(&help::command::<CommandLine>(), &words).await.map(done)
             }
             Self::Man { subcommand } => manual_page(&subcommand).and_then(print_as_it_is).map(done),
-            Self::Version => {
-                print_line(format_args!("openstack-ccm {}", crate::version::version())).map(done)
-            }
+            Self::Version => print_line(format_args!("openstack-ccm {}", version())).map(done),
             Self::Status(arguments) => status::run(&arguments).await.map(done),
             Self::Overlay(command) => Ok(overlay::run(command).await),
             #[cfg(feature = "demo")]
-            Self::Demo(arguments) => crate::subcommands::demo::run(arguments).await.map(done),
+            Self::Demo(arguments) => openstack_ccm_tools::demo::run(arguments).await.map(done),
         }
     }
 }

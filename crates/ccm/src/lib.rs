@@ -1,59 +1,21 @@
-//! The cloud-controller-manager as a library: command line, wiring and endpoints. The binary is a thin shell around
-//! it, and tests run the whole program in process.
-//!
-//! Each module names only modules above it.
-//!
-//! | module | holds |
-//! | --- | --- |
-//! | [`version`], `error_text` | how the program names itself, and errors |
-//! | [`help`] | examples and exit codes |
-//! | [`args`] | flags of the controllers, and those that subcommands share |
-//! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
-//! | [`kubernetes`] | clients of the Kubernetes API |
-//! | `signals` | what ends the program |
-//! | [`health`], [`admin`] | the endpoints for probes and scrapers |
-//! | [`backoff`] | trying until it works |
-//! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
-//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
-//! | `wiring` | which controllers run over a provider, and with which settings |
-//! | [`program`] | what a leader runs: the controllers over the cloud |
-//! | [`run`] | start, leader election, stop |
-//! | [`subcommands`] | everything else that the program does, a folder for each subcommand with its flags |
-//! | [`command_line`] | the flags of the controllers and the subcommands, as one |
+//! The one binary: its command line, on a runtime, and its exit codes. What runs in a cluster is `openstack-ccm-manager`, what a person
+//! types is `openstack-ccm-tools`; the tests of whole programs are here, since they need both.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use args::RunArgs;
-use command_line::{Action, CommandLine};
-use error_text::said_once;
 use openstack_ccm_core::cloud::Entry;
-use subcommands::output::is_closed_pipe;
-use subcommands::overlay::{self, args::OverlayCommand};
+use openstack_ccm_manager::error_text::said_once;
+use openstack_ccm_manager::{logging, run};
+use openstack_ccm_tools::help;
+use openstack_ccm_tools::output::is_closed_pipe;
+use openstack_ccm_tools::overlay::{self, args::OverlayCommand};
 use tokio::runtime::{Builder, Runtime};
 
-pub mod admin;
-pub mod args;
-pub mod backoff;
-pub mod cloud_metrics;
+use command_line::{Action, CommandLine};
+
 pub mod command_line;
-mod error_text;
-pub mod health;
-pub mod help;
-pub mod kubernetes;
-pub mod leader_migration;
-pub mod leadership;
-pub mod logging;
-pub mod process_metrics;
-pub mod program;
-pub mod run;
-mod signals;
-pub mod subcommands;
-#[cfg(feature = "otlp")]
-pub mod traces;
-pub mod version;
-mod wiring;
 
 /// The work is waiting for answers: two threads do all of it. One for each core of a large machine would only cost memory,
 /// for stacks and for what the allocator keeps for each thread.
@@ -128,7 +90,7 @@ pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     in_runtime(is_on_each_node, |runtime| {
         let result = match command_line.command {
             Some(command) => runtime.block_on(command.run()),
-            None => run(runtime, command_line.run, providers).map(|()| ExitCode::SUCCESS),
+            None => run::start(runtime, command_line.run, providers).map(|()| ExitCode::SUCCESS),
         };
         result.unwrap_or_else(|error| failed(&error, as_json))
     })
@@ -136,22 +98,6 @@ pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
 
 fn is_on_each_node(command: &OverlayCommand) -> bool {
     matches!(command, OverlayCommand::Canary { .. })
-}
-
-#[cfg(feature = "otlp")]
-fn run(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
-    let traces = traces::Traces::from_environment(runtime.handle())?;
-    logging::start(&arguments.logging, traces.as_ref().map(traces::Traces::layer));
-    let result = runtime.block_on(run::run(arguments, providers));
-    traces.into_iter().for_each(traces::Traces::finish);
-    result
-}
-
-#[cfg(not(feature = "otlp"))]
-fn run(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
-    logging::start(&arguments.logging, None);
-    logging::warn_of_traces();
-    runtime.block_on(run::run(arguments, providers))
 }
 
 /// As shells have it of a program that was ended by SIGPIPE.

@@ -106,7 +106,7 @@ fn doctor_looks_with_a_role_of_its_own(#[case] release: Release, #[case] class: 
     assert_eq!(&pod["spec"]["serviceAccountName"], name);
     assert_eq!(&bindings[0]["subjects"][0]["name"], name);
     assert_eq!(bindings[0]["roleRef"]["name"], roles[0]["metadata"]["name"]);
-    let printed: Value = serde_saphyr::from_str(openstack_ccm::subcommands::doctor::rbac::ROLE).unwrap();
+    let printed: Value = serde_saphyr::from_str(openstack_ccm_tools::doctor::rbac::ROLE).unwrap();
     assert_eq!(roles[0]["rules"], printed["rules"]);
     let mut arguments = strings(&pod["spec"]["containers"][0]["args"]);
     for argument in &mut arguments {

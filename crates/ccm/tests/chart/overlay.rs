@@ -1,12 +1,12 @@
 //! The chart of the overlay: the same policy as the program prints, and arguments that the program takes.
 
 use clap::Parser as _;
-use openstack_ccm::subcommands::overlay::args::{OverlayCommand, OverlayCommandLine};
 use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_canary::objects::Canary;
 use openstack_ccm_overlay::names::{CANARY_CLASS, CANARY_NAMESPACE};
 use openstack_ccm_overlay::policy::{ApiVersion, yaml};
 use openstack_ccm_overlay::rules::{Rules, clouds};
+use openstack_ccm_tools::overlay::args::{OverlayCommand, OverlayCommandLine};
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -137,9 +137,9 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 #[case::load_balancer("provider-openstack/src/load_balancer/mod.rs", "crate::load_balancer", 100)]
 #[case::service("controllers/src/service/mod.rs", "crate::service", 60)]
 #[case::end_to_end("../e2e/src/main.rs", "crate", 100)]
-#[case::flags("ccm/src/args/mod.rs", "crate::args", 10)]
-#[case::subcommands("ccm/src/subcommands/mod.rs", "crate::subcommands", 2)]
-#[case::program("ccm/src/lib.rs", "crate", 100)]
+#[case::flags("manager/src/args/mod.rs", "crate::args", 10)]
+#[case::manager("manager/src/lib.rs", "crate", 60)]
+#[case::tools("tools/src/lib.rs", "crate", 30)]
 fn each_module_names_only_modules_above_it(
     #[case] root: &str,
     #[case] module: &'static str,
@@ -168,10 +168,11 @@ fn each_module_names_only_modules_above_it(
 #[case::controllers("controllers", 100)]
 #[case::core("core", 10)]
 #[case::openstack_api("openstack-api", 60)]
+#[case::manager("manager", 60)]
 #[case::overlay("overlay", 20)]
-#[case::program("ccm", 100)]
 #[case::provider("provider-openstack", 250)]
 #[case::runtime("runtime", 3)]
+#[case::tools("tools", 60)]
 fn no_modules_beside_each_other_name_each_other_in_a_circle(#[case] package: &str, #[case] at_least: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("src");
     let mut folders = vec![(root, "crate".to_owned())];

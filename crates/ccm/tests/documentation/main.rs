@@ -1,5 +1,5 @@
-//! The documentation: its links lead somewhere, its examples can be read, what it names exists, the order of modules is kept, and
-//! each type has a name of its own.
+//! The documentation: its links lead somewhere, its examples can be read, what it names exists, the order of crates and modules is kept,
+//! and each type has a name of its own.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 mod advice;
 mod blocks;
 mod commands;
+mod crates;
 mod layers;
 mod links;
 mod logs;

@@ -8,6 +8,7 @@ use openstack_ccm::command_line::CommandLine;
 use openstack_ccm_provider_openstack::load_balancer::annotations::ALL;
 
 use crate::pages::{repository, written_pages};
+use crate::writes::PACKAGES;
 
 /// Programs whose flags are their own.
 const OTHER_PROGRAMS: [&str; 15] = [
@@ -53,7 +54,7 @@ fn every_annotation_that_a_page_names_exists() {
 fn field_56_no_text_of_the_program_advises_an_annotation_that_does_not_exist() {
     let known: BTreeSet<&str> = ALL.iter().map(|annotation| annotation.key).collect();
     let mut unknown = BTreeSet::new();
-    for package in ["advertise", "controllers", "core", "doctor", "provider-openstack", "overlay", "ccm"] {
+    for package in PACKAGES {
         let mut sources = String::new();
         gather_texts(&repository().join(format!("crates/{package}/src")), &mut sources);
         for word in sources.split(|c| !is_part_of_a_name(c)) {
@@ -139,16 +140,7 @@ fn missing(page: &str, text: &str, known: &BTreeSet<String>) -> Vec<String> {
 #[test]
 fn every_event_and_metric_that_a_page_names_exists() {
     let mut sources = String::new();
-    for package in [
-        "core",
-        "runtime",
-        "advertise",
-        "controllers",
-        "overlay",
-        "openstack-api",
-        "provider-openstack",
-        "ccm",
-    ] {
+    for package in PACKAGES {
         gather(&repository().join(format!("crates/{package}/src")), &mut sources);
     }
     // A test compares this page with what the program says.

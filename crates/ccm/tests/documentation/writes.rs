@@ -31,15 +31,17 @@ pub(crate) const PACKAGES: &[&str] = &[
     "controllers",
     "core",
     "doctor",
+    "manager",
     "openstack-api",
     "overlay",
     "provider-openstack",
     "runtime",
+    "tools",
 ];
 
 #[rstest]
 #[case::permits_are_made(PACKAGES, r"\bPermit \{ fence", &["core/src/permit.rs"])]
-#[case::permits_are_asked_for(PACKAGES, r"\.permit\(Target::", &["ccm/src/kubernetes/guard.rs", "openstack-api/src/client/mod.rs"])]
+#[case::permits_are_asked_for(PACKAGES, r"\.permit\(Target::", &["manager/src/kubernetes/guard.rs", "openstack-api/src/client/mod.rs"])]
 // A dry run passes on reads only.
 #[case::requests_are_sent_to_openstack(PACKAGES, r"\b(transport|cloud|view)\.send\(", &[
     "openstack-api/src/client/mod.rs", "openstack-api/src/dry_run/mod.rs", "openstack-api/src/dry_run/view.rs",

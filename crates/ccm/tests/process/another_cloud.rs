@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use openstack_ccm::args::RunArgs;
-use openstack_ccm::run::run;
 use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference, SettingNames};
 use openstack_ccm_core::cloud::{
     Cloud, ClusterIdentity, Entry, LoadBalancing, Loading, LoginRequest, Part, Provider,
@@ -22,6 +20,8 @@ use openstack_ccm_core::provider::{
 use openstack_ccm_core::route::plan::Changes;
 use openstack_ccm_core::route::{Applied, ListedRoute, RouteTable, Routes, Support};
 use openstack_ccm_core::service::{Goal, ServiceKey};
+use openstack_ccm_manager::args::RunArgs;
+use openstack_ccm_manager::run::run;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 

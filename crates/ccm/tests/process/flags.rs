@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use clap::{CommandFactory as _, Parser as _};
-use openstack_ccm::args::accepted::FLAGS;
-use openstack_ccm::args::controllers::{ControllerName, ControllerSelection};
 use openstack_ccm::command_line::CommandLine;
+use openstack_ccm_manager::args::accepted::FLAGS;
+use openstack_ccm_manager::args::controllers::{ControllerName, ControllerSelection};
 use rstest::rstest;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;

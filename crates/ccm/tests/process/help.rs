@@ -2,7 +2,7 @@
 
 use clap::CommandFactory as _;
 use openstack_ccm::command_line::CommandLine;
-use openstack_ccm::help::{TABLE, parse};
+use openstack_ccm_tools::help::{TABLE, parse};
 use rstest::rstest;
 
 use crate::process::Process;

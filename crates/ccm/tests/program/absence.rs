@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use openstack_ccm::health::Probe;
 use openstack_ccm_kube_sim::{ApiVersion, merge_patch};
+use openstack_ccm_manager::health::Probe;
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use openstack_ccm::health::Probe;
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
 use openstack_ccm_controllers::route::RouteControllerOptions;
 use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_kube_sim::{ApiVersion, Sim as Kubernetes};
+use openstack_ccm_manager::health::Probe;
 use rstest::rstest;
 use serde_json::{Value, json};
 

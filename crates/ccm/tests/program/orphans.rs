@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use openstack_ccm::subcommands::orphans::delete::{chosen, delete, delete_all};
-use openstack_ccm::subcommands::orphans::inventory::{Inventory, Owners};
-use openstack_ccm::subcommands::orphans::judge::{Orphan, Question, orphans};
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_sim::OperationKind;
+use openstack_ccm_tools::orphans::delete::{chosen, delete, delete_all};
+use openstack_ccm_tools::orphans::inventory::{Inventory, Owners};
+use openstack_ccm_tools::orphans::judge::{Orphan, Question, orphans};
 use serde_json::{Value, json};
 
 use crate::contract::setup::{as_occm_leaves_it, cluster_uid, configured, id};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use openstack_ccm::subcommands::plan::adoption::Adoption;
-use openstack_ccm::subcommands::plan::as_if::AsIf;
-use openstack_ccm::subcommands::plan::outlook::Outlook;
 use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_tools::plan::adoption::Adoption;
+use openstack_ccm_tools::plan::as_if::AsIf;
+use openstack_ccm_tools::plan::outlook::Outlook;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{INTERNAL, as_occm_leaves_it, id};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use clap::Parser as _;
-use openstack_ccm::args::feature_gates::{FeatureGates, LOAD_BALANCER_IP_MODE};
 use openstack_ccm::command_line::CommandLine;
+use openstack_ccm_manager::args::feature_gates::{FeatureGates, LOAD_BALANCER_IP_MODE};
 use openstack_ccm_provider_openstack::cloud::ENTRY;
 use rstest::rstest;
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, CommandFactory as _};
-use openstack_ccm::args::accepted::{FLAGS, Form};
 use openstack_ccm::command_line::CommandLine;
-use openstack_ccm::help::TABLE;
+use openstack_ccm_manager::args::accepted::{FLAGS, Form};
+use openstack_ccm_tools::help::TABLE;
 
 use crate::occm;
 use crate::page::{GENERATED, cell};

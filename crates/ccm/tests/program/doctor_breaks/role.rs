@@ -1,8 +1,8 @@
 //! Somebody who has the role of `--print-rbac`, and no other right.
 
 use http::Method;
-use openstack_ccm::subcommands::doctor::rbac::ROLE;
 use openstack_ccm_kube_sim::{Fault, FaultId, RequestRecord};
+use openstack_ccm_tools::doctor::rbac::ROLE;
 use serde_json::Value;
 
 use crate::support::World;

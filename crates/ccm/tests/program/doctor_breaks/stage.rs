@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use openstack_ccm::leadership::LeaderRecord;
 use openstack_ccm_kube_sim::{
     ApiVersion, ClusterBackup, Destination, Server as KubeServer, Stop, Transport as InCluster,
 };
+use openstack_ccm_manager::leadership::LeaderRecord;
 use openstack_ccm_openstack_sim::{Server as CloudServer, Sim as Cloud, World as CloudState};
 use openstack_ccm_overlay::cloud::CLOUDS;
 use openstack_ccm_overlay::controller::{Overlay, OverlayOptions};

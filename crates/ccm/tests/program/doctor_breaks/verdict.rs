@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use clap::{Args as _, FromArgMatches as _};
 use ipnet::IpNet;
-use openstack_ccm::subcommands::doctor::args::WalkArgs;
-use openstack_ccm::subcommands::doctor::look_knowing;
 use openstack_ccm_doctor::code::Severity;
 use openstack_ccm_doctor::facts::Host;
 use openstack_ccm_doctor::output::{Outcome, json};
 use openstack_ccm_openstack_sim::Loss;
+use openstack_ccm_tools::doctor::args::WalkArgs;
+use openstack_ccm_tools::doctor::look_knowing;
 use serde_json::Value;
 
 use super::breaks::Sight;

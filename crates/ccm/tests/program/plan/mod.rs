@@ -4,10 +4,10 @@
 
 mod stories;
 
-use openstack_ccm::subcommands::plan::as_if::AsIf;
-use openstack_ccm::subcommands::plan::journal::Call as Planned;
-use openstack_ccm::subcommands::plan::line::Changes;
-use openstack_ccm::subcommands::plan::outlook::Outlook;
+use openstack_ccm_tools::plan::as_if::AsIf;
+use openstack_ccm_tools::plan::journal::Call as Planned;
+use openstack_ccm_tools::plan::line::Changes;
+use openstack_ccm_tools::plan::outlook::Outlook;
 use serde_json::json;
 
 use crate::cloud_faults::{REPLACE, breaks_down};

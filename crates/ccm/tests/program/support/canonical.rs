@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use openstack_ccm::subcommands::plan::journal::Call;
 use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange};
 use openstack_ccm_openstack_sim::Sim as Cloud;
+use openstack_ccm_tools::plan::journal::Call;
 use serde_json::Value;
 
 use super::line::Asked;

@@ -3,8 +3,8 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
-use openstack_ccm::subcommands::plan::outlook::State;
 use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_tools::plan::outlook::State;
 use serde_json::Value;
 use tokio::time::Instant;
 

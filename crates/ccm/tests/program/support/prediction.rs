@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use openstack_ccm::kubernetes::{ControllerClients, cluster_uid};
-use openstack_ccm::subcommands::plan::as_if::AsIf;
-use openstack_ccm::subcommands::plan::cluster;
-use openstack_ccm::subcommands::plan::journal::{Call as Planned, Journal};
-use openstack_ccm::subcommands::plan::outlook::{Outlook, State};
-use openstack_ccm::subcommands::plan::rehearsal::{Chosen, Item, Stage, Subject, rehearse};
+use openstack_ccm_manager::kubernetes::{ControllerClients, cluster_uid};
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
+use openstack_ccm_tools::plan::as_if::AsIf;
+use openstack_ccm_tools::plan::cluster;
+use openstack_ccm_tools::plan::journal::{Call as Planned, Journal};
+use openstack_ccm_tools::plan::outlook::{Outlook, State};
+use openstack_ccm_tools::plan::rehearsal::{Chosen, Item, Stage, Subject, rehearse};
 
 use super::canonical::{self, Names};
 use super::line::cloud;

@@ -212,7 +212,7 @@ async fn a_pod_cidr_outside_of_the_ranges_is_reported() {
 async fn t9_without_the_extension_the_other_controllers_run() {
     let stage = Stage::new().without("extraroute-atomic").without("extraroute");
     let stage = stage.converged().await;
-    assert!(stage.world.health.report(openstack_ccm::health::Probe::Readiness, &[]).0);
+    assert!(stage.world.health.report(openstack_ccm_manager::health::Probe::Readiness, &[]).0);
     stage.world.serve(&service("web", json!({}))).await;
     assert!(stage.routes().is_empty());
     assert_eq!(stage.conditions(), ["", ""]);

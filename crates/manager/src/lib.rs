@@ -1,0 +1,43 @@
+//! What runs in a cluster: the controllers with everything around them, the controller of `ip-mode-overlay`, and the roles of pods. What a
+//! person types is in `openstack-ccm-tools`, which calls this crate and is never named here.
+//!
+//! Each module names only modules above it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`version`], [`error_text`] | how the program names itself, and errors |
+//! | [`args`] | flags of the controllers, and those that subcommands share |
+//! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
+//! | [`kubernetes`] | clients of the Kubernetes API |
+//! | [`signals`] | what ends the program |
+//! | [`canary`], [`dial`] | what pods of the canary and of `doctor --live` do |
+//! | [`health`], [`admin`] | the endpoints for probes and scrapers |
+//! | [`backoff`] | trying until it works |
+//! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
+//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
+//! | [`overlay`] | the controller that sets ipMode beside another cloud's controller |
+//! | [`wiring`] | which controllers run over a provider, and with which settings |
+//! | [`program`] | what a leader runs: the controllers over the cloud |
+//! | [`run`] | start, leader election, stop |
+
+pub mod admin;
+pub mod args;
+pub mod backoff;
+pub mod canary;
+pub mod cloud_metrics;
+pub mod dial;
+pub mod error_text;
+pub mod health;
+pub mod kubernetes;
+pub mod leader_migration;
+pub mod leadership;
+pub mod logging;
+pub mod overlay;
+pub mod process_metrics;
+pub mod program;
+pub mod run;
+pub mod signals;
+#[cfg(feature = "otlp")]
+pub mod traces;
+pub mod version;
+pub mod wiring;

@@ -1,0 +1,115 @@
+//! Log output: text or JSON, with klog's verbosity levels. One record is one line, whatever it speaks of.
+
+mod fields;
+pub mod json;
+mod text;
+
+use std::io::{self, IsTerminal as _, Write};
+
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+use crate::args::LoggingArgs;
+
+/// The variables that name a collector of traces
+/// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
+pub(crate) const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+
+/// Something other than the log that learns of spans and records.
+type Further = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// The level of a klog verbosity: 0 to 3 info, 4 and 5 debug, above trace.
+fn level(verbosity: u8) -> LevelFilter {
+    match verbosity {
+        0..=3 => LevelFilter::INFO,
+        4 | 5 => LevelFilter::DEBUG,
+        6.. => LevelFilter::TRACE,
+    }
+}
+
+/// Starts logging to standard error, and to `further`. `RUST_LOG` refines what `-v` sets.
+pub fn start(arguments: &LoggingArgs, further: Option<Further>) {
+    begin(arguments, further, true);
+}
+
+/// The same without the names of modules, which mean nothing to who runs another program than the one they are of.
+pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
+    begin(arguments, None, false);
+}
+
+fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool) {
+    let level = level(arguments.verbosity);
+    // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
+    // What its connection layer calls an error is logged by those who asked, with server and cause.
+    let quiet = "hyper=info,kube_client=info,kube_client::client::builder=off,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
+    let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
+    let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
+    let lines = fmt::layer().with_ansi(io::stderr().is_terminal()).fmt_fields(JsonFields::new());
+    let lines = lines.with_writer(|| OneLine(io::stderr()));
+    let log = match arguments.logging_format.as_str() {
+        "json" => lines.event_format(json::Json).with_filter(filter).boxed(),
+        _ => lines.event_format(text::Text { names_modules }).with_filter(filter).boxed(),
+    };
+    if let Err(error) = tracing_subscriber::registry().with(further).with(log).try_init() {
+        tracing::warn!(%error, "logging was started before");
+    }
+}
+
+/// Says that no trace is sent where somebody asks for traces of a build that has none.
+#[cfg(not(feature = "otlp"))]
+pub(crate) fn warn_of_traces() {
+    if let Some(name) = ENDPOINTS.into_iter().find(|name| std::env::var_os(name).is_some()) {
+        tracing::warn!("{name} is set and no trace is sent: this program was built without the feature otlp");
+    }
+}
+
+/// Writes each record as one line: a line break within it becomes `\n`. Collectors of logs take a second line for a
+/// record of its own, and a text from elsewhere could forge one.
+struct OneLine<W>(W);
+
+impl<W: Write> Write for OneLine<W> {
+    /// Takes a whole record, as the formatter hands it over.
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        let line = record.strip_suffix(b"\n").unwrap_or(record);
+        if line.contains(&b'\n') {
+            let lines: Vec<&[u8]> = line.split(|byte| *byte == b'\n').collect();
+            let mut joined = lines.join(&b"\\n"[..]);
+            joined.push(b'\n');
+            self.0.write_all(&joined)?;
+        } else {
+            self.0.write_all(record)?;
+        }
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbosity_follows_klog() {
+        assert_eq!(level(0), LevelFilter::INFO);
+        assert_eq!(level(2), LevelFilter::INFO);
+        assert_eq!(level(4), LevelFilter::DEBUG);
+        assert_eq!(level(6), LevelFilter::TRACE);
+        assert_eq!(level(10), LevelFilter::TRACE);
+    }
+
+    #[test]
+    fn a_record_is_one_line() {
+        let mut written = Vec::new();
+        let mut output = OneLine(&mut written);
+        output.write_all(b"INFO plan=create\ncreate\ndone\n").unwrap();
+        output.write_all(b"INFO next\n").unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "INFO plan=create\\ncreate\\ndone\nINFO next\n");
+    }
+}

@@ -1,0 +1,6 @@
+//! Which controllers run over a provider, and what they need of it.
+
+pub mod missing_parts;
+pub mod options;
+
+pub use options::ProgramOptions;

@@ -1,0 +1,42 @@
+//! What `openstack-ccm doctor` says of a world.
+
+use clap::{Args as _, FromArgMatches as _};
+use openstack_ccm_doctor::code::{Code, Severity};
+use openstack_ccm_doctor::facts::Host;
+use openstack_ccm_doctor::output::Outcome;
+use openstack_ccm_doctor::report::Report;
+
+use super::world::{SERVICE, World};
+use crate::doctor;
+use crate::doctor::args::WalkArgs;
+
+/// What doctor says.
+///
+/// # Errors
+/// It cannot look.
+pub(super) async fn look(world: &World) -> anyhow::Result<Outcome> {
+    let file = |name: &str| world.files().join(name).display().to_string();
+    let words = [
+        "doctor".to_owned(),
+        format!("default/{SERVICE}"),
+        format!("--cloud-config={}", file("cloud.conf")),
+        format!("--cloud-config={}", file("hostname.conf")),
+        format!("--kubeconfig={}", file("kubeconfig")),
+        "--cluster-name=demo".to_owned(),
+    ];
+    let command = WalkArgs::augment_args(clap::Command::new("doctor"));
+    let arguments = WalkArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    // The demonstration has no name server: a hostname is made of the address that it leads to.
+    let resolve = |name: &str| {
+        let labels: Vec<&str> = name.splitn(5, '.').take(4).collect();
+        labels.join(".").parse().ok().map(|address| Host::Is(vec![address]))
+    };
+    doctor::look_knowing(&arguments, &resolve).await
+}
+
+/// The codes of its errors.
+pub(super) fn errors(outcome: &Outcome) -> Vec<Code> {
+    let findings = outcome.reports.iter().flat_map(Report::findings);
+    let codes = findings.filter(|(_, finding)| finding.severity() == Severity::Error);
+    codes.map(|(_, finding)| finding.code).collect()
+}

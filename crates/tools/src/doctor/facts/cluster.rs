@@ -1,0 +1,188 @@
+//! Nodes, Services, policies, who leads, and what the API server keeps.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::{Api, Client};
+use openstack_ccm_advertise::canary::pods_of_canary;
+use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
+use openstack_ccm_advertise::metrics::AdvertiseMetrics;
+use openstack_ccm_advertise::node::{Fitness, NodeVerdict, Source, Verdict, Version, judge};
+use openstack_ccm_advertise::server::{Intervals, ServerDetection};
+use openstack_ccm_advertise::writer::StatusWriter;
+use openstack_ccm_doctor::facts::{ClusterFacts, Looked, NodeFact};
+use openstack_ccm_doctor::leftovers::LeftoverFacts;
+use openstack_ccm_manager::args::feature_gates::FeatureGates;
+use openstack_ccm_manager::error_text::said_once;
+use prometheus_client::registry::Registry;
+
+use super::reading::{all, is_forbidden, is_not_there, said};
+use super::{is_load_balancer, key_of, names, policies, workloads};
+use crate::doctor::args::WalkArgs;
+use crate::status;
+
+/// The name under which openstack-ccm writes.
+const FIELD_MANAGER: &str = "openstack-ccm";
+/// Longest wait for an answer to the question whether the API server keeps `ipMode`.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The Services that are to be looked at, and, where the rights of whoever asks allow that, all of the cluster.
+async fn services(
+    client: &Client,
+    arguments: &WalkArgs,
+) -> anyhow::Result<(Vec<Service>, Looked<Vec<Service>>)> {
+    let problem = "the Services of the cluster cannot be read";
+    match all(&Api::<Service>::all(client.clone())).await {
+        Ok(services) => Ok((services.clone(), Ok(services))),
+        Err(error) if is_forbidden(&error) => {
+            // The rights in a namespace are enough for what is in it.
+            let cause = said(error);
+            let namespaces = arguments.namespaces(client.default_namespace())?;
+            anyhow::ensure!(!namespaces.is_empty(), "{problem}: {cause}");
+            let mut services = Vec::new();
+            for namespace in namespaces {
+                let here = all(&Api::<Service>::namespaced(client.clone(), &namespace)).await;
+                services.extend(here.with_context(|| format!("the Services of {namespace} cannot be read"))?);
+            }
+            Ok((services, Err(cause)))
+        }
+        Err(error) => Err(error).context(problem),
+    }
+}
+
+/// The cluster, with what it takes to decide how an address would be published.
+pub(super) struct Known {
+    pub(super) facts: ClusterFacts,
+    pub(super) services: Vec<Service>,
+    /// What is held of API server and nodes; why the API server is not known.
+    pub(super) held: Looked<Cluster>,
+}
+
+pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Known> {
+    let time = Timestamp::now();
+    let (services, of_cluster) = services(client, arguments).await?;
+    let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said);
+    let verdicts = verdicts(client, arguments, &nodes, time).await;
+    let keeps_mode = keeps_mode(client, &services).await;
+    let data_plane = match &verdicts {
+        Ok(verdicts) => judge(verdicts.iter().map(|(name, verdict)| (name.as_str(), verdict))),
+        Err(_) => Fitness::Fit,
+    };
+    let gate = FeatureGates::merged(&arguments.controller.feature_gates).load_balancer_ip_mode;
+    let support = |keeps: bool| if keeps { ServerSupport::Keeps } else { ServerSupport::Drops };
+    let held = keeps_mode.clone().map(|keeps| Cluster { gate, server: support(keeps), data_plane });
+    let facts = ClusterFacts {
+        time,
+        keeps_mode,
+        nodes: verdicts.map(|verdicts| node_facts(verdicts, nodes.as_deref().unwrap_or_default())),
+        services: of_cluster,
+        policies: all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said),
+        foreign_policies: policies::foreign(client).await,
+        client: arguments.from,
+        dns: names::dns(client).await,
+        names: names::served(client).await,
+        controller: status::controller(client, &arguments.lease, &arguments.controller.cluster_name)
+            .await
+            .map_err(|error| said_once(&error)),
+        workloads: workloads::gather(client).await,
+    };
+    Ok(Known { facts, services, held })
+}
+
+/// All nodes, with what is held of those on which a client may run.
+fn node_facts(verdicts: Vec<(String, NodeVerdict)>, nodes: &[Node]) -> Vec<NodeFact> {
+    let mut held: BTreeMap<String, NodeVerdict> = verdicts.into_iter().collect();
+    let mut facts: Vec<NodeFact> = nodes.iter().map(|node| node_fact(node, &mut held)).collect();
+    facts.sort_by(|one, other| one.name.cmp(&other.name));
+    facts
+}
+
+fn node_fact(node: &Node, verdicts: &mut BTreeMap<String, NodeVerdict>) -> NodeFact {
+    let status = node.status.as_ref();
+    let addresses = status.and_then(|status| status.addresses.as_ref()).into_iter().flatten();
+    let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+    let known = NodeFact {
+        name: node.metadata.name.clone().unwrap_or_default(),
+        addresses: addresses.filter_map(|address| address.address.parse().ok()).collect(),
+        ready: conditions
+            .find(|condition| condition.type_ == "Ready")
+            .map(|condition| condition.status == "True"),
+        ..NodeFact::default()
+    };
+    let Some(held) = verdicts.remove(&known.name) else { return NodeFact { dead: true, ..known } };
+    NodeFact {
+        honours: held.verdict == Verdict::Fit,
+        source: held.source.as_str().to_owned(),
+        measured: matches!(held.source, Source::Canary | Source::KubeProxy),
+        cause: held.cause.to_string(),
+        ..known
+    }
+}
+
+/// What is held of each node, as `status` says it.
+async fn verdicts(
+    client: &Client,
+    arguments: &WalkArgs,
+    nodes: &Looked<Vec<Node>>,
+    now: Timestamp,
+) -> Looked<Vec<(String, NodeVerdict)>> {
+    let nodes = nodes.as_deref().map_err(Clone::clone)?;
+    let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
+    let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
+    // Without a canary versions and images decide, and the verdict says so.
+    let pods = pods_of_canary(client, namespace).await.unwrap_or_default();
+    Ok(status::nodes::verdicts(nodes, &pods, now))
+}
+
+/// Whether the API server keeps `ipMode`. From 1.32 on nothing can switch it off, before 1.29 nothing can switch it on; between
+/// them only a write on trial shows it, which nobody may who may only read.
+async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
+    let version = client.apiserver_version().await.map_err(said)?;
+    match Version::parse(&version.git_version) {
+        Some(version) if version >= Version(1, 32, 0) => return Ok(true),
+        Some(version) if version < Version(1, 29, 0) => return Ok(false),
+        _ => {}
+    }
+    let Some(candidate) = services.iter().find(|service| is_load_balancer(service)) else {
+        return Err("there is no Service of type LoadBalancer to ask the API server with".to_owned());
+    };
+    let writer = StatusWriter::new(client.clone(), LIMIT, FIELD_MANAGER);
+    let intervals = Intervals { probe: LIMIT, version: LIMIT };
+    let metrics = AdvertiseMetrics::registered(&mut Registry::default());
+    let detection = ServerDetection::new(client.clone(), writer, None, intervals, metrics);
+    match detection.server(&key_of(candidate)).await {
+        ServerSupport::Keeps => Ok(true),
+        ServerSupport::Drops => Ok(false),
+        ServerSupport::Unknown => Err(format!(
+            "of {} only a status written on trial shows it (patch of services/status with dryRun=All), which was refused",
+            version.git_version
+        )),
+    }
+}
+
+/// ConfigMaps that service proxies read.
+const SERVICE_PROXIES: [&str; 3] = ["kube-proxy", "antrea-config", "cilium-config"];
+
+pub(super) async fn leftovers(client: &Client) -> LeftoverFacts {
+    let namespaces = all(&Api::<Namespace>::all(client.clone())).await.map_err(said);
+    let name = |namespace: Namespace| namespace.metadata.name.unwrap_or_default();
+    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
+    let mut service_proxies = Ok(Vec::new());
+    for name in SERVICE_PROXIES {
+        match config_maps.get(name).await {
+            Ok(found) => {
+                let texts = found.data.unwrap_or_default().into_values();
+                if let Ok(all) = &mut service_proxies {
+                    all.extend(texts.map(|text| (format!("kube-system/{name}"), text)));
+                }
+            }
+            Err(error) if is_not_there(&error) => {}
+            Err(error) => service_proxies = Err(said(error)),
+        }
+    }
+    LeftoverFacts { namespaces: namespaces.map(|all| all.into_iter().map(name).collect()), service_proxies }
+}

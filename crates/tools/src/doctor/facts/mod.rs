@@ -1,0 +1,206 @@
+//! The facts, gathered once: from Kubernetes with the rights of whoever asks, and from the cloud through the controllers on a
+//! dry run. What cannot be read is a fact too.
+//!
+//! | module | gathers |
+//! | --- | --- |
+//! | `reading` | lists, and why one could not be read |
+//! | `cluster` | nodes, Services, policies, what the API server keeps |
+//! | `names` | how name servers are configured, and the names that are served |
+//! | `workloads` | pod templates |
+//! | `path` | what the way to an application needs, and how it would be published |
+//! | `backend` | the application, and what configures it |
+//! | `cloud` | the load balancer, and what the controller would do |
+//! | `doors` | what Neutron has for load balancers |
+//! | `policies` | policies of kinds that network plugins define |
+//! | `of_service` | Events, slices, and whose a Service is |
+
+mod backend;
+mod cloud;
+mod cluster;
+mod doors;
+mod names;
+mod of_service;
+mod path;
+mod policies;
+mod reading;
+mod workloads;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
+use kube::Client;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_doctor::facts::{CloudFacts, ClusterFacts, Looked, ServiceFacts};
+use openstack_ccm_doctor::leftovers::LeftoverFacts;
+use openstack_ccm_manager::args::duration;
+use openstack_ccm_manager::error_text::said_once;
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
+use openstack_ccm_provider_openstack::config::Config;
+
+use super::args::WalkArgs;
+use crate::output::Progress;
+use crate::plan::rehearsal::Chosen;
+use backend::Applications;
+use cluster::Known;
+pub(super) use of_service::Names;
+use of_service::{Lists, hosts, served_by};
+
+/// More Services than this are looked at by whole lists.
+const FEW: usize = 3;
+
+/// All that was gathered.
+pub(super) struct Gathered {
+    pub(super) cluster: ClusterFacts,
+    pub(super) services: Vec<ServiceFacts>,
+    pub(super) leftovers: Option<LeftoverFacts>,
+}
+
+/// Gathers everything.
+///
+/// # Errors
+/// The Services cannot be read, or one that is named is not there.
+pub(super) async fn gather(
+    client: &Client,
+    arguments: &WalkArgs,
+    names: &Names<'_>,
+    progress: &mut Progress,
+) -> anyhow::Result<Gathered> {
+    progress.report("reading the cluster");
+    let known = cluster::gather(client, arguments).await?;
+    let chosen = choose(&known, arguments, client.default_namespace())?;
+    let provider = provider(arguments);
+    let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
+    progress.report("waiting for the cloud");
+    let nodes: Vec<IpAddr> =
+        known.facts.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
+    let mut clouds = look_at_cloud(&provider, arguments, &chosen, &nodes).await;
+    let default = Arc::new(Config::default());
+    let config = provider.as_ref().map_or(&default, |provider| provider.config());
+    let many = chosen.len() > FEW;
+    let lists = Lists::new(client, many).await;
+    let mut applications = Applications::new(client, many).await;
+    let class = arguments.controller.load_balancer_class.as_deref();
+    let mut services = Vec::new();
+    for service in chosen {
+        let key = key_of(&service);
+        progress.report(format_args!("reading {key}"));
+        let path = path::of(&service, config);
+        services.push(ServiceFacts {
+            wanted: path::wanted(&service, &path, &known.held),
+            path: path.map(|read| read.fact),
+            slices: lists.slices(&key).await,
+            events: lists.events(&key, known.facts.time).await,
+            served_by: served_by(&service, class),
+            hosts: hosts(&service, names).await,
+            cloud: clouds.remove(&key).unwrap_or_else(|| Err("nobody looked".to_owned())),
+            cloud_asked,
+            backend: applications.of(&service).await,
+            dials: None,
+            service,
+        });
+    }
+    let leftovers = match arguments.leftovers {
+        true => Some(cluster::leftovers(client).await),
+        false => None,
+    };
+    Ok(Gathered { cluster: known.facts, services, leftovers })
+}
+
+fn key_of(service: &Service) -> ServiceKey {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    ServiceKey::new(part(&service.metadata.namespace), part(&service.metadata.name))
+}
+
+fn is_load_balancer(service: &Service) -> bool {
+    service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
+}
+
+fn choose(known: &Known, arguments: &WalkArgs, namespace: &str) -> anyhow::Result<Vec<Service>> {
+    // Those of the canary stand for themselves.
+    let is_canary = |service: &Service| {
+        let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
+        class == Some(openstack_ccm_canary::CLASS)
+    };
+    let all = known.services.iter().filter(|service| is_load_balancer(service) && !is_canary(service));
+    let names = match arguments.chosen(namespace)? {
+        None => return Ok(Vec::new()),
+        Some(Chosen::All) => return Ok(all.cloned().collect()),
+        Some(Chosen::In(namespace)) => {
+            return Ok(all.filter(|service| *key_of(service).namespace == *namespace).cloned().collect());
+        }
+        Some(Chosen::Named(names)) => names,
+    };
+    let mut chosen = Vec::new();
+    for key in &names {
+        let service = known.services.iter().find(|service| key_of(service) == *key);
+        let service = service.ok_or_else(|| anyhow::anyhow!("there is no Service {key}"))?;
+        anyhow::ensure!(is_load_balancer(service), "the Service {key} is not of type LoadBalancer");
+        chosen.push(service.clone());
+    }
+    Ok(chosen)
+}
+
+type Provider = Result<OpenStackProvider, NoProvider>;
+
+/// Why there is no cloud to look at.
+enum NoProvider {
+    /// Nobody wants to: `--no-cloud`.
+    NotAsked,
+    /// Nobody said how.
+    NoConfig,
+    /// The configuration cannot be used.
+    Broken(String),
+}
+
+impl NoProvider {
+    fn cause(&self) -> &str {
+        match self {
+            Self::NotAsked => "--no-cloud",
+            Self::NoConfig => "no --cloud-config",
+            Self::Broken(cause) => cause,
+        }
+    }
+}
+
+fn provider(arguments: &WalkArgs) -> Provider {
+    if arguments.no_cloud {
+        return Err(NoProvider::NotAsked);
+    }
+    let files = &arguments.controller.config.cloud_config;
+    if files.is_empty() {
+        return Err(NoProvider::NoConfig);
+    }
+    OpenStackProvider::load(files).map_err(|errors| NoProvider::Broken(one_line(&errors.to_string())))
+}
+
+/// A message of several lines as one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The cloud of each Service.
+async fn look_at_cloud(
+    provider: &Provider,
+    arguments: &WalkArgs,
+    services: &[Service],
+    nodes: &[IpAddr],
+) -> BTreeMap<ServiceKey, Looked<CloudFacts>> {
+    let all = |cause: &str| services.iter().map(|service| (key_of(service), Err(cause.to_owned()))).collect();
+    if services.is_empty() {
+        return BTreeMap::new();
+    }
+    let provider = match provider {
+        Err(cause) => return all(cause.cause()),
+        Ok(provider) => provider,
+    };
+    // A cloud that accepts and is silent must not hold up what can be said without it.
+    let looked =
+        tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services, nodes)).await;
+    match looked {
+        Ok(Ok(facts)) => facts,
+        Ok(Err(error)) => all(&said_once(&error)),
+        Err(_) => all(&format!("the cloud did not answer within {}", duration::format(arguments.timeout))),
+    }
+}

@@ -1,0 +1,33 @@
+//! Flags of `hand-back`.
+
+use clap::ValueEnum;
+use openstack_ccm_manager::args::{ConfigArgs, LeaseArgs, PersonArgs};
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HandBackOutput {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Flags of `hand-back`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HandBackArgs {
+    /// Write the status that OCCM will write. Stop openstack-ccm first; otherwise it would write its own again.
+    #[arg(long)]
+    pub apply: bool,
+    /// Output format.
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = HandBackOutput::Text)]
+    pub output: HandBackOutput,
+    /// The provider's configuration.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// The Lease.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+    /// The cluster.
+    #[command(flatten)]
+    pub person: PersonArgs,
+}

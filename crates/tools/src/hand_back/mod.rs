@@ -1,0 +1,122 @@
+//! `openstack-ccm hand-back`: what OCCM will do to each Service after the way back, and the status that it will write,
+//! written before.
+//!
+//! OCCM is not here to be run dry, so this is a list of the differences that are known, held to its observable behaviour:
+//! see `judge`. The flags are in `args`; `addresses` looks up in the cloud what may be published.
+
+pub mod addresses;
+pub mod args;
+pub mod judge;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use openstack_ccm_controllers::PAGE;
+use openstack_ccm_manager::args::LeaseArgs;
+use openstack_ccm_openstack_api::dry_run::ReadOnly;
+use openstack_ccm_openstack_api::transport::Transport;
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
+use openstack_ccm_provider_openstack::load_balancer::annotations::use_of;
+use openstack_ccm_runtime::listed::{self, Interest};
+use openstack_ccm_runtime::watch::{Reading, list_all};
+use serde_json::json;
+
+use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::output::print;
+use crate::status::is_at_work;
+use addresses::CloudAddresses;
+use args::{HandBackArgs, HandBackOutput};
+use judge::{Return, Severity};
+
+/// Writes what OCCM will do to standard output, and with `--apply` the status of Services.
+///
+/// # Errors
+/// The configuration or the Services cannot be read, openstack-ccm is at work, a status cannot be written, or standard
+/// output is closed.
+pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
+    let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
+    let client = arguments.person.client().await?;
+    if arguments.apply {
+        refuse_beside_controller(&client, &arguments.lease).await?;
+    }
+    let reading = Reading { page: PAGE, interest: Interest::in_annotations(use_of) };
+    let services = list_all::<listed::Service, Service>(Api::all(client.clone()), reading).await;
+    let services = services.context("the Services of the cluster cannot be listed")?;
+    let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
+        Arc::new(ReadOnly::new(transport))
+    };
+    let cloud = CloudAddresses::read(&provider.log_in_through(between).await?).await?;
+    let section = &provider.config().load_balancer;
+    let returns: Vec<(&Service, Return)> = services
+        .iter()
+        .filter_map(|service| {
+            let back = Return::of(service, section, |address| cloud.is_of(address, service))?;
+            Some((service, back))
+        })
+        .filter(|(_, back)| back.is_news())
+        .collect();
+    let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
+    let text = match arguments.output {
+        HandBackOutput::Text => text(&returns, breaks),
+        HandBackOutput::Json => {
+            let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
+            format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "services": changes}))?)
+        }
+    };
+    print(text)?;
+    if arguments.apply {
+        for (service, back) in &returns {
+            apply(&client, service, back).await?;
+        }
+    }
+    Ok(match (breaks, returns.len()) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::from(FOUND),
+        _ => ExitCode::from(NEEDS_A_PERSON),
+    })
+}
+
+fn text(returns: &[(&Service, Return)], breaks: usize) -> String {
+    if returns.is_empty() {
+        return "OCCM will change nothing.\n".to_owned();
+    }
+    let mut text: String = returns.iter().map(|(_, back)| format!("{back}\n")).collect();
+    text.push_str(&format!(
+        "{} with the rollback, {breaks} of them will fail.\n",
+        if returns.len() == 1 {
+            "1 Service changes".to_owned()
+        } else {
+            format!("{} Services change", returns.len())
+        }
+    ));
+    text
+}
+
+async fn refuse_beside_controller(client: &Client, lease: &LeaseArgs) -> anyhow::Result<()> {
+    let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
+    anyhow::ensure!(
+        !is_at_work(client, lease).await?,
+        "a controller holds the Lease {namespace}/{name} and would write its own status again: stop it first, for example with \
+         kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
+         '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
+    );
+    Ok(())
+}
+
+/// Writes the status that OCCM will write, where it is another one.
+async fn apply(client: &Client, service: &Service, back: &Return) -> anyhow::Result<()> {
+    let Some(entry) = &back.entry else { return Ok(()) };
+    let metadata = &service.metadata;
+    let (namespace, name) =
+        (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
+    let patch = json!({"metadata": {"uid": metadata.uid}, "status": {"loadBalancer": {"ingress": [entry]}}});
+    let parameters =
+        PatchParams { field_manager: Some("openstack-ccm".to_owned()), ..PatchParams::default() };
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let written = services.patch_status(&name, &parameters, &Patch::Merge(&patch)).await;
+    written.map(drop).with_context(|| format!("the status of {namespace}/{name} cannot be written"))
+}

@@ -1,0 +1,171 @@
+//! What `adopt` says in addition to the plan: of everything that this program takes over, how much stays as it is.
+
+use std::fmt;
+use std::time::Duration;
+
+use openstack_ccm_provider_openstack::config::LoadBalancer;
+use serde::Serialize;
+
+use super::line::Changes;
+use super::outlook::{Outlook, State};
+use super::rehearsal::{Item, Subject};
+use crate::output::plural;
+
+/// The sums of an adoption.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Adoption {
+    /// Services that are published and stay published as they are.
+    pub statuses_stay: usize,
+    /// Services that are published and would be published in another way.
+    pub statuses_change: usize,
+    /// Services that are not published yet and would be.
+    pub statuses_new: usize,
+    /// Services that have a value which is wrong or means something else here; the cause is among the lines of each.
+    pub values: usize,
+    /// Services that are refused: what is said of the others is not true of them.
+    pub refused: usize,
+    /// Services whose load balancer and floating IP get the tags that say whose they are.
+    pub identity_tags: usize,
+    /// How many of them get them in a minute; 0 where none does.
+    pub identity_tags_per_minute: u32,
+    /// Nodes; absent where nobody looks after them.
+    pub nodes: Option<Changes>,
+    /// Routes of the router; absent where nobody looks after them.
+    pub routes: Option<Changes>,
+    /// Security groups and their rules; absent where nobody looks after them.
+    pub security_groups: Option<Changes>,
+}
+
+impl Adoption {
+    /// Sums up; `section` is that of the controllers that are planned.
+    pub fn of(items: &[Item], outlooks: &[Outlook], section: &LoadBalancer) -> Self {
+        let about = |wanted: &[Subject], kinds: &[&str]| {
+            let all = items.iter().zip(outlooks);
+            let chosen = all.filter(|(item, _)| wanted.is_empty() || wanted.contains(&item.subject));
+            let lines = chosen.flat_map(|(_, outlook)| &outlook.changes);
+            Changes::of(lines.filter(|line| kinds.is_empty() || kinds.contains(&line.kind.as_str())))
+        };
+        let has = |subject: &Subject| items.iter().any(|item| item.subject == *subject);
+        let nodes = [Subject::Nodes, Subject::NodeLifecycle];
+        let services =
+            || items.iter().zip(outlooks).filter(|(item, _)| matches!(item.subject, Subject::Service(_)));
+        let is_published = |outlook: &Outlook| !outlook.published.is_empty();
+        let changes = |outlook: &Outlook| outlook.changes.iter().any(|line| line.kind == "status");
+        let count =
+            |holds: &dyn Fn(&Outlook) -> bool| services().filter(|(_, outlook)| holds(outlook)).count();
+        Self {
+            statuses_stay: count(&|one| is_published(one) && !changes(one)),
+            statuses_change: count(&|one| is_published(one) && changes(one)),
+            statuses_new: count(&|one| !is_published(one) && changes(one)),
+            values: count(&|one| matches!(one.state, State::Keeps(_)) || one.odd_values > 0),
+            refused: count(&|one| matches!(one.state, State::Refused(_))),
+            identity_tags: services().filter(|(item, _)| item.awaits_identity_tags).count(),
+            identity_tags_per_minute: section.identity_tags_per_minute,
+            nodes: nodes.iter().any(has).then(|| about(&nodes, &["node"])),
+            routes: has(&Subject::Routes).then(|| about(&[Subject::Routes], &[])),
+            security_groups: section
+                .manage_security_groups
+                .then(|| about(&[], &["security group", "security group rules"])),
+        }
+    }
+
+    /// How long it takes until the last one has its tags.
+    fn tagging(&self) -> Option<Duration> {
+        let pause = Duration::from_secs(60).checked_div(self.identity_tags_per_minute)?;
+        let count = u32::try_from(self.identity_tags).unwrap_or(u32::MAX);
+        Some(Duration::from_secs(60) + pause.saturating_mul(count.saturating_sub(1)))
+    }
+}
+
+/// `1 minute`, `16 minutes`
+fn minutes(time: Duration) -> String {
+    let minutes = usize::try_from(time.as_secs().div_ceil(60)).unwrap_or(usize::MAX);
+    plural(minutes, "minute")
+}
+
+impl fmt::Display for Adoption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { statuses_stay, statuses_change, statuses_new, values, refused, identity_tags, .. } = self;
+        write!(f, "Statuses: {statuses_stay} stay, {statuses_change} change, {statuses_new} are new.")?;
+        if *refused > 0 {
+            write!(f, "\nRefused: {}; see the lines with !.", plural(*refused, "Service"))?;
+        }
+        match values {
+            0 => f.write_str("\nValues: none is invalid or means something else here.")?,
+            1 => f.write_str("\nValues: 1 Service has values that are invalid or mean something else here; see the lines with !.")?,
+            _ => write!(
+                f,
+                "\nValues: {values} Services have values that are invalid or mean something else here; see the lines with !."
+            )?,
+        }
+        f.write_str("\nIdentity tags: ")?;
+        match (identity_tags, self.tagging()) {
+            (_, None) => f.write_str("none, because identity-tags-per-minute in [LoadBalancer] is 0.")?,
+            (0, Some(_)) if *refused > 0 => {
+                f.write_str("not known for what is refused; all others have them.")?;
+            }
+            (0, Some(_)) => f.write_str("all are there.")?,
+            (_, Some(time)) => write!(
+                f,
+                "the load balancers and floating IPs of {} are tagged after the switch, {} a minute; all done after about {}.",
+                plural(*identity_tags, "Service"),
+                self.identity_tags_per_minute,
+                minutes(time),
+            )?,
+        }
+        let rest = [
+            ("Nodes", &self.nodes, "the node controllers do not run"),
+            ("Routes", &self.routes, "the route controller does not run"),
+            ("Security groups", &self.security_groups, "manage-security-groups is off"),
+        ];
+        rest.into_iter().try_for_each(|(what, changes, without)| match changes {
+            Some(changes) if *changes == Changes::default() => write!(f, "\n{what}: nothing changes."),
+            Some(changes) => write!(f, "\n{what}: {changes}."),
+            None => write!(f, "\n{what}: not looked after, because {without}."),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adoption() -> Adoption {
+        Adoption {
+            statuses_stay: 180,
+            statuses_change: 3,
+            statuses_new: 0,
+            values: 2,
+            refused: 0,
+            identity_tags: 181,
+            identity_tags_per_minute: 12,
+            nodes: Some(Changes::default()),
+            routes: Some(Changes { change: 1, ..Changes::default() }),
+            security_groups: None,
+        }
+    }
+
+    #[test]
+    fn who_takes_over_reads_how_much_stays_and_when_the_last_tag_is_written() {
+        let text = adoption().to_string();
+        assert!(
+            text.starts_with("Statuses: 180 stay, 3 change, 0 are new.\nValues: 2 Services have values"),
+            "{text}"
+        );
+        assert!(text.contains("after the switch, 12 a minute; all done after about 16 minutes."), "{text}");
+        assert!(
+            text.contains("\nNodes: nothing changes.\nRoutes: 0 to add, 1 to change, 0 to destroy.\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("Security groups: not looked after, because manage-security-groups is off."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn who_does_not_want_tags_gets_none() {
+        let text = Adoption { identity_tags_per_minute: 0, ..adoption() }.to_string();
+        assert!(text.contains("none, because identity-tags-per-minute"), "{text}");
+    }
+}

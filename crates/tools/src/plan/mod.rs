@@ -1,0 +1,224 @@
+//! `openstack-ccm plan` and `openstack-ccm adopt`: what the controllers would do, before they do it.
+//!
+//! The controllers themselves run, on clients that write nothing: reads go to cloud and cluster, writes are recorded and
+//! answered from a picture in memory, so that later steps see them. Nothing is planned by a second implementation that
+//! could differ. No lease is taken and no Event is written, so a plan can be made beside a controller at work.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `args` | their flags |
+//! | `rehearsal` | the controllers on a dry run |
+//! | `journal` | what they would write, and what they saw |
+//! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
+//! | `as_if` | annotations that Services are taken to have |
+//! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
+//! | `outlook` | what that means |
+//! | `adoption` | what `adopt` says in addition |
+//! | `summary` | all of it as text, and as an exit code |
+
+pub mod adoption;
+pub mod args;
+pub mod as_if;
+pub mod cluster;
+mod cluster_lines;
+mod fields;
+pub mod journal;
+pub mod line;
+pub mod lines;
+pub mod outlook;
+pub mod rehearsal;
+pub mod summary;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use openstack_ccm_manager::args::{ControllerArgs, PersonArgs, RunArgs};
+use openstack_ccm_manager::kubernetes::{ControllerClients, cluster_uid};
+use openstack_ccm_manager::program::ProgramOptions;
+use openstack_ccm_manager::wiring;
+use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
+use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
+use openstack_ccm_provider_openstack::config::Config;
+use serde_json::json;
+
+use crate::output::{Progress, plural, print};
+use adoption::Adoption;
+use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
+use as_if::AsIf;
+use journal::{Call, Journal};
+use outlook::{Outlook, State};
+use rehearsal::{Chosen, DryRunResult, Item, Stage, Subject, rehearse};
+use summary::{LookedAt, Summary};
+
+/// More Services than this are planned from whole lists.
+pub(crate) const FEW: usize = 10;
+
+/// Makes the plan and writes it to standard output.
+///
+/// # Errors
+/// Flags or configuration that cannot work; cloud or cluster cannot be asked; standard output is closed.
+pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let PlanArgs { target, as_if, rehearsal } = arguments;
+    let prepared = prepare(target, as_if, rehearsal).await?;
+    report(&Plan::make(prepared, rehearsal).await?, None, rehearsal.output)
+}
+
+/// Makes the plan for a cluster that another program serves, and writes it to standard output.
+///
+/// # Errors
+/// As for [`plan`].
+pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
+    let AdoptArgs { target, rehearsal } = arguments;
+    let prepared = prepare(target, &[], rehearsal).await?;
+    let config = Arc::clone(&prepared.config);
+    let plan = Plan::make(prepared, rehearsal).await?;
+    let adoption = Adoption::of(&plan.items, &plan.outlooks, &config.load_balancer);
+    report(&plan, Some(&adoption), rehearsal.output)
+}
+
+/// Everything that a plan needs.
+struct Prepared {
+    chosen: Chosen,
+    stage: Stage,
+    config: Arc<Config>,
+}
+
+/// Logs in and puts everything together; with it the configuration.
+///
+/// # Errors
+/// Flags or configuration that cannot work; cloud or cluster cannot be asked.
+async fn prepare(
+    target: &TargetArgs,
+    as_if: &[(String, Option<String>)],
+    rehearsal: &RehearsalArgs,
+) -> anyhow::Result<Prepared> {
+    let RehearsalArgs { controller, person, output: _ } = rehearsal;
+    let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
+    let chosen = target.chosen(person.client().await?.default_namespace())?;
+    let (services, namespace) = match &chosen {
+        Chosen::All => (Vec::new(), None),
+        Chosen::Named(services) => (services.clone(), None),
+        Chosen::In(namespace) => (Vec::new(), Some(namespace.clone())),
+    };
+    let as_if = AsIf { services, namespace, annotations: as_if.to_vec() };
+    let stage = stage(controller, person, &provider, &chosen, as_if).await?;
+    Ok(Prepared { chosen, stage, config: Arc::clone(provider.config()) })
+}
+
+/// What a dry run is made of, in the cloud of a configuration and in the cluster of whoever asks.
+///
+/// # Errors
+/// Flags that cannot work; cloud or cluster cannot be asked.
+pub(crate) async fn stage(
+    controller: &ControllerArgs,
+    person: &PersonArgs,
+    provider: &OpenStackProvider,
+    chosen: &Chosen,
+    as_if: AsIf,
+) -> anyhow::Result<Stage> {
+    // Of everything else the plan is as of controllers without flags.
+    let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
+    let (_, selection) = run_args.validate(&[ENTRY])?;
+    let journal = Arc::new(Journal::default());
+    let real = person.client().await?;
+    let ahead = match chosen {
+        Chosen::All | Chosen::In(_) => true,
+        Chosen::Named(services) => services.len() > FEW,
+    };
+    // The cloud of the configuration, which is then only read.
+    let recorder = Arc::clone(&journal);
+    let openstack = provider
+        .log_in_through(|transport, project_id| {
+            let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
+            Arc::new(DryRun::new(transport, reading, recorder))
+        })
+        .await?;
+    let cloud = provider.cloud(openstack);
+    // Routes belong to no Service.
+    let route = match chosen {
+        Chosen::All => wiring::options::route(&controller.route, &selection, provider)?,
+        Chosen::Named(_) | Chosen::In(_) => None,
+    };
+    let options = wiring::options::choose(&run_args, &selection, provider, &cloud, route)?;
+    let options = match chosen {
+        Chosen::All => options,
+        Chosen::Named(_) | Chosen::In(_) => ProgramOptions { node: None, node_lifecycle: None, ..options },
+    };
+    let cluster_uid = cluster_uid(real.clone()).await?;
+    let clients = ControllerClients::same(cluster::client(real, Arc::clone(&journal), as_if));
+    Ok(Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal })
+}
+
+/// A plan, with what it means.
+struct Plan {
+    items: Vec<Item>,
+    outlooks: Vec<Outlook>,
+    summary: Summary,
+}
+
+impl Plan {
+    async fn make(prepared: Prepared, rehearsal: &RehearsalArgs) -> anyhow::Result<Self> {
+        let Prepared { chosen, stage, config } = prepared;
+        let time = Timestamp::now();
+        let mut progress = Progress::new();
+        let DryRunResult { items, nodes } = rehearse(stage, &chosen, |done, all| {
+            progress.report(format_args!("{done} of {} planned", plural(all, "Service")));
+        })
+        .await?;
+        drop(progress);
+        let section = &config.load_balancer;
+        let outlooks: Vec<Outlook> =
+            items.iter().map(|item| Outlook::asking(item, &section.former_cluster_names)).collect();
+        let services = items.iter().filter(|item| matches!(item.subject, Subject::Service(_))).count();
+        let nodes = (chosen == Chosen::All).then_some(nodes);
+        let cluster_name = &rehearsal.controller.cluster_name;
+        let summary = Summary::of(&outlooks, time, LookedAt { services, nodes, cluster_name });
+        Ok(Self { items, outlooks, summary })
+    }
+}
+
+fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
+    let Plan { items, outlooks, summary } = plan;
+    let written = match output {
+        PlanOutput::Text => summary::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        PlanOutput::Json => json_text(plan, adoption)?,
+        PlanOutput::Calls => calls_text(items),
+    };
+    print(written)?;
+    Ok(ExitCode::from(summary.exit_code()))
+}
+
+fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String> {
+    let Plan { items, outlooks, summary } = plan;
+    let subjects: Vec<_> = items
+        .iter()
+        .zip(outlooks)
+        .map(|(item, outlook)| {
+            let mut subject = serde_json::to_value(outlook)?;
+            // Nothing stands in the way of these; whether anything would be done is another question.
+            if outlook.state == State::Converged {
+                subject["state"] = if item.calls.is_empty() { "unchanged" } else { "changes" }.into();
+            }
+            subject["calls"] = item.calls.iter().map(Call::object).collect();
+            Ok(subject)
+        })
+        .collect::<Result<_, serde_json::Error>>()?;
+    let mut plan = json!({"version": 1, "summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    if let Some(adoption) = adoption {
+        plan["adoption"] = json!(adoption);
+    }
+    Ok(format!("{}\n", serde_json::to_string_pretty(&plan)?))
+}
+
+fn calls_text(items: &[Item]) -> String {
+    let line = |item: &Item| {
+        let subject = match &item.subject {
+            Subject::NodeLifecycle => &Subject::Nodes,
+            subject => subject,
+        };
+        item.calls.iter().map(|call| format!("{subject} {call}\n")).collect::<String>()
+    };
+    items.iter().map(line).collect()
+}

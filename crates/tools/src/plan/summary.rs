@@ -1,0 +1,224 @@
+//! All of a plan as text for people, in one line, and as an exit code.
+
+use std::fmt::{self, Write as _};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::adoption::Adoption;
+use super::line::Changes;
+use super::outlook::{Outlook, State};
+use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::output::plural;
+
+/// The sum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// When the plan was made: it is a photograph.
+    pub time: Timestamp,
+    /// Objects that would be created, changed and deleted.
+    #[serde(flatten)]
+    pub changes: Changes,
+    /// Subjects that the user or the operator has to change something for.
+    pub refused: usize,
+    /// Subjects that the cloud is at work on.
+    pub waits: usize,
+    /// Subjects that could not be planned.
+    pub unknown: usize,
+    /// Subjects whose connections would be interrupted.
+    pub interrupted: usize,
+    /// Services that switch the PROXY protocol, which their pods have to follow.
+    pub proxy_switches: usize,
+    /// Services whose load balancer keeps a setting that should change.
+    pub kept: usize,
+    /// Services that were looked at.
+    pub services: usize,
+    /// Nodes that were looked at; absent where only Services were planned.
+    pub nodes: Option<usize>,
+    /// What should be answered first.
+    pub questions: Vec<String>,
+}
+
+impl Summary {
+    /// The sum of these, which were planned at `time`.
+    pub fn of(outlooks: &[Outlook], time: Timestamp, looked_at: LookedAt) -> Self {
+        let LookedAt { services, nodes, cluster_name } = looked_at;
+        let count = |holds: fn(&Outlook) -> bool| outlooks.iter().filter(|one| holds(one)).count();
+        Self {
+            time: time.round(jiff::Unit::Second).unwrap_or(time),
+            changes: Changes::of(outlooks.iter().flat_map(|one| &one.changes)),
+            refused: count(|one| matches!(one.state, State::Refused(_))),
+            waits: count(|one| matches!(one.state, State::Waits(_))),
+            unknown: count(|one| matches!(one.state, State::Unknown(_))),
+            interrupted: count(|one| !one.interruptions.is_empty()),
+            proxy_switches: count(|one| one.proxy_switches > 0),
+            kept: count(|one| matches!(one.state, State::Keeps(_))),
+            services,
+            nodes,
+            questions: questions(outlooks, cluster_name),
+        }
+    }
+
+    /// See [`crate::help`].
+    pub fn exit_code(&self) -> u8 {
+        if self.unknown > 0 {
+            1
+        } else if self.refused + self.kept > 0 || !self.questions.is_empty() {
+            NEEDS_A_PERSON
+        } else if self.changes != Changes::default() || self.waits > 0 {
+            FOUND
+        } else {
+            0
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { changes, refused, kept, waits, unknown, services, nodes, .. } = self;
+        match *changes == Changes::default() {
+            true => f.write_str("No changes")?,
+            false => write!(f, "Plan: {changes}")?,
+        }
+        for (count, what) in [
+            (refused, "refused"),
+            (kept, "with a setting that is kept"),
+            (waits, "waiting for the cloud"),
+            (unknown, "could not be planned"),
+        ] {
+            if *count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        write!(f, ": {}", plural(*services, "Service"))?;
+        if let Some(nodes) = nodes {
+            write!(f, ", {}", plural(*nodes, "node"))?;
+        }
+        f.write_str(" checked.")
+    }
+}
+
+/// What a plan is about.
+#[derive(Clone, Copy, Debug)]
+pub struct LookedAt<'a> {
+    /// Services that were looked at.
+    pub services: usize,
+    /// Nodes, where they were planned too.
+    pub nodes: Option<usize>,
+    /// As `--cluster-name` has it.
+    pub cluster_name: &'a str,
+}
+
+/// The names of load balancers say that the cluster is called otherwise. Everything else may be wrong then.
+fn questions(outlooks: &[Outlook], cluster_name: &str) -> Vec<String> {
+    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    for name in
+        outlooks.iter().filter_map(|one| one.other_cluster.as_deref()).filter(|name| *name != cluster_name)
+    {
+        *counts.entry(name).or_default() += 1;
+    }
+    let question = |(name, count): (&str, usize)| {
+        let (verb, services) =
+            if count == 1 { ("is", "1 load balancer") } else { ("are", &*format!("{count} load balancers")) };
+        format!(
+            "{services} {verb} named kube_service_{name}_…: is --cluster-name={cluster_name} right? If the cluster is called \
+             {name}, plan again with --cluster-name={name}; if it was renamed, add {name} to former-cluster-names in \
+             cloud.conf. Change no Service before."
+        )
+    };
+    counts.into_iter().map(question).collect()
+}
+
+/// Bold, where the reader's terminal can show it.
+fn bold(text: &str, colours: bool) -> String {
+    if colours { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// The plan. What interrupts connections is said first and last.
+pub(super) fn text(
+    outlooks: &[Outlook],
+    summary: &Summary,
+    adoption: Option<&Adoption>,
+    colours: bool,
+) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let mut line = |parts: fmt::Arguments<'_>| {
+        let _ = text.write_fmt(parts);
+        text.push('\n');
+    };
+    for question in &summary.questions {
+        line(format_args!("! {}", bold(question, colours)));
+    }
+    line(format_args!("Planned at {}: {}.", summary.time, interruption(summary, colours)));
+    if summary.proxy_switches > 0 {
+        line(format_args!(
+            "! {} the PROXY protocol: the pods must follow at that moment, see below.",
+            if summary.proxy_switches == 1 {
+                "1 Service switches".to_owned()
+            } else {
+                format!("{} Services switch", summary.proxy_switches)
+            }
+        ));
+    }
+    for one in outlooks.iter().filter(|one| !one.interruptions.is_empty()) {
+        for interruption in &one.interruptions {
+            line(format_args!("  {}: {interruption}", one.subject));
+        }
+    }
+    for one in outlooks.iter().filter(|one| is_worth_a_word(one)) {
+        line(format_args!("{}", head(one)));
+        for change in &one.changes {
+            let mut parts: Vec<String> = Vec::new();
+            parts.extend((!change.name.is_empty()).then(|| change.name.clone()));
+            parts.extend(change.id.as_ref().map(|id| format!("({id})")));
+            let fields: Vec<String> = change.fields.iter().map(ToString::to_string).collect();
+            parts.extend((!fields.is_empty()).then(|| fields.join("; ")));
+            line(format_args!("  {:<3} {:<15} {}", change.mark, change.kind, parts.join(" ")));
+        }
+        if !one.unchanged.is_empty() {
+            let counts: Vec<String> =
+                one.unchanged.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+            line(format_args!("  =   {}: no change", counts.join(", ")));
+        }
+        match &one.state {
+            State::Converged => {}
+            State::Waits(cause) => line(format_args!("  !   waits           {cause}")),
+            State::Keeps(cause) => line(format_args!("  !   keeps           {cause}")),
+            State::Refused(cause) => line(format_args!("  !   refused         {cause}")),
+            State::Unknown(cause) => line(format_args!("  !   could not plan  {cause}")),
+        }
+        for warning in &one.warnings {
+            line(format_args!("  !   warning         {warning}"));
+        }
+    }
+    if let Some(adoption) = adoption {
+        line(format_args!("{adoption}"));
+    }
+    line(format_args!("{summary}"));
+    text
+}
+
+fn is_worth_a_word(one: &Outlook) -> bool {
+    !one.changes.is_empty() || one.state != State::Converged || !one.warnings.is_empty()
+}
+
+fn head(one: &Outlook) -> String {
+    let id = one.load_balancer.as_ref().map(|id| format!("   load balancer {id}"));
+    let maker = one.made_by.as_ref().map(|maker| format!(" (made by {maker})"));
+    format!("{}{}{}", one.subject, id.unwrap_or_default(), maker.unwrap_or_default())
+}
+
+fn interruption(summary: &Summary, colours: bool) -> String {
+    match summary.interrupted {
+        0 if summary.unknown > 0 => {
+            "no interruption is known, but not everything could be planned".to_owned()
+        }
+        0 if !summary.questions.is_empty() => {
+            "not to be relied on before the question is answered".to_owned()
+        }
+        0 => "no connections will be interrupted".to_owned(),
+        1 => bold("connections of 1 Service will be INTERRUPTED", colours),
+        many => bold(&format!("connections of {many} Services will be INTERRUPTED"), colours),
+    }
+}

@@ -1,0 +1,216 @@
+//! `openstack-ccm status`: who leads, which version, its controllers, whether the nodes honour `ipMode: Proxy`, and how the load
+//! balancers of the cluster are published. It reads the Lease, Nodes, Services and Pods with the rights of whoever asks; what these do not allow is said
+//! and left out.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `args` | its flags |
+//! | `leader` | what the Lease says |
+//! | `nodes` | versions, and the verdicts on service proxies |
+//! | `publication` | what the Services say |
+
+pub mod args;
+mod leader;
+pub(crate) mod nodes;
+mod publication;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Service};
+use kube::api::ListParams;
+use kube::{Api, Client};
+use openstack_ccm_advertise::canary::pods_of_canary;
+use openstack_ccm_advertise::node::{NodeVerdict, Verdict};
+use openstack_ccm_canary::observed_pod::ObservedPod;
+use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_doctor::facts::ControllerFact;
+use openstack_ccm_manager::args::LeaseArgs;
+use openstack_ccm_manager::error_text::said_once;
+use serde_json::{Value, json};
+
+use crate::output::{print, print_line};
+use args::{StatusArgs, StatusOutput};
+use leader::LeaseHolder;
+use publication::Publication;
+
+/// Whether somebody holds a Lease and renews it.
+pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
+    Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
+}
+
+/// Who leads the controllers, for whoever judges it.
+pub(crate) async fn controller(
+    client: &Client,
+    lease: &LeaseArgs,
+    cluster_name: &str,
+) -> anyhow::Result<ControllerFact> {
+    let leader = leader(client, lease).await?;
+    let name = format!("{}/{}", lease.leader_elect_resource_namespace, lease.leader_elect_resource_name);
+    Ok(match leader {
+        Some(leader) => leader.fact(name, cluster_name),
+        None => ControllerFact {
+            text: "there is no Lease".to_owned(),
+            lease: name,
+            given_cluster: cluster_name.to_owned(),
+            ..ControllerFact::default()
+        },
+    })
+}
+
+async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaseHolder>> {
+    let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
+    let lease = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await;
+    let lease = lease.with_context(|| format!("the Lease {namespace}/{name} cannot be read"))?;
+    Ok(lease.map(|lease| LeaseHolder::of(&lease, Timestamp::now())))
+}
+
+/// Writes what is to be seen to standard output.
+///
+/// # Errors
+/// Nobody leads, the Lease cannot be read, or standard output is closed.
+pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
+    let client = arguments.person.client().await?;
+    let status = Status::read(&client, arguments).await?;
+    match arguments.output {
+        StatusOutput::Text => print(status.text(&arguments.lease))?,
+        StatusOutput::Json => print_line(serde_json::to_string_pretty(&status.json())?)?,
+    }
+    let works = status.leader.is_some_and(|leader| leader.works());
+    anyhow::ensure!(works, "there is no leader: the log and /readyz?verbose of a pod say why");
+    Ok(())
+}
+
+/// Something that was read, or why the rights of whoever asks do not allow it.
+type Read<T> = Result<T, String>;
+
+/// All that is shown.
+struct Status {
+    leader: Option<LeaseHolder>,
+    /// Name and node of the leader's pod.
+    pod: Option<Read<Option<(String, String)>>>,
+    api_server: Read<String>,
+    nodes: Read<Vec<Node>>,
+    verdicts: Vec<(String, NodeVerdict)>,
+    /// Why the pods of the canary could not be read.
+    canary: Option<String>,
+    services: Read<Vec<Publication>>,
+}
+
+impl Status {
+    async fn read(client: &Client, arguments: &StatusArgs) -> anyhow::Result<Self> {
+        let namespace = &arguments.lease.leader_elect_resource_namespace;
+        let leader = leader(client, &arguments.lease).await?;
+        let pod = match leader.as_ref().and_then(LeaseHolder::host) {
+            None => None,
+            Some(host) => {
+                let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
+                Some(leader::pod(&pods, host).await.map_err(unreadable))
+            }
+        };
+        let api_server = client.apiserver_version().await.map(|version| version.git_version);
+        let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await;
+        let nodes = nodes.map(|nodes| nodes.items).map_err(unreadable);
+        let (pods, canary) = canary(client, &arguments.canary_namespace).await;
+        let known = nodes.as_deref().unwrap_or_default();
+        let verdicts = nodes::verdicts(known, &pods, Timestamp::now());
+        let services = Api::<Service>::all(client.clone()).list(&ListParams::default()).await;
+        let services = services.map(|services| Publication::of_all(&services.items)).map_err(unreadable);
+        Ok(Self {
+            leader,
+            pod,
+            api_server: api_server.map_err(unreadable),
+            nodes,
+            verdicts,
+            canary,
+            services,
+        })
+    }
+
+    fn text(&self, lease: &LeaseArgs) -> String {
+        let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } =
+            lease;
+        let mut lines: Vec<(&str, String)> = Vec::new();
+        match &self.leader {
+            None => lines.push(("Leader", format!("nobody: there is no Lease {namespace}/{name}"))),
+            Some(leader) => {
+                lines.push(("Leader", leader.to_string()));
+                match (&self.pod, leader.host()) {
+                    (Some(Ok(Some((pod, node)))), _) => {
+                        lines.push(("Pod", format!("{namespace}/{pod} on node {node}")));
+                        lines.push(("Log", format!("kubectl -n {namespace} logs {pod}")));
+                    }
+                    (Some(Ok(None)), Some(host)) => {
+                        lines.push(("Pod", format!("none in {namespace} for the host {host}")));
+                    }
+                    (Some(Err(problem)), _) => lines.push(("Pod", problem.clone())),
+                    (Some(Ok(None)) | None, _) => {}
+                }
+                lines.push(("Version", leader.version()));
+                lines.push(("Controllers", leader.controllers()));
+                let not_known = || "not known".to_owned();
+                lines.push(("Cluster name", leader.cluster().map_or_else(not_known, str::to_owned)));
+                let region = leader.region().map(str::to_owned);
+                let without = || {
+                    if leader.cluster().is_some() { "none in cloud.conf".to_owned() } else { not_known() }
+                };
+                lines.push(("Region", region.unwrap_or_else(without)));
+                if !leader.missing().is_empty() {
+                    lines.push(("Cloud lacks", leader.missing().join(", ")));
+                }
+            }
+        }
+        let or_problem = |read: &Read<String>| read.as_ref().unwrap_or_else(|problem| problem).clone();
+        lines.push(("API server", or_problem(&self.api_server)));
+        match &self.nodes {
+            Err(problem) => lines.push(("Nodes", problem.clone())),
+            Ok(nodes) => {
+                lines.push(("Nodes", nodes::versions(nodes)));
+                lines.push(("ipMode Proxy", nodes::summary(&self.verdicts)));
+                let more = nodes::unfit(&self.verdicts).into_iter().chain(self.canary.clone());
+                lines.extend(more.map(|more| ("", more)));
+            }
+        }
+        match &self.services {
+            Err(problem) => lines.push(("Services", problem.clone())),
+            Ok(publications) => {
+                lines.push(("Services", publication::summary(publications)));
+                let waiting = publications.iter().filter(|publication| publication.is_waiting());
+                lines.extend(waiting.map(|waiting| {
+                    let ServiceKey { namespace, name } = &waiting.name;
+                    let see = format!("kubectl -n {namespace} describe service {name}");
+                    ("", format!("{namespace}/{name} has no address yet: {see}"))
+                }));
+            }
+        }
+        lines.iter().map(|(what, text)| format!("{what:<12} {text}\n")).collect()
+    }
+
+    fn json(&self) -> Value {
+        let services =
+            self.services.as_ref().map(|all| all.iter().map(Publication::json).collect::<Vec<_>>());
+        let verdict = |(node, verdict): &(String, NodeVerdict)| json!({"name": node, "honours_ip_mode": verdict.verdict == Verdict::Fit, "source": verdict.source.as_str()});
+        json!({
+            "version": 1,
+            "leader": self.leader.as_ref().map(LeaseHolder::json),
+            "api_server": self.api_server.as_ref().ok(),
+            "nodes": self.nodes.is_ok().then(|| self.verdicts.iter().map(verdict).collect::<Vec<_>>()),
+            "services": services.ok(),
+        })
+    }
+}
+
+/// The pods of the canary, which carry what it saw; none where there is no canary. With why they cannot be read.
+async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<String>) {
+    if namespace.is_empty() {
+        return (Vec::new(), None);
+    }
+    match pods_of_canary(client, namespace).await {
+        Ok(pods) => (pods, None),
+        Err(error) => (Vec::new(), Some(format!("the canary's pods in {namespace}: {}", unreadable(error)))),
+    }
+}
+
+fn unreadable(error: kube::Error) -> String {
+    format!("cannot be read: {}", said_once(&anyhow::Error::new(error)))
+}
