@@ -17,6 +17,7 @@
 //! | [`notice`] | notices to users |
 //! | [`advertise`] | what the way to an application needs, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
+//! | [`duration`] | durations as users write them |
 //! | [`text`] | values from outside, made fit to print; lists of names, made short |
 //! | [`command`] | commands for people, of quoted words |
 //! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
@@ -27,6 +28,7 @@ pub mod advertise;
 pub mod backoff;
 pub mod cloud;
 pub mod command;
+pub mod duration;
 pub mod failure;
 pub mod instance;
 pub mod node;

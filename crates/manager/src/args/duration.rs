@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use openstack_ccm_provider_openstack::config::value::parse_duration;
+use openstack_ccm_core::duration;
 
 /// Reads a duration.
 ///
 /// # Errors
 /// A text that names the form when it is not one.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|_| {
+    duration::parse(text).map_err(|_| {
         format!("{text:?} is not a duration; write a number with a unit, for example 15s, 1m30s or 500ms")
     })
 }

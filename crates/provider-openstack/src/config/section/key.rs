@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use openstack_ccm_core::duration::{self, DurationError};
 use secrecy::SecretString;
 
 use crate::config::error::ValueFault;
 use crate::config::gcfg::EntryValue;
-use crate::config::value::{DurationError, parse_bool, parse_duration, parse_integer, parse_unsigned};
+use crate::config::value::{parse_bool, parse_integer, parse_unsigned};
 
 /// A key of a section that is read into an `S`.
 pub struct Key<S: 'static> {
@@ -165,7 +166,7 @@ impl<S> Field<S> {
             Self::Count(field) => *field(section) = count(text)?,
             Self::Unsigned(field) => *field(section) = unsigned(text)?,
             Self::Duration(field) => {
-                *field(section) = parse_duration(text).map_err(|error| not_a_duration(error, text))?;
+                *field(section) = duration::parse(text).map_err(|error| not_a_duration(error, text))?;
             }
             Self::Names(field) => {
                 field(section).push(text.to_owned());
