@@ -146,7 +146,12 @@ async fn a_provider_that_is_not_listed_is_not_learned() {
     world.cloud.faults().add(refusal.answer(501, json!({"faultstring": fault})).once());
     world.create(&annotated(&[]));
     world.until_published("web").await;
-    assert_eq!(world.cloud.pools()[0]["lb_algorithm"], "ROUND_ROBIN");
+    // What was made with another algorithm would be corrected before it is published.
+    let calls = world.take_calls().into_iter().filter(|call| call.name == "POST loadbalancers");
+    let bodies = calls.filter_map(|call| call.request).map(|request| request.body);
+    let pool = "/loadbalancer/listeners/0/default_pool/lb_algorithm";
+    let asked: Vec<Option<Value>> = bodies.map(|body| body.pointer(pool).cloned()).collect();
+    assert_eq!(asked, [Some(json!("ROUND_ROBIN")), Some(json!("ROUND_ROBIN"))]);
 }
 
 /// Of a failed batch only the members are in ERROR that it named: they are sent again, and the others are left alone.
