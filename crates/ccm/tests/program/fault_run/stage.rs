@@ -318,6 +318,7 @@ impl Stage {
                 line.strip_prefix("openstack_ccm_load_balancers_without_service ")
                     .is_some_and(|count| count != "0")
             });
+            let reported = reported || self.was_left(&orphan);
             let tags = orphan["tags"].to_string();
             let is_user = |service: &Value| tags.contains(&text(&service["metadata"]["uid"]));
             // While a Service that used it is there, as one of another type, it is not reported yet.
@@ -330,6 +331,16 @@ impl Stage {
         }
         self.clear_shared(&owned);
         tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+
+    /// Whether an Event says that a load balancer stays although its Service goes: one that OCCM made, and that leads to no node which the
+    /// API server shows.
+    fn was_left(&self, load_balancer: &Value) -> bool {
+        let id = load_balancer["id"].as_str().unwrap();
+        self.world.kube.list("events", "").unwrap().iter().any(|event| {
+            event["reason"] == "LoadBalancerLeft"
+                && event["message"].as_str().unwrap_or_default().contains(id)
+        })
     }
 
     /// Takes off the load balancer that a person made what Services have left there that are gone.
