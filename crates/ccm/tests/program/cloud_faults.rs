@@ -43,6 +43,22 @@ async fn an_overloaded_octavia_is_left_alone_as_long_as_it_asks() {
     assert!(posts[1] - posts[0] >= Duration::from_secs(90));
 }
 
+/// Who is refused because Octavia has too much to do has made nothing, so that the request may go again as it is.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_comes_too_soon_is_sent_again() {
+    let mut world = World::started().await;
+    world.settings.plans = false;
+    let creation = octavia(Method::POST, "/loadbalancers$");
+    world.cloud.faults().add(creation.answer(429, json!({})).retry_after(5).once());
+    world.create(&service("web", json!({})));
+    world.until_published("web").await;
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+    let posts = world.take_calls().into_iter().filter(|call| call.name == "POST loadbalancers");
+    assert_eq!(posts.count(), 2);
+}
+
 #[rstest]
 #[case::unavailable(Fault::new().answer(503, json!({})))]
 #[case::broken(Fault::new().answer(500, json!({})))]

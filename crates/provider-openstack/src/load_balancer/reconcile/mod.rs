@@ -35,7 +35,7 @@
 //! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer; one that only read, and failed at it, does not count |
 //! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | see 3 |
-//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt |
+//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt that may have arrived |
 //! | `removal_after_a_look` | the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
 //! | `members_are_listed_before_they_are_named` | who names members that are there has listed them in the same reconciliation |
 //! | `published_after_a_look` | before a load balancer that was made is published, its children were read after the last step |

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use http::Method;
+use http::{Method, StatusCode};
 
 use super::{Call, Side};
 
@@ -203,12 +203,17 @@ fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
     breaches
 }
 
-/// Nothing is created whose name was not looked for since the last attempt.
+/// Nothing is created whose name was not looked for since the last attempt that may have arrived: of one that was answered with 429 there is
+/// nothing to be found, and the client sends it again by itself.
 fn creation_after_a_look_for_its_name(trace: &Trace<'_>) -> Vec<String> {
     let creations: Vec<&Call> =
         trace.calls.iter().filter(|call| is_step(call, &Method::POST, "loadbalancers")).collect();
     let unseen = creations.iter().filter(|creation| {
-        let earlier = creations.iter().filter(|other| other.reconciled == creation.reconciled);
+        let may_have_arrived = |other: &&&Call| {
+            let status = other.answer.as_ref().and_then(|answer| answer.status);
+            other.reconciled == creation.reconciled && status != Some(StatusCode::TOO_MANY_REQUESTS)
+        };
+        let earlier = creations.iter().filter(may_have_arrived);
         let last = earlier.map(|other| other.begun).filter(|begun| *begun < creation.begun).max();
         !trace.was_seen(last.unwrap_or_default(), creation.begun, |answer| {
             !answer.write && answer.octavia().is_some_and(|path| path.starts_with("loadbalancers?"))

@@ -64,13 +64,17 @@ impl Written {
         self.step(run, Method::GET, path)
     }
 
+    /// The last call is answered with this instead.
+    fn but(mut self, status: StatusCode) -> Self {
+        let call = self.calls.last_mut().unwrap();
+        let at = call.begun + 1;
+        call.answer = Some(Answer { at, status: Some(status), shown: Vec::new() });
+        self
+    }
+
     /// A read that the cloud answers with 504.
     fn failed_read(self, run: usize, path: &str) -> Self {
-        let mut read = self.read(run, path);
-        let call = read.calls.last_mut().unwrap();
-        let at = call.begun + 1;
-        call.answer = Some(Answer { at, status: Some(StatusCode::GATEWAY_TIMEOUT), shown: Vec::new() });
-        read
+        self.read(run, path).but(StatusCode::GATEWAY_TIMEOUT)
     }
 
     fn polled(self) -> Self {
@@ -116,6 +120,13 @@ fn listed(trace: Written, run: usize) -> Written {
     "creation_after_a_look_for_its_name",
     listed(listed(Written::new(), 1).step(1, Method::POST, "loadbalancers"), 2).step(2, Method::POST, "loadbalancers"),
     listed(Written::new(), 1).step(1, Method::POST, "loadbalancers").polled().step(2, Method::POST, "loadbalancers")
+)]
+#[case::a_creation_that_is_sent_again(
+    "creation_after_a_look_for_its_name",
+    listed(Written::new(), 1).step(1, Method::POST, "loadbalancers").but(StatusCode::TOO_MANY_REQUESTS)
+        .step(1, Method::POST, "loadbalancers"),
+    listed(Written::new(), 1).step(1, Method::POST, "loadbalancers").but(StatusCode::SERVICE_UNAVAILABLE)
+        .step(1, Method::POST, "loadbalancers")
 )]
 #[case::a_removal(
     "removal_after_a_look",
