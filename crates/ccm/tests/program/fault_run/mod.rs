@@ -190,11 +190,6 @@ fn faults_and_kills_change_no_end() {
             FOUND.into_iter().chain(first..first + number("FAULT_RUNS").unwrap_or(SHORT)).collect()
         }
     };
-    if number("FAULT_SEED").is_some() {
-        let filter = tracing_subscriber::EnvFilter::from_default_env();
-        let _ =
-            tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
-    }
     let mut last = None;
     let failures = seeds.into_iter().filter_map(|seed| failure(seed, &mut last));
     let failures: Vec<String> = failures.take(ENOUGH).collect();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 
 use tracing::{Level, Subscriber};
+use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, dynamic_filter_fn};
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
@@ -36,6 +37,12 @@ pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     // Whoever logs more need not make up the words.
     .with_max_level_hint(LevelFilter::INFO);
     tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| LinesWriter).with_filter(wanted)
+}
+
+/// Shows what `RUST_LOG` asks for, in the output of the test.
+pub(super) fn shown<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
+    let filter = EnvFilter::from_default_env();
+    tracing_subscriber::fmt::layer().with_ansi(false).with_test_writer().with_filter(filter)
 }
 
 /// What is logged while `work` goes on, and its result.

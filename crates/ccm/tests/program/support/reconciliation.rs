@@ -22,8 +22,12 @@ pub(crate) fn follow() {
     ONCE.call_once(|| {
         let wanted = filter_fn(is_reconciliation).with_max_level_hint(LevelFilter::INFO);
         let followed = Followed.with_filter(wanted);
-        // Somebody who looks for a fault may have another one.
-        let _ = Registry::default().with(followed).with(log::layer()).try_init();
+        let all = Registry::default().with(followed).with(log::layer());
+        // Beside the others, so that who looks for a fault has the rules held as well.
+        let _ = match std::env::var_os("RUST_LOG") {
+            Some(_) => all.with(log::shown()).try_init(),
+            None => all.try_init(),
+        };
     });
 }
 
