@@ -1,10 +1,12 @@
 //! The rules, by name. The comment of the module `reconcile` states the same in words.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use http::{Method, StatusCode};
 
 use super::{Call, Side};
+use crate::support::reconciliation::Reconciliation;
 
 /// A rule: returns what was done against it.
 type Rule = fn(&Trace<'_>) -> Vec<String>;
@@ -178,20 +180,36 @@ impl Earlier {
     }
 }
 
+/// By program, Service and number.
+type RunKey<'a> = (usize, &'a str, usize);
+
+fn key<'a>(call: &Call, run: &'a Reconciliation) -> RunKey<'a> {
+    (call.program, &run.service, run.number)
+}
+
+/// What each reconciliation did itself. A list that others share goes on when the one that began it is over.
+fn runs<'a>(trace: &Trace<'a>) -> BTreeMap<RunKey<'a>, Earlier> {
+    let calls = trace.calls.iter().filter_map(|call| Some((call, key(call, call.run.as_ref()?))));
+    let mut runs: BTreeMap<RunKey<'_>, Earlier> =
+        calls.clone().map(|(_, key)| (key, Earlier::default())).collect();
+    for (call, key) in calls {
+        let later = runs.range((Excluded(key), Unbounded)).next();
+        let next = later.filter(|((program, service, _), _)| (*program, *service) == (key.0, key.1));
+        if next.is_none_or(|((.., number), _)| call.begun < *number) {
+            runs.entry(key).or_default().note(call);
+        }
+    }
+    runs
+}
+
 /// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before. One that
 /// wrote nothing and ended at a failed read does not count: it hands on what it began with, its list of load balancers too.
 fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
-    let mut earlier: BTreeMap<(usize, &str, usize), Earlier> = BTreeMap::new();
-    for call in trace.calls {
-        if let Some(run) = &call.run {
-            earlier.entry((call.program, &run.service, run.number)).or_default().note(call);
-        }
-    }
+    let earlier = runs(trace);
     let mut breaches = Vec::new();
     for call in trace.calls.iter().filter(|call| is_change(call)) {
         let (Some(id), Some(run)) = (call.load_balancer.as_deref(), &call.run) else { continue };
-        let this = (call.program, run.service.as_str(), run.number);
-        let mut before = earlier.range((call.program, run.service.as_str(), 0)..this);
+        let mut before = earlier.range((call.program, run.service.as_str(), 0)..key(call, run));
         let before = before.rfind(|(_, one)| !one.hands_on());
         let since = before.map_or(call.program, |(_, one)| one.last_call);
         let shows =

@@ -1,6 +1,6 @@
 //! Each rule turns red on a trace that breaks it, and stays green on the same trace as it should be.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use http::{Method, StatusCode};
@@ -20,16 +20,19 @@ const LB: &str = "10000000-0000-4000-8000-000000000001";
 struct Written {
     started: Instant,
     calls: Vec<Call>,
+    /// When each reconciliation began, which is its number.
+    runs: BTreeMap<usize, usize>,
 }
 
 impl Written {
     fn new() -> Self {
-        Self { started: Instant::now(), calls: Vec::new() }.polled()
+        Self { started: Instant::now(), calls: Vec::new(), runs: BTreeMap::new() }.polled()
     }
 
     /// A call that is answered before the next one. `run` is absent for the poller's.
     fn call(mut self, run: Option<usize>, method: Method, path: &str, body: Option<Value>) -> Self {
         let begun = self.calls.len() * 2 + 1;
+        let number = run.map(|run| *self.runs.entry(run).or_insert(begun));
         let octavia = path.starts_with("/v2.0/lbaas/");
         let shows = path.contains("/loadbalancers") && method == Method::GET;
         let shown = shows.then(|| Shown { id: LB.to_owned(), is_pending: false });
@@ -44,7 +47,7 @@ impl Written {
             path: path.to_owned(),
             load_balancer: (octavia && write).then(|| LB.to_owned()),
             reconciled: run.map(|_| "default/web".to_owned()),
-            run: run.map(|number| Reconciliation { service: "default/web".to_owned(), number }),
+            run: number.map(|number| Reconciliation { service: "default/web".to_owned(), number }),
             program: 0,
             begun,
             answer: Some(Answer {
@@ -105,6 +108,11 @@ fn listed(trace: Written, run: usize) -> Written {
     "owner_is_shown_before_a_step",
     Written::new().statuses(1).failed_read(1, "pools").step(2, Method::PUT, "pools/p"),
     Written::new().step(1, Method::PUT, "listeners/l").polled().failed_read(1, "pools").step(2, Method::PUT, "pools/p")
+)]
+#[case::a_step_beside_a_list_that_others_share(
+    "owner_is_shown_before_a_step",
+    Written::new().statuses(1).polled().read(2, "pools").read(1, "pools").step(2, Method::PUT, "pools/p"),
+    Written::new().statuses(1).read(2, "pools").read(1, "pools").step(2, Method::PUT, "pools/p")
 )]
 #[case::two_steps(
     "one_step_at_a_time",
