@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use openstack_ccm_kube_sim::{ApiVersion, Fault as KubeFault};
-use openstack_ccm_openstack_sim::{Capacity, Fault, OperationKind, Sim as Cloud};
+use openstack_ccm_openstack_sim::{Capacity, Fault, OperationKind, Sim as Cloud, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -272,6 +272,26 @@ async fn an_end_that_nobody_had_time_for_is_not_lost() {
     world.quiet().await;
     assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
     assert!(world.take_cloud_writes().iter().filter(|write| *write == "POST pools").count() == 1);
+}
+
+/// A repair that failed is made again after a pause, in which others may have taken the load balancer: whose it is shows in an answer from
+/// after the pause began, as the rules of a trace have it. So many change at once that the poller's list shows all of them.
+#[tokio::test(start_paused = true)]
+async fn a_repair_after_a_pause_begins_with_a_look() {
+    const SERVICES: usize = 6;
+    let mut world = World::started().await;
+    world.settings.plans = false;
+    for number in 0..SERVICES {
+        world.serve(&service(&format!("web-{number}"), json!({}))).await;
+    }
+    let failures = WorkerFault::fail(OperationKind::MemberBatch).times(3 * 6);
+    world.cloud.faults().add_worker(failures);
+    world.add_node("node-3", "v1.36.0");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    world.quiet().await;
+    for pool in world.cloud.pools() {
+        assert_eq!(world.cloud.members(pool["id"].as_str().unwrap()).len(), 3);
+    }
 }
 
 /// What Octavia answers when it has too much to do.

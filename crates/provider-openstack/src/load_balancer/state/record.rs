@@ -188,6 +188,11 @@ impl Records {
         records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
     }
 
+    /// A pause begins: what was seen before it says nothing about what is there after it.
+    pub(crate) fn rests(&self, key: &ServiceKey) {
+        self.with(key, |record| record.since = Moment::now());
+    }
+
     /// It ends, and this is what is known.
     pub(crate) fn keep(&self, key: &ServiceKey, known: Cached) {
         self.with(key, |record| record.known = known);

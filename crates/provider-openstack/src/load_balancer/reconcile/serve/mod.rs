@@ -105,6 +105,9 @@ impl Reconciler {
             return Ok(Outcome::Deferred(TURN_AT_MOST));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
+        if matches!(&result, Err(failure) if failure.rests.is_some()) {
+            self.records.rests(&service.key);
+        }
         match result? {
             // What is in ERROR, or lacks something, may not serve: nothing that might is given up for it.
             Outcome::Ready(ready) if is_held(&ready) || self.refuses(&service.key) => {
