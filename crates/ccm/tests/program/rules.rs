@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, StatusCode};
 use openstack_ccm_kube_sim::{ApiVersion, Fault as KubeFault};
 use openstack_ccm_openstack_sim::{Capacity, Fault, OperationKind, Sim as Cloud, WorkerFault};
 use rstest::rstest;
@@ -291,6 +291,30 @@ async fn a_repair_after_a_pause_begins_with_a_look() {
     world.quiet().await;
     for pool in world.cloud.pools() {
         assert_eq!(world.cloud.members(pool["id"].as_str().unwrap()).len(), 3);
+    }
+}
+
+/// A step that the cloud had no time for goes again, but not while the step of another Service holds the lock of their load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_delayed_step_waits_for_that_of_another_service() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.cloud_conf = "max-shared-lb = 3\n".to_owned();
+    world.settings.plans = false;
+    world.start().await;
+    world.serve(&service("web", json!({}))).await;
+    let ports = json!([{"name": "http", "port": 8080, "protocol": "TCP"}]);
+    let annotations = json!({LB_ID: id(&load_balancer(&world))});
+    let guest = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});
+    world.serve(&service("web2", guest)).await;
+    world.cloud.set_delays(Duration::from_secs(20));
+    world.cloud.faults().add(octavia(Method::PUT, "/members").answer(503, json!({})).once());
+    world.take_calls();
+    world.add_node("node-3", "v1.36.0");
+    world.quiet().await;
+    let answers = world.take_calls().into_iter().filter_map(|call| call.answer?.status);
+    assert_eq!(answers.filter(|status| *status == StatusCode::CONFLICT).count(), 0);
+    for pool in world.cloud.pools() {
+        assert_eq!(world.cloud.members(&id(&pool)).len(), 3);
     }
 }
 

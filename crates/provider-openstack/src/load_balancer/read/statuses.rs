@@ -63,11 +63,12 @@ impl Observing<'_> {
         Ok(agrees)
     }
 
-    /// Whether the load balancer still has the owner that is known.
+    /// Whether the load balancer still has the owner that is known, and takes a step: another Service may have sent one since.
     pub(crate) async fn belongs_as_known(&self, known: &Observation) -> Result<bool, Failure> {
         let Some(there) = known.seen().load_balancer.as_ref() else { return Ok(false) };
         let shown = self.load_balancer(&there.id).await?;
-        Ok(shown.is_some_and(|shown| known.belongs_as_shown(&shown)))
+        let takes_step = |shown: &LoadBalancer| shown.provisioning_status == ProvisioningStatus::Active;
+        Ok(shown.is_some_and(|shown| takes_step(&shown) && known.belongs_as_shown(&shown)))
     }
 
     /// The load balancer as Octavia shows it; absent where it is gone.

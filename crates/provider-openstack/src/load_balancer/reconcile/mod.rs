@@ -18,7 +18,7 @@
 //!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
 //!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
 //!    there. After a pause lists are read again, too. 429 and 503 only delay: what was known before such a read is kept, and the same step
-//!    is sent later. Only a creation may have arrived all the same, after 503.
+//!    is sent later, unless somebody else's holds the lock. Only a creation may have arrived all the same, after 503.
 //! 5. Before some steps somebody looks: [`crate::load_balancer::known::looks`] has the table.
 //! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
 //! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
