@@ -2,6 +2,7 @@
 //! [`Routes`](crate::route::Routes): the controllers hold them as `dyn`, and know nothing else of the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -196,11 +197,36 @@ pub struct Ready {
     pub requeue_after: Option<Duration>,
 }
 
+/// What a Service waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitsOn {
+    /// The end of a step that was taken for it, in words.
+    OwnStep(String),
+    /// The end of a change that this process has not begun for it, in words: for example `load balancer 1234 is PENDING_UPDATE`.
+    OtherChange(String),
+    /// Work on an object of the load balancer that the cloud may have lost, or refuses to begin, in words.
+    StalledChild(String),
+    /// The reconciliation of another Service that uses the same load balancer.
+    Turn,
+    /// The creation of so many other load balancers, or a few more or less.
+    Creations(usize),
+}
+
+impl fmt::Display for WaitsOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OwnStep(on) | Self::OtherChange(on) | Self::StalledChild(on) => f.write_str(on),
+            Self::Turn => f.write_str("another Service that uses the load balancer"),
+            Self::Creations(before) => write!(f, "the creation of about {before} other load balancers"),
+        }
+    }
+}
+
 /// Something in the cloud is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// On what, for logs: for example `load balancer 1234 is PENDING_UPDATE`.
-    pub on: String,
+    /// On what.
+    pub on: WaitsOn,
     /// The provider wakes the Service; this is the delay after which it is reconciled anyway.
     pub at_most: Duration,
     /// What was refused so far, and will still be missing in the end: it is reported at once.

@@ -241,6 +241,8 @@ fn ports(stage: &mut Stage) -> Result<String> {
         soon("Octavia has the ports", || {
             let tree = Tree::of(&stage.cloud.user, SERVICE)?;
             ensure!(tree.ports() == wanted, "{:?}", tree.ports());
+            // The pool of a port goes after its listener.
+            ensure!(tree.protocols.len() == ports.len(), "{} pools", tree.protocols.len());
             tree.settled()?;
             let forwarded = forwarded(stage)?;
             ensure!(ports.iter().all(|port| forwarded.contains(&format!(":{port}="))), "{forwarded}");

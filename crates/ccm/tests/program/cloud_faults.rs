@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::contract::setup::{configured, id, load_balancer, member_names};
-use crate::support::{PROXY, World, lb_name, service};
+use crate::support::{PROXY, Side, World, lb_name, service};
 
 /// The lines of cloud.conf that let load balancers be replaced which serve nobody.
 pub(crate) const REPLACE: &str = "error-recovery = replace\n";
@@ -251,6 +251,38 @@ async fn a_stuck_load_balancer_holds_up_no_other_service() {
     world.until_warned("stuck", "LoadBalancerStuck").await;
     world.cloud.faults().remove(stuck);
     world.until_published("stuck").await;
+}
+
+/// An Event says what a Service waits for, once, and without a call more than before; for steps of its own there is none.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_long_change_of_others_says_so_once() {
+    let world = World::serving(&service("web", json!({}))).await;
+    world.cloud.set_delay(OperationKind::LoadBalancerUpdate, Duration::from_secs(50));
+    world.cloud.set_delay(OperationKind::MemberBatch, Duration::from_secs(50));
+    let path = format!("/v2.0/lbaas/loadbalancers/{}", id(&load_balancer(&world)));
+    let (status, answer) = world.cloud.user().put(
+        "load-balancer",
+        &path,
+        &json!({"loadbalancer": {"description": "of somebody"}}),
+    );
+    assert_eq!(status, 200, "{answer}");
+    world.add_node("node-9", "v1.36.0");
+    let busy = |world: &World| {
+        let events = world.events("web");
+        events.iter().filter(|event| event.contains("LoadBalancerBusy")).cloned().collect::<Vec<_>>()
+    };
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert_eq!(busy(&world), [""; 0]);
+    world.take_calls();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    assert!(busy(&world)[0].contains("a change that was not made for this Service"), "{:?}", busy(&world));
+    let looks = world.take_calls();
+    let looks =
+        looks.iter().filter(|call| call.side == Side::OpenStack && !call.name.contains("loadbalancers"));
+    assert_eq!(looks.map(|call| call.name.as_str()).collect::<Vec<_>>(), [""; 0]);
+    world.until("the node is a member", |world| member_names(world).len() == 3).await;
+    world.quiet().await;
+    assert_eq!(busy(&world).len(), 1, "{:?}", world.events("web"));
 }
 
 /// Its new name shows in no list of those that have the old one.

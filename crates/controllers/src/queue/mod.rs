@@ -64,6 +64,8 @@ pub(crate) enum Requeue<R> {
     /// Work is under way elsewhere: it comes again after the delay, unless something happens before. Failures are neither
     /// counted nor forgotten.
     Wait(Duration),
+    /// The same, and it comes again for this reason.
+    WaitFor(Duration, R),
     /// It failed: again after the failure's delay, which grows.
     Backoff(Failure),
     /// Nothing was learned: whatever was planned stays planned.
@@ -211,6 +213,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
                 state.plan(key, 0, again.map(|(delay, reason)| (spread(delay), reason)));
             }
             Requeue::Wait(delay) => state.plan(key, failures, Some((delay, shared.retry))),
+            Requeue::WaitFor(delay, reason) => state.plan(key, failures, Some((delay, reason))),
             Requeue::Backoff(failure) => {
                 shared.metrics.retried();
                 let delay = spread(failure.delay(failures));

@@ -17,6 +17,8 @@ pub(crate) enum Cause {
     Nodes,
     /// An earlier reconciliation failed, or waited long enough.
     Retry,
+    /// It has waited for so long that an Event says on what.
+    Waited,
     /// An earlier reconciliation took something for done, which is to be seen now.
     Again,
     /// Nothing happened for a long time: look for changes made in the cloud.
@@ -40,7 +42,7 @@ impl Reason for Causes {
 
 /// A set of causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Causes(u8);
+pub(crate) struct Causes(u16);
 
 impl Causes {
     /// The set with one cause.

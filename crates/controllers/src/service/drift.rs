@@ -22,7 +22,7 @@ pub(super) fn after(drift: Option<Drift>, causes: Causes) -> Option<Drift> {
     if causes == Causes::only(Cause::Resync) {
         return Some(Drift::default());
     }
-    drift.filter(|_| !causes.asks_for_more_than(&[Cause::Woken, Cause::Retry]))
+    drift.filter(|_| !causes.asks_for_more_than(&[Cause::Woken, Cause::Retry, Cause::Waited]))
 }
 
 impl Drift {

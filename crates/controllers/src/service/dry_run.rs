@@ -58,7 +58,7 @@ impl ServiceController {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
                 Reschedule::Done(_) | Reschedule::Unchanged => End::Done,
-                Reschedule::Wait(_) => End::Waits,
+                Reschedule::Wait(_) | Reschedule::WaitFor(..) => End::Waits,
                 Reschedule::Backoff(failure) => End::Failed(failure),
             };
             let now = writes();

@@ -19,6 +19,7 @@ use super::backends::Backends;
 use super::cache::is_same_state;
 use super::drift::Drift;
 use super::intent::uid;
+use super::wait::Wait;
 use super::written::Written;
 use crate::metrics::Operation;
 use openstack_ccm_runtime::lock::lock;
@@ -46,6 +47,8 @@ pub(crate) struct Remembered {
     pub(crate) without_nodes: bool,
     /// What is going on and not concluded yet: announced, but for new backends.
     pub(crate) activity: Option<Operation>,
+    /// What it waits for, if it does.
+    pub(crate) wait: Option<Wait>,
     /// What a check for drift has put right, while one is going on.
     pub(crate) drift: Option<Drift>,
     /// How often the status was restored after an edit by others.

@@ -60,6 +60,7 @@ mod release;
 mod shared_address;
 mod sync;
 mod trim;
+mod wait;
 mod written;
 
 pub use controller::ServiceController;

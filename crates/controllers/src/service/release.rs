@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::Outcome;
+use openstack_ccm_core::provider::{Outcome, WaitsOn};
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
 use super::context::{CATCH_UP, ServiceSync};
@@ -30,13 +30,13 @@ impl ServiceSync {
                 self.released(&key, Arc::clone(&service), &reconciliation.annotations).await
             }
             Ok(Outcome::Waiting(waiting)) => {
-                tracing::debug!(service = %key, on = waiting.on, "waiting for removal");
+                tracing::debug!(service = %key, on = %waiting.on, "waiting for removal");
                 match self.write_annotations(&service, &reconciliation.annotations).await {
-                    Ok(()) => Reschedule::Wait(waiting.at_most),
+                    Ok(()) => self.wait(&key, uid(&service), waiting.on, waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
-            Ok(Outcome::Deferred(at_most)) => Reschedule::Wait(at_most),
+            Ok(Outcome::Deferred(at_most)) => self.wait(&key, uid(&service), WaitsOn::Turn, at_most),
             Ok(Outcome::Ready(_)) => failed(not_released()),
             Err(failure) => {
                 self.write_annotations_anyway(&service, &reconciliation.annotations).await;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::entry::entries;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::permit::NotPermitted;
-use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation};
+use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation, WaitsOn};
 use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 
 use super::backends::{Backends, same_backends};
@@ -38,6 +38,9 @@ impl ServiceSync {
             return next;
         }
         let Some(cached) = cached else { return Reschedule::DONE };
+        if causes == Causes::only(Cause::Waited) {
+            return self.go_on_waiting(key, uid(&cached));
+        }
         let service = newer(cached, self.memory.with(key, |known| known.latest.clone()).flatten());
         let service = match self.as_it_is_now(key, service).await {
             Ok(service) => service,
@@ -206,19 +209,20 @@ impl ServiceSync {
                 self.ready(service, &ready, &reconciliation.annotations, operation, backends).await
             }
             Ok(Outcome::Waiting(waiting)) => {
-                tracing::debug!(service = %key, on = waiting.on, "waiting");
-                self.memory
-                    .with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(&waiting.on)));
+                tracing::debug!(service = %key, on = %waiting.on, "waiting");
+                if let WaitsOn::OwnStep(step) = &waiting.on {
+                    self.memory.with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(step)));
+                }
                 self.under_way(&key, uid(service), operation);
                 if let Some(failure) = &waiting.unfinished {
                     self.record_event(&key, uid(service), event_texts::failed(operation, failure, backends));
                 }
                 match self.write_annotations(service, &reconciliation.annotations).await {
-                    Ok(()) => Reschedule::Wait(waiting.at_most),
+                    Ok(()) => self.wait(&key, uid(service), waiting.on, waiting.at_most),
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
-            Ok(Outcome::Deferred(at_most)) => Reschedule::Wait(at_most),
+            Ok(Outcome::Deferred(at_most)) => self.wait(&key, uid(service), WaitsOn::Turn, at_most),
             Ok(Outcome::Released) => failed(Failure::new(
                 FailureClass::Bug,
                 "the provider released a load balancer that it was asked to serve",
@@ -270,6 +274,7 @@ impl ServiceSync {
         }
         let activity = self.memory.with(&key, |known| {
             known.backends = Some(Arc::clone(backends));
+            known.wait = None;
             known.activity.take()
         });
         if let Some(notice) = event_texts::concluded(activity.flatten(), backends.len()) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openstack_ccm_controllers::service::FINALIZER;
 use openstack_ccm_core::advertise::{ClusterAccess, Path, Preference};
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation, Waiting};
+use openstack_ccm_core::provider::{Outcome, Ready, Reconciliation, Waiting, WaitsOn};
 use openstack_ccm_kube_sim::ApiVersion;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const LATEST: ApiVersion = ApiVersion::V1_36;
 
 pub(crate) fn waiting(seconds: u64) -> Reconciliation {
     let waiting = Waiting {
-        on: "load balancer lb is PENDING_CREATE".into(),
+        on: WaitsOn::OwnStep("load balancer lb is PENDING_CREATE".into()),
         at_most: Duration::from_secs(seconds),
         unfinished: None,
     };

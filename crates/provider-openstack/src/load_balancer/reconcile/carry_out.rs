@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::Waiting;
+use openstack_ccm_core::provider::{Waiting, WaitsOn};
 use openstack_ccm_core::service::Service;
 use tokio::time::Instant;
 
@@ -185,7 +185,9 @@ impl Reconciler {
             }
             (None, None) => {}
         }
-        Progress::Waiting(Waiting { on: locked.on.clone(), at_most: AT_MOST, unfinished: None })
+        let on = locked.on.clone();
+        let on = if operation.is_some() { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
+        Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None })
     }
 
     fn conclude(
@@ -216,8 +218,10 @@ impl Reconciler {
                 let since = self.records.attempts(&service.key).waiting_since;
                 let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
                 report.notices(is_stuck.then(|| stuck(wait)));
-                let waiting = Waiting { on: wait.to_string(), at_most: AT_MOST, unfinished: None };
-                Ok(Progress::Waiting(waiting))
+                let is_own = self.watchlist.own_work(&wait.id, &service.key).is_some();
+                let on = wait.to_string();
+                let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
+                Ok(Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None }))
             }
             Then::Blocked(failure) => Err(failure.clone()),
         }

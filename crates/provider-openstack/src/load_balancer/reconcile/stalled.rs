@@ -4,7 +4,7 @@
 //! Service comes back by itself, later each time.
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::Waiting;
+use openstack_ccm_core::provider::{Waiting, WaitsOn};
 use tokio::time::Instant;
 
 use super::Reconciler;
@@ -65,5 +65,5 @@ impl Reconciler {
 fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
     let is_stuck = stall.age(Instant::now()) >= STUCK;
     report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));
-    Progress::Waiting(Waiting { on, at_most: stall.pause(), unfinished: None })
+    Progress::Waiting(Waiting { on: WaitsOn::StalledChild(on), at_most: stall.pause(), unfinished: None })
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::{Waiting, Wake};
+use openstack_ccm_core::provider::{Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 
 /// Who was woken may have lost interest, and wakes nobody then: the others look for themselves after so long.
@@ -61,8 +61,7 @@ impl LoadBalancerLocks {
 
     /// What who could not have a lock waits for.
     pub(in crate::load_balancer) fn turn() -> Waiting {
-        let on = "another Service that uses the load balancer".to_owned();
-        Waiting { on, at_most: TURN_AT_MOST, unfinished: None }
+        Waiting { on: WaitsOn::Turn, at_most: TURN_AT_MOST, unfinished: None }
     }
 
     fn is_taken(&self, load_balancer: &str, service: &ServiceKey) -> bool {
@@ -118,7 +117,7 @@ impl LoadBalancerLock<'_> {
         self.let_go();
         if !self.locks.is_taken(load_balancer, self.service) {
             self.is_denied = true;
-            return Err(Failure::new(FailureClass::Busy, LoadBalancerLocks::turn().on));
+            return Err(Failure::new(FailureClass::Busy, WaitsOn::Turn.to_string()));
         }
         self.held = Some(load_balancer.to_owned());
         Ok(())

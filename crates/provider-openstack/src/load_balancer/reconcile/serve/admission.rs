@@ -1,32 +1,29 @@
 //! When a load balancer may be created: Octavia gets only so many at once.
 
-use openstack_ccm_core::provider::{Outcome, Waiting};
+use openstack_ccm_core::provider::Outcome;
 
 use super::Serving;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::report::Report;
 
 impl Serving<'_> {
     /// What to wait for before anything is read, where it is as good as certain that there is no load balancer yet. A Service that is
     /// refused should hear of it at once, so one with faults is not held up.
-    pub(super) fn wait_for_admission(&self, report: &mut Report) -> Option<Outcome> {
+    pub(super) fn wait_for_admission(&self) -> Option<Outcome> {
         let was_served = outputs::was_served(self.service) || !self.service.published.is_empty();
         let is_new =
             !was_served && self.settings.load_balancer_id.is_none() && self.faults.failure().is_none();
-        if is_new { self.ask_for_admission(report) } else { None }
+        if is_new { self.ask_for_admission() } else { None }
     }
 
     /// The same where a plan is there.
-    pub(super) fn wait_for_admission_of(&self, plan: &Plan, report: &mut Report) -> Option<Outcome> {
-        if creates(plan) { self.ask_for_admission(report) } else { None }
+    pub(super) fn wait_for_admission_of(&self, plan: &Plan) -> Option<Outcome> {
+        if creates(plan) { self.ask_for_admission() } else { None }
     }
 
-    fn ask_for_admission(&self, report: &mut Report) -> Option<Outcome> {
-        let (waiting, notice): (Waiting, _) = *self.reconciler.creations().ask(&self.service.key).err()?;
-        report.notices(notice);
-        Some(Outcome::Waiting(waiting))
+    fn ask_for_admission(&self) -> Option<Outcome> {
+        self.reconciler.creations().ask(&self.service.key).err().map(Outcome::Waiting)
     }
 
     /// Notes that Octavia has taken a creation.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
+use openstack_ccm_core::provider::{Outcome, Ready, Waiting, WaitsOn};
 use openstack_ccm_openstack_api::cache::Moment;
 
 use super::wanted::Wanted;
@@ -58,7 +58,7 @@ impl Serving<'_> {
             reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_used(id, *ownership))?;
         let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
         self.name_again(id, *ownership, report);
-        let on = format!("the change of load balancer {id}");
+        let on = WaitsOn::OwnStep(format!("the change of load balancer {id}"));
         Some(Outcome::Waiting(Waiting { on, at_most, unfinished: None }))
     }
 

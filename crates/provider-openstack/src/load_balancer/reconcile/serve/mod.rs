@@ -92,7 +92,7 @@ impl Reconciler {
             claim,
             beginning: &beginning,
         };
-        let result = match serving.wait_for_admission(report) {
+        let result = match serving.wait_for_admission() {
             Some(waits) => Ok(waits),
             None => serving.converge(known, &mut lock, report).await,
         };
@@ -176,7 +176,7 @@ impl Serving<'_> {
                 observation = Box::pin(self.look(look, observation, lock, report)).await?;
                 continue;
             }
-            if let Some(waits) = self.wait_for_admission_of(plan, report) {
+            if let Some(waits) = self.wait_for_admission_of(plan) {
                 return Ok(waits);
             }
             if is_whole {

@@ -16,8 +16,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Gauge, Waiting, Wake};
+use openstack_ccm_core::provider::{Gauge, Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 use tracing::{debug, info};
@@ -25,12 +24,8 @@ use tracing::{debug, info};
 use crate::load_balancer::state::watchlist::EndObserver;
 use queue::{Admission, Counts, CreationQueue};
 
-/// A Service waits for so long before an Event says why.
-const QUIETLY_FOR: Duration = Duration::from_secs(10);
-/// After that it is reconciled this often even when nobody wakes it.
+/// A Service that waits is reconciled this often even when nobody wakes it.
 const AT_MOST: Duration = Duration::from_secs(60);
-/// A load balancer is not created yet.
-const LOAD_BALANCER_QUEUED: &str = "LoadBalancerQueued";
 
 /// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
 #[derive(Clone)]
@@ -82,24 +77,16 @@ impl Creations {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may; until then it
-    /// waits as this says, with a notice for the user once it has waited for long.
-    pub(in crate::load_balancer) fn ask(
-        &self,
-        service: &ServiceKey,
-    ) -> Result<(), Box<(Waiting, Option<Notice>)>> {
-        let now = Instant::now();
-        let (admission, next) = self.change(|queue| queue.ask(service, now));
+    /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may, and waits until then.
+    pub(in crate::load_balancer) fn ask(&self, service: &ServiceKey) -> Result<(), Waiting> {
+        let (admission, next) = self.change(|queue| queue.ask(service, Instant::now()));
         self.wake_all(&next);
-        let since = match admission {
-            Admission::Granted => return Ok(()),
-            Admission::Queued { since } => since,
-        };
-        let waited = now.saturating_duration_since(since);
-        let is_first_notice = waited >= QUIETLY_FOR && self.lock().notify(service);
-        let at_most = if waited < QUIETLY_FOR { QUIETLY_FOR - waited } else { AT_MOST };
-        let on = "the creation of other load balancers".to_owned();
-        Err(Box::new((Waiting { on, at_most, unfinished: None }, is_first_notice.then(queued))))
+        match admission {
+            Admission::Granted => Ok(()),
+            Admission::Queued { before } => {
+                Err(Waiting { on: WaitsOn::Creations(before), at_most: AT_MOST, unfinished: None })
+            }
+        }
     }
 
     /// Octavia took the creation.
@@ -157,13 +144,6 @@ fn log(before: Counts, after: Counts) {
     } else if before != after {
         debug!(waiting, under_way, limit, "creations of load balancers");
     }
-}
-
-fn queued() -> Notice {
-    Notice::normal(
-        LOAD_BALANCER_QUEUED,
-        "Queued: other load balancers are being created first, because Octavia slows down when it creates many at once",
-    )
 }
 
 #[cfg(test)]

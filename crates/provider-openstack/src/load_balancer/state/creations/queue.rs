@@ -1,6 +1,6 @@
 //! Whose load balancers are being created, and who waits for that. Pure.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ pub(in crate::load_balancer) enum Admission {
     Granted,
     /// It waits for others.
     Queued {
-        /// When it asked first.
-        since: Instant,
+        /// How many come before it, as things stand.
+        before: usize,
     },
 }
 
@@ -42,7 +42,7 @@ pub(in crate::load_balancer) enum Admission {
 pub(in crate::load_balancer) struct CreationQueue {
     window: Window,
     under_way: HashMap<ServiceKey, Creation>,
-    waiting: HashMap<ServiceKey, Waiter>,
+    waiting: HashSet<ServiceKey>,
     /// Services that wait, in order, by namespace. No namespace has an empty queue.
     queues: BTreeMap<Arc<str>, VecDeque<ServiceKey>>,
     /// The namespace of the Service that was admitted last.
@@ -58,12 +58,6 @@ struct Creation {
     was_full: bool,
     /// Whether no other was under way meanwhile.
     was_alone: bool,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    since: Instant,
-    notified: bool,
 }
 
 impl CreationQueue {
@@ -82,8 +76,8 @@ impl CreationQueue {
             }
             return Admission::Granted;
         }
-        if let Some(Waiter { since, .. }) = self.waiting.get(service) {
-            return Admission::Queued { since: *since };
+        if self.waiting.contains(service) {
+            return Admission::Queued { before: self.before(service) };
         }
         if self.waiting.is_empty() {
             if self.under_way.is_empty() {
@@ -94,14 +88,17 @@ impl CreationQueue {
                 return Admission::Granted;
             }
         }
-        self.waiting.insert(service.clone(), Waiter { since: now, notified: false });
+        self.waiting.insert(service.clone());
         self.queues.entry(service.namespace.clone()).or_default().push_back(service.clone());
-        Admission::Queued { since: now }
+        Admission::Queued { before: self.before(service) }
     }
 
-    /// Whether a Service that waits has not been notified yet. From now on it has.
-    pub(in crate::load_balancer) fn notify(&mut self, service: &ServiceKey) -> bool {
-        self.waiting.get_mut(service).is_some_and(|waiter| !std::mem::replace(&mut waiter.notified, true))
+    /// How many load balancers are created before that of a Service that waits: each namespace has its turn in between.
+    fn before(&self, service: &ServiceKey) -> usize {
+        let own = self.queues.get(&service.namespace);
+        let place = own.and_then(|own| own.iter().position(|waiting| waiting == service)).unwrap_or_default();
+        let others = self.queues.iter().filter(|(namespace, _)| **namespace != service.namespace);
+        self.under_way.len() + place + others.map(|(_, queue)| queue.len().min(place + 1)).sum::<usize>()
     }
 
     /// Octavia took the creation.
@@ -175,7 +172,7 @@ impl CreationQueue {
     }
 
     fn remove_waiter(&mut self, service: &ServiceKey) {
-        if self.waiting.remove(service).is_none() {
+        if !self.waiting.remove(service) {
             return;
         }
         if let Some(queue) = self.queues.get_mut(&service.namespace) {

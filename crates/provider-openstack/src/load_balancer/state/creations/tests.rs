@@ -95,16 +95,16 @@ async fn in_a_cloud_that_has_become_slower_several_are_under_way_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_long_is_notified_once() {
+async fn who_waits_learns_how_many_come_before_it() {
     let (creations, _) = creations();
-    ask(&creations, &["n/a", "n/b", "n/next"]);
-    let mut notified = Vec::new();
-    for seconds in [0, 10, 20] {
-        tokio::time::advance(Duration::from_secs(seconds)).await;
-        let (_, notice) = *creations.ask(&key("n/c")).unwrap_err();
-        notified.push(notice.is_some());
-    }
-    assert_eq!(notified, [false, true, false]);
+    ask(&creations, &["n/a", "n/b", "n/c", "n/d", "other/a", "other/b", "other/c"]);
+    let before = |service: &str| creations.ask(&key(service)).unwrap_err().on;
+    assert_eq!(
+        before("n/c"),
+        WaitsOn::Creations(3),
+        "two that are under way, and one of the other namespace"
+    );
+    assert_eq!(before("other/c"), WaitsOn::Creations(6));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,145 @@
+//! How long a Service has waited for something that is not its own doing, and when an Event says on what.
+
+use std::time::Duration;
+
+use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::WaitsOn;
+use openstack_ccm_core::service::ServiceKey;
+use tokio::time::Instant;
+
+use super::cause::{Cause, Causes};
+use super::context::ServiceSync;
+use super::queue::Reschedule;
+
+/// A Service waits for so long before an Event says on what.
+const QUIETLY_FOR: Duration = Duration::from_secs(10);
+
+/// A Service that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    on: WaitsOn,
+    since: Instant,
+    /// When the provider is to look again.
+    until: Instant,
+    said: bool,
+}
+
+impl Wait {
+    /// It waits on this from now on, or still.
+    fn again(before: Option<Self>, on: WaitsOn, now: Instant, at_most: Duration) -> Self {
+        let before = before.filter(|before| reason(&before.on) == reason(&on));
+        let (since, said) = before.map_or((now, false), |before| (before.since, before.said));
+        Self { on, since, until: now + at_most, said }
+    }
+
+    /// What is to be said now, if it has waited for long and that was not said, and what comes next.
+    fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
+        let left = self.until.saturating_duration_since(now);
+        let say_at = self.since + QUIETLY_FOR;
+        if self.said || reason(&self.on).is_none() || say_at >= self.until {
+            return (None, Reschedule::Wait(left));
+        }
+        if now < say_at {
+            return (None, Reschedule::WaitFor(say_at - now, Causes::only(Cause::Waited)));
+        }
+        self.said = true;
+        (notice(&self.on), Reschedule::Wait(left))
+    }
+}
+
+impl ServiceSync {
+    /// The Service waits on something in the cloud: the provider wakes it, or looks again after so long.
+    pub(super) fn wait(&self, key: &ServiceKey, uid: &str, on: WaitsOn, at_most: Duration) -> Reschedule {
+        let now = Instant::now();
+        self.memory.with(key, |known| known.wait = Some(Wait::again(known.wait.take(), on, now, at_most)));
+        self.go_on_waiting(key, uid)
+    }
+
+    /// Says what the Service waits for, if it is time.
+    pub(super) fn go_on_waiting(&self, key: &ServiceKey, uid: &str) -> Reschedule {
+        let next = self.memory.with(key, |known| known.wait.as_mut().map(|wait| wait.next(Instant::now())));
+        // What nobody knows of any more is looked at.
+        let Some((notice, next)) = next.flatten() else { return Reschedule::Wait(Duration::ZERO) };
+        if let Some(notice) = notice {
+            tracing::info!(service = %key, reason = notice.reason, message = notice.message, "waiting");
+            self.record_event(key, uid, notice);
+        }
+        next
+    }
+}
+
+/// The reason of the Event, one for each kind. A step of its own needs none.
+fn reason(on: &WaitsOn) -> Option<&'static str> {
+    match on {
+        WaitsOn::OwnStep(_) => None,
+        WaitsOn::OtherChange(_) => Some("LoadBalancerBusy"),
+        WaitsOn::StalledChild(_) => Some("LoadBalancerChildPending"),
+        WaitsOn::Turn => Some("LoadBalancerShared"),
+        WaitsOn::Creations(_) => Some("LoadBalancerQueued"),
+    }
+}
+
+fn notice(on: &WaitsOn) -> Option<Notice> {
+    let message = match on {
+        WaitsOn::OwnStep(_) => return None,
+        WaitsOn::OtherChange(what) => {
+            format!("Waiting: the cloud is at work on a change that was not made for this Service ({what})")
+        }
+        WaitsOn::StalledChild(what) => format!("Waiting: the cloud has not finished its work ({what})"),
+        WaitsOn::Turn => {
+            "Waiting: another Service that uses the same load balancer is being reconciled".to_owned()
+        }
+        WaitsOn::Creations(before) => format!(
+            "Queued: about {} other load balancers are created first, because the cloud slows down when it creates many at once",
+            rounded(*before)
+        ),
+    };
+    Some(Notice::normal(reason(on)?, message))
+}
+
+/// With one digit that counts: nobody relies on the others.
+fn rounded(count: usize) -> usize {
+    let unit = std::iter::successors(Some(1), |unit| Some(unit * 10)).take_while(|unit| *unit <= count);
+    let unit = unit.last().unwrap_or(1);
+    count.div_ceil(unit) * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other(text: &str) -> WaitsOn {
+        WaitsOn::OtherChange(text.to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_it_waits_for_is_said_once_after_ten_seconds() {
+        let (start, minute) = (Instant::now(), Duration::from_secs(60));
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut wait = Wait::again(None, other("lb is PENDING_UPDATE"), start, minute);
+        let waited = Reschedule::WaitFor(Duration::from_secs(7), Causes::only(Cause::Waited));
+        assert_eq!(wait.next(at(3)), (None, waited));
+        let mut wait = Wait::again(Some(wait), other("lb is still PENDING_UPDATE"), at(4), minute);
+        let (notice, next) = wait.next(at(10));
+        assert!(notice.unwrap().message.contains("still PENDING_UPDATE"));
+        assert_eq!(next, Reschedule::Wait(Duration::from_secs(54)));
+        let mut wait = Wait::again(Some(wait), other("lb is PENDING_UPDATE"), at(64), minute);
+        assert_eq!(wait.next(at(80)), (None, Reschedule::Wait(Duration::from_secs(44))));
+        let mut wait = Wait::again(Some(wait), WaitsOn::Turn, at(90), minute);
+        assert_eq!(wait.next(at(100)).0.unwrap().reason, "LoadBalancerShared");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_of_its_own_is_not_said() {
+        let start = Instant::now();
+        let mut wait =
+            Wait::again(None, WaitsOn::OwnStep("create".to_owned()), start, Duration::from_secs(60));
+        let next = wait.next(start + Duration::from_secs(20));
+        assert_eq!(next, (None, Reschedule::Wait(Duration::from_secs(40))));
+    }
+
+    #[test]
+    fn a_place_in_the_queue_is_rounded() {
+        assert_eq!([0, 3, 9, 10, 11, 34, 101].map(rounded), [0, 3, 9, 10, 20, 40, 200]);
+    }
+}
