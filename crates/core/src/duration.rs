@@ -1,4 +1,4 @@
-//! Durations as flags and cloud.conf have them.
+//! Durations as flags and configuration files have them.
 
 use std::time::Duration;
 
