@@ -77,13 +77,15 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
         "floating IP" => {
             let published: Vec<IpAddr> =
                 look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
+            let vip = only_vip(look, cloud);
+            let may_serve = change.mark.contains('~') && (vip.is_none() || !cloud.floating.is_empty());
             // It is said there, with the address.
-            if change.mark.contains('~') || published.iter().any(|one| cloud.astray.contains_key(one)) {
+            if may_serve || published.iter().any(|one| cloud.astray.contains_key(one)) {
                 return None;
             }
             let text = "the floating IP of the Service is not the load balancer's".to_owned();
             let finding = seen(Finding::new(Code::D509, text));
-            Some(match only_vip(look, cloud) {
+            Some(match vip {
                 // Clients in its network need no floating IP.
                 Some(vip) => finding.to(vip.to_string()).stops(Stops::Outside),
                 None => finding.surely(false),
