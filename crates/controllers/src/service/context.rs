@@ -11,7 +11,7 @@ use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::{Failure, FailureClass, Hold};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::permit::Gate;
-use openstack_ccm_core::provider::{LoadBalancers, Outcome, ProviderNames, Reconciliation};
+use openstack_ccm_core::provider::{LoadBalancers, Outcome, ProviderNames, Reconciliation, WaitsOn};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::listed::Interest;
@@ -26,6 +26,7 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
+use super::wait::Wait;
 use crate::PAGE;
 use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
@@ -95,6 +96,25 @@ impl ServiceSync {
             self.events.record(&object, self.names.event_source, notice.clone());
         }
         reconciliation
+    }
+
+    /// The Service waits on something in the cloud: the provider wakes it, or looks again after so long.
+    pub(super) fn wait(&self, key: &ServiceKey, uid: &str, on: WaitsOn, at_most: Duration) -> Reschedule {
+        let now = Instant::now();
+        self.memory.with(key, |known| known.wait = Some(Wait::again(known.wait.take(), on, now, at_most)));
+        self.go_on_waiting(key, uid)
+    }
+
+    /// Says what the Service waits for, if it is time.
+    pub(super) fn go_on_waiting(&self, key: &ServiceKey, uid: &str) -> Reschedule {
+        let next = self.memory.with(key, |known| known.wait.as_mut().map(|wait| wait.next(Instant::now())));
+        // What nobody knows of any more is looked at.
+        let Some((notice, next)) = next.flatten() else { return Reschedule::Wait(Duration::ZERO) };
+        if let Some(notice) = notice {
+            tracing::info!(service = %key, reason = notice.reason, message = notice.message, "waiting");
+            self.record_event(key, uid, notice);
+        }
+        next
     }
 
     /// Reports a failure and plans the next try.

@@ -10,6 +10,7 @@
 //! | `change` | which changes deserve a reconciliation (pure) |
 //! | `cause` | why a Service is queued (pure) |
 //! | `queue` | who is next |
+//! | `wait` | how long a Service has waited, and when an Event says on what (pure) |
 //! | `cache` | what the watch brought |
 //! | `backends` | the nodes as load balancers see them (pure) |
 //! | `judgement` | what is held of all nodes, published |

@@ -1,14 +1,12 @@
-//! How long a Service has waited for something that is not its own doing, and when an Event says on what.
+//! How long a Service has waited for something that is not its own doing, and when an Event says on what. Pure.
 
 use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::WaitsOn;
-use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 use super::cause::{Cause, Causes};
-use super::context::ServiceSync;
 use super::queue::Reschedule;
 
 /// A Service waits for so long before an Event says on what.
@@ -26,14 +24,14 @@ pub(crate) struct Wait {
 
 impl Wait {
     /// It waits on this from now on, or still.
-    fn again(before: Option<Self>, on: WaitsOn, now: Instant, at_most: Duration) -> Self {
+    pub(super) fn again(before: Option<Self>, on: WaitsOn, now: Instant, at_most: Duration) -> Self {
         let before = before.filter(|before| reason(&before.on) == reason(&on));
         let (since, said) = before.map_or((now, false), |before| (before.since, before.said));
         Self { on, since, until: now + at_most, said }
     }
 
     /// What is to be said now, if it has waited for long and that was not said, and what comes next.
-    fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
+    pub(super) fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
         let left = self.until.saturating_duration_since(now);
         let say_at = self.since + QUIETLY_FOR;
         if self.said || reason(&self.on).is_none() || say_at >= self.until {
@@ -44,27 +42,6 @@ impl Wait {
         }
         self.said = true;
         (notice(&self.on), Reschedule::Wait(left))
-    }
-}
-
-impl ServiceSync {
-    /// The Service waits on something in the cloud: the provider wakes it, or looks again after so long.
-    pub(super) fn wait(&self, key: &ServiceKey, uid: &str, on: WaitsOn, at_most: Duration) -> Reschedule {
-        let now = Instant::now();
-        self.memory.with(key, |known| known.wait = Some(Wait::again(known.wait.take(), on, now, at_most)));
-        self.go_on_waiting(key, uid)
-    }
-
-    /// Says what the Service waits for, if it is time.
-    pub(super) fn go_on_waiting(&self, key: &ServiceKey, uid: &str) -> Reschedule {
-        let next = self.memory.with(key, |known| known.wait.as_mut().map(|wait| wait.next(Instant::now())));
-        // What nobody knows of any more is looked at.
-        let Some((notice, next)) = next.flatten() else { return Reschedule::Wait(Duration::ZERO) };
-        if let Some(notice) = notice {
-            tracing::info!(service = %key, reason = notice.reason, message = notice.message, "waiting");
-            self.record_event(key, uid, notice);
-        }
-        next
     }
 }
 
