@@ -999,7 +999,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
         world.publish(&json!({"ip": "203.0.113.10", "ipMode": "VIP"}));
     };
     let ingress = |from: &Value| json!({"metadata": {"namespace": "shop", "name": "p"}, "spec": {"podSelector": {}, "ingress": [{"from": from}]}});
-    let all: [Told; 8] = [
+    let all: [Told; 9] = [
         (
             "a name that nobody knows from here",
             |world| {
@@ -1033,6 +1033,16 @@ fn each_origin_is_told_what_its_own_packets_do() {
                 world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
                 world.cloud().floating.clear();
                 world.change("~", "floating IP", "port_id");
+            },
+            ["should-reach", "should-reach", "ends"],
+        ),
+        (
+            "the VIP of a load balancer whose floating IP leads to a node, which the controller leaves to a person",
+            |world| {
+                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
+                world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
+                world.cloud().floating.clear();
+                world.cloud().astray.insert("203.0.113.10".parse().unwrap(), "it leads to port 17".into());
             },
             ["should-reach", "should-reach", "ends"],
         ),

@@ -46,7 +46,8 @@ pub struct CloudFacts {
     pub floating: Vec<IpAddr>,
     /// The addresses with which nodes come to a floating IP, through a router or by a floating IP of their own; absent where nobody looked.
     pub translated: Option<Looked<Vec<IpAddr>>>,
-    /// Published addresses that are floating IPs of the project and do not lead to it: where they lead.
+    /// Addresses of the Service, published or as the controller has written them beside that, that are floating IPs of the project and do not
+    /// lead to it: where they lead.
     pub astray: BTreeMap<IpAddr, String>,
     /// What the controller would publish, where that differs from what is published.
     pub would_publish: Option<Vec<LoadBalancerIngress>>,

@@ -13,7 +13,7 @@ use crate::facts::{CloudFacts, CloudObject, Outlook};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
-use planned::{planned, repairs};
+use planned::{only_vip, planned, repairs};
 
 /// For how long Octavia may be at work: its own limits are far below.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
@@ -126,20 +126,25 @@ fn summary(cloud: &CloudFacts, load_balancer: &CloudObject) -> Check {
     ok(format!("load balancer {name} with {objects} in it ({provider})"))
 }
 
-/// Whether the floating IPs that are published lead here.
+/// Whether the floating IPs of the Service lead here.
 fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    let addresses = look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
-    let astray = addresses.filter_map(|address| Some((address, cloud.astray.get(&address)?)));
-    let found = astray.map(|(address, where_to)| {
-        Finding::new(Code::D509, format!("{address} is not attached to the load balancer: {where_to}"))
-            .seen(look.object(), "status.loadBalancer.ingress", address.to_string())
-            .seen("floating IP", address.to_string(), where_to)
+    let published: Vec<IpAddr> =
+        look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
+    let vip = only_vip(look, cloud);
+    let found = cloud.astray.iter().filter_map(|(address, where_to)| {
+        let text = format!("{address} is not attached to the load balancer: {where_to}");
+        let finding = Finding::new(Code::D509, text);
+        let leads_elsewhere =
+            |finding: Finding| finding.seen("floating IP", address.to_string(), where_to).into();
+        if published.contains(address) {
+            let finding = finding.seen(look.object(), "status.loadBalancer.ingress", address.to_string());
             // Whatever way packets take, the address leads nowhere.
-            .stops(Stops::Through)
-            .to(address.to_string())
-            .into()
+            return Some(leads_elsewhere(finding.stops(Stops::Through).to(address.to_string())));
+        }
+        // Clients in the network of the VIP need no floating IP.
+        Some(leads_elsewhere(finding.stops(Stops::Outside).to(vip?.to_string())))
     });
-    Answer::found(found.collect(), || ok("no published floating IP leads elsewhere"))
+    Answer::found(found.collect(), || ok("no floating IP of the Service leads elsewhere"))
 }
 
 /// The ports that meet an object: all, but for a listener or a pool.

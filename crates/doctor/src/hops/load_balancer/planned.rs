@@ -78,9 +78,10 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             let published: Vec<IpAddr> =
                 look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
             let vip = only_vip(look, cloud);
+            let is_judged = vip.is_some() && !cloud.astray.is_empty();
             let may_serve = change.mark.contains('~') && (vip.is_none() || !cloud.floating.is_empty());
             // It is said there, with the address.
-            if may_serve || published.iter().any(|one| cloud.astray.contains_key(one)) {
+            if may_serve || published.iter().any(|one| cloud.astray.contains_key(one)) || is_judged {
                 return None;
             }
             let text = "the floating IP of the Service is not the load balancer's".to_owned();
@@ -96,7 +97,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
 }
 
 /// The address of the VIP, if that is all that is published.
-fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
+pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
     let [entry] = look.entries.as_slice() else { return None };
     let address: IpAddr = entry.ip.as_ref()?.parse().ok()?;
     let is_known = cloud.addresses.as_ref()?.as_ref().ok()?.contains(&address);

@@ -30,6 +30,7 @@ use crate::plan::stage;
 /// The annotation by which the controllers save themselves a look at what was up to date.
 const SETTLED: &str = "loadbalancer.openstack.org/settled";
 /// Where the controller notes the load balancer that it made, whatever another annotation names.
+const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 
 /// Looks at the cloud of these Services.
@@ -161,7 +162,7 @@ impl Looker<'_> {
                 let floating = network.floating_of(load_balancer.vip_port_id.as_deref());
                 facts.floating.clone_from(&floating);
                 let all: Vec<IpAddr> = vips.into_iter().chain(floating).collect();
-                for address in published(service).filter(|address| !all.contains(address)) {
+                for address in published(service).chain(announced(service)).filter(|one| !all.contains(one)) {
                     if let Some(where_to) = network.astray(address, facts) {
                         facts.astray.insert(address, where_to);
                     }
@@ -288,6 +289,11 @@ fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
     entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
+}
+
+/// The address that the controller has written beside the status.
+fn announced(service: &Service) -> Option<IpAddr> {
+    service.metadata.annotations.as_ref()?.get(ADDRESS)?.parse().ok()
 }
 
 /// What the Service would be published with, where that would be other addresses or names.
