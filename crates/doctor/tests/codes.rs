@@ -991,6 +991,13 @@ fn what_is_well_is_green() {
 /// A hop, and what pods, nodes and outside are told.
 type Told = (&'static str, fn(&mut World), [&'static str; 3]);
 
+/// The VIP is published, and no floating IP leads to it.
+fn only_vip(world: &mut World) {
+    world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
+    world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
+    world.cloud().floating.clear();
+}
+
 /// What stops only some clients is said of these.
 #[test]
 fn each_origin_is_told_what_its_own_packets_do() {
@@ -1019,9 +1026,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
         (
             "the VIP of a load balancer that lacks its floating IP",
             |world| {
-                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
-                world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
-                world.cloud().floating.clear();
+                only_vip(world);
                 world.change("+", "floating IP", "port_id");
             },
             ["should-reach", "should-reach", "ends"],
@@ -1029,9 +1034,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
         (
             "the VIP of a load balancer whose floating IP leads to a node",
             |world| {
-                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
-                world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
-                world.cloud().floating.clear();
+                only_vip(world);
                 world.change("~", "floating IP", "port_id");
             },
             ["should-reach", "should-reach", "ends"],
@@ -1039,9 +1042,7 @@ fn each_origin_is_told_what_its_own_packets_do() {
         (
             "the VIP of a load balancer whose floating IP leads to a node, which the controller leaves to a person",
             |world| {
-                world.publish(&json!({"ip": "10.0.0.100", "ipMode": "Proxy"}));
-                world.cloud().addresses = Some(Ok(vec!["10.0.0.100".parse().unwrap()]));
-                world.cloud().floating.clear();
+                only_vip(world);
                 world.cloud().astray.insert("203.0.113.10".parse().unwrap(), "it leads to port 17".into());
             },
             ["should-reach", "should-reach", "ends"],

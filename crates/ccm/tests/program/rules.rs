@@ -41,12 +41,8 @@ fn is_tagged(world: &World, tag: &str) -> bool {
     load_balancer(world)["tags"].as_array().unwrap().contains(&json!(tag))
 }
 
-/// Octavia takes tags as a whole: who writes them has to know those that are there.
-#[rstest]
-#[tokio::test(start_paused = true)]
-async fn a_tag_of_somebody_else_is_not_lost_when_a_service_joins(
-    #[values(0, 500, 1500, 2500, 3500, 4500, 6500, 8500)] wait: u64,
-) {
+/// A world that serves `web`, and the Service `web2`, which asks to share its load balancer.
+async fn world_and_guest() -> (World, Value) {
     let mut world = World::new(ApiVersion::V1_36);
     world.settings.cloud_conf = "max-shared-lb = 3\n".to_owned();
     world.settings.plans = false;
@@ -54,10 +50,18 @@ async fn a_tag_of_somebody_else_is_not_lost_when_a_service_joins(
     world.serve(&service("web", json!({}))).await;
     let ports = json!([{"name": "http", "port": 8080, "protocol": "TCP"}]);
     let annotations = json!({LB_ID: id(&load_balancer(&world))});
-    world.create(&service(
-        "web2",
-        json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}}),
-    ));
+    let guest = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});
+    (world, service("web2", guest))
+}
+
+/// Octavia takes tags as a whole: who writes them has to know those that are there.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_tag_of_somebody_else_is_not_lost_when_a_service_joins(
+    #[values(0, 500, 1500, 2500, 3500, 4500, 6500, 8500)] wait: u64,
+) {
+    let (world, guest) = world_and_guest().await;
+    world.create(&guest);
     tokio::time::sleep(Duration::from_millis(wait)).await;
     stranger_joins(&world).await;
     world.until_published("web2").await;
@@ -297,15 +301,8 @@ async fn a_repair_after_a_pause_begins_with_a_look() {
 /// A step that the cloud had no time for goes again, but not while the step of another Service holds the lock of their load balancer.
 #[tokio::test(start_paused = true)]
 async fn a_delayed_step_waits_for_that_of_another_service() {
-    let mut world = World::new(ApiVersion::V1_36);
-    world.settings.cloud_conf = "max-shared-lb = 3\n".to_owned();
-    world.settings.plans = false;
-    world.start().await;
-    world.serve(&service("web", json!({}))).await;
-    let ports = json!([{"name": "http", "port": 8080, "protocol": "TCP"}]);
-    let annotations = json!({LB_ID: id(&load_balancer(&world))});
-    let guest = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});
-    world.serve(&service("web2", guest)).await;
+    let (world, guest) = world_and_guest().await;
+    world.serve(&guest).await;
     world.cloud.set_delays(Duration::from_secs(20));
     world.cloud.faults().add(octavia(Method::PUT, "/members").answer(503, json!({})).once());
     world.take_calls();

@@ -90,6 +90,9 @@ impl ServiceSync {
             Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => true,
             Err(_) => false,
         };
+        if !matches!(reconciliation.result, Ok(Outcome::Waiting(_) | Outcome::Deferred(_))) {
+            self.memory.with(&service.key, |known| known.wait = None);
+        }
         self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = event_texts::object(&service.key, &service.uid);
         for notice in &reconciliation.notices {

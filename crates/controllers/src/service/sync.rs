@@ -274,7 +274,6 @@ impl ServiceSync {
         }
         let activity = self.memory.with(&key, |known| {
             known.backends = Some(Arc::clone(backends));
-            known.wait = None;
             known.activity.take()
         });
         if let Some(notice) = event_texts::concluded(activity.flatten(), backends.len()) {

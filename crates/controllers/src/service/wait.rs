@@ -1,5 +1,6 @@
 //! How long a Service has waited for something that is not its own doing, and when an Event says on what. Pure.
 
+use std::mem::discriminant;
 use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
@@ -25,7 +26,7 @@ pub(crate) struct Wait {
 impl Wait {
     /// It waits on this from now on, or still.
     pub(super) fn again(before: Option<Self>, on: WaitsOn, now: Instant, at_most: Duration) -> Self {
-        let before = before.filter(|before| reason(&before.on) == reason(&on));
+        let before = before.filter(|before| discriminant(&before.on) == discriminant(&on));
         let (since, said) = before.map_or((now, false), |before| (before.since, before.said));
         Self { on, since, until: now + at_most, said }
     }
@@ -34,7 +35,7 @@ impl Wait {
     pub(super) fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
         let left = self.until.saturating_duration_since(now);
         let say_at = self.since + QUIETLY_FOR;
-        if self.said || reason(&self.on).is_none() || say_at >= self.until {
+        if self.said || matches!(self.on, WaitsOn::OwnStep(_)) || say_at >= self.until {
             return (None, Reschedule::Wait(left));
         }
         if now < say_at {
@@ -45,33 +46,30 @@ impl Wait {
     }
 }
 
-/// The reason of the Event, one for each kind. A step of its own needs none.
-fn reason(on: &WaitsOn) -> Option<&'static str> {
-    match on {
-        WaitsOn::OwnStep(_) => None,
-        WaitsOn::OtherChange(_) => Some("LoadBalancerBusy"),
-        WaitsOn::StalledChild(_) => Some("LoadBalancerChildPending"),
-        WaitsOn::Turn => Some("LoadBalancerShared"),
-        WaitsOn::Creations(_) => Some("LoadBalancerQueued"),
-    }
-}
-
+/// The Event, with a reason for each kind. A step of its own needs none.
 fn notice(on: &WaitsOn) -> Option<Notice> {
-    let message = match on {
+    let (reason, message) = match on {
         WaitsOn::OwnStep(_) => return None,
-        WaitsOn::OtherChange(what) => {
-            format!("Waiting: the cloud is at work on a change that was not made for this Service ({what})")
+        WaitsOn::OtherChange(what) => (
+            "LoadBalancerBusy",
+            format!("Waiting: the cloud is at work on a change that was not made for this Service ({what})"),
+        ),
+        WaitsOn::StalledChild(what) => {
+            ("LoadBalancerChildPending", format!("Waiting: the cloud has not finished its work ({what})"))
         }
-        WaitsOn::StalledChild(what) => format!("Waiting: the cloud has not finished its work ({what})"),
-        WaitsOn::Turn => {
-            "Waiting: another Service that uses the same load balancer is being reconciled".to_owned()
-        }
-        WaitsOn::Creations(before) => format!(
-            "Queued: about {} other load balancers are created first, because the cloud slows down when it creates many at once",
-            rounded(*before)
+        WaitsOn::Turn => (
+            "LoadBalancerShared",
+            "Waiting: another Service that uses the same load balancer is being reconciled".to_owned(),
+        ),
+        WaitsOn::Creations(before) => (
+            "LoadBalancerQueued",
+            format!(
+                "Queued: about {} other load balancers are created first, because the cloud slows down when it creates many at once",
+                rounded(*before)
+            ),
         ),
     };
-    Some(Notice::normal(reason(on)?, message))
+    Some(Notice::normal(reason, message))
 }
 
 /// With one digit that counts: nobody relies on the others.

@@ -165,6 +165,11 @@ impl<'a> Look<'a> {
         (self.entries.is_empty() && is_made && is_well && age < MAKING).then_some(age)
     }
 
+    /// The addresses that are published.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
+    }
+
     /// The addresses and hostnames that are published.
     pub(super) fn destinations(&self) -> Vec<String> {
         self.entries.iter().filter_map(destination).collect()

@@ -66,7 +66,7 @@ fn unpublished(look: &Look<'_>) -> Check {
 
 /// Addresses: those of hostnames are judged where they are resolved.
 fn addresses(look: &Look<'_>) -> Answer {
-    let published = look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
+    let published = look.addresses();
     Answer::each(published, || skipped("no address is published"), |address| address_of(look, address))
 }
 

@@ -128,15 +128,13 @@ fn summary(cloud: &CloudFacts, load_balancer: &CloudObject) -> Check {
 
 /// Whether the floating IPs of the Service lead here.
 fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    let published: Vec<IpAddr> =
-        look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
     let vip = only_vip(look, cloud);
     let found = cloud.astray.iter().filter_map(|(address, where_to)| {
         let text = format!("{address} is not attached to the load balancer: {where_to}");
         let finding = Finding::new(Code::D509, text);
         let leads_elsewhere =
             |finding: Finding| finding.seen("floating IP", address.to_string(), where_to).into();
-        if published.contains(address) {
+        if look.addresses().any(|published| published == *address) {
             let finding = finding.seen(look.object(), "status.loadBalancer.ingress", address.to_string());
             // Whatever way packets take, the address leads nowhere.
             return Some(leads_elsewhere(finding.stops(Stops::Through).to(address.to_string())));

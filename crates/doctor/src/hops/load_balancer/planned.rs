@@ -75,13 +75,9 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             Some(at(seen(Finding::new(Code::D503, text))))
         }
         "floating IP" => {
-            let published: Vec<IpAddr> =
-                look.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
             let vip = only_vip(look, cloud);
-            let is_judged = vip.is_some() && !cloud.astray.is_empty();
             let may_serve = change.mark.contains('~') && (vip.is_none() || !cloud.floating.is_empty());
-            // It is said there, with the address.
-            if may_serve || published.iter().any(|one| cloud.astray.contains_key(one)) || is_judged {
+            if may_serve || is_said_astray(look, cloud) {
                 return None;
             }
             let text = "the floating IP of the Service is not the load balancer's".to_owned();
@@ -94,6 +90,12 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
         }
         _ => None,
     }
+}
+
+/// Whether a floating IP that leads elsewhere is told with its address.
+fn is_said_astray(look: &Look<'_>, cloud: &CloudFacts) -> bool {
+    let only_vip = only_vip(look, cloud).is_some() && !cloud.astray.is_empty();
+    only_vip || look.addresses().any(|address| cloud.astray.contains_key(&address))
 }
 
 /// The address of the VIP, if that is all that is published.
@@ -123,7 +125,7 @@ pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
             || only_names
             || is_missing
             || on_the_way(look, cloud, change).is_some()
-            || !cloud.astray.is_empty() && kind == "floating IP"
+            || kind == "floating IP" && is_said_astray(look, cloud)
         {
             return None;
         }

@@ -185,9 +185,7 @@ impl Reconciler {
             }
             (None, None) => {}
         }
-        let on = locked.on.clone();
-        let on = if operation.is_some() { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
-        Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None })
+        wait_for_change(operation.is_some(), locked.on.clone())
     }
 
     fn conclude(
@@ -219,13 +217,17 @@ impl Reconciler {
                 let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
                 report.notices(is_stuck.then(|| stuck(wait)));
                 let is_own = self.watchlist.own_work(&wait.id, &service.key).is_some();
-                let on = wait.to_string();
-                let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
-                Ok(Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None }))
+                Ok(wait_for_change(is_own, wait.to_string()))
             }
             Then::Blocked(failure) => Err(failure.clone()),
         }
     }
+}
+
+/// Somebody watches the load balancer until the change has come to its end.
+fn wait_for_change(is_own: bool, on: String) -> Progress {
+    let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
+    Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None })
 }
 
 /// Says the same each time, so that repeats fold into one Event.

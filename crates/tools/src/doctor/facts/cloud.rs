@@ -14,6 +14,7 @@ use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder
 use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer};
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
+use openstack_ccm_provider_openstack::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
 use serde_json::Value;
 
 use super::doors::Network;
@@ -30,7 +31,6 @@ use crate::plan::stage;
 /// The annotation by which the controllers save themselves a look at what was up to date.
 const SETTLED: &str = "loadbalancer.openstack.org/settled";
 /// Where the controller notes the load balancer that it made, whatever another annotation names.
-const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 
 /// Looks at the cloud of these Services.
@@ -293,7 +293,7 @@ fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
 
 /// The address that the controller has written beside the status.
 fn announced(service: &Service) -> Option<IpAddr> {
-    service.metadata.annotations.as_ref()?.get(ADDRESS)?.parse().ok()
+    service.metadata.annotations.as_ref()?.get(LOAD_BALANCER_ADDRESS.key)?.parse().ok()
 }
 
 /// What the Service would be published with, where that would be other addresses or names.
