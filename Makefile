@@ -73,13 +73,16 @@ e2e: programs ## Run all scenarios on real Kubernetes and OpenStack components (
 	$(PROGRAMS)/openstack-ccm-e2e run $(E2E_ARGS)
 
 .PHONY: faults
-faults: setup ## Make FAULT_RUNS random stories under random faults and kills, from the seed FAULT_FIRST on; DOCTOR_PAIRS pairs of breaks
+faults: setup ## Make FAULT_RUNS random stories under faults and kills, from the seed FAULT_FIRST on; kills at every call; DOCTOR_PAIRS pairs of breaks
 	@# In portions, so that it can be seen how far it is.
 	@for first in $$(seq $(FAULT_FIRST) $(FAULT_PORTION) $$(( $(FAULT_FIRST) + $(FAULT_RUNS) - 1 ))); do \
 	  echo "seeds from $$first on"; \
 	  FAULT_FIRST=$$first FAULT_RUNS=$(FAULT_PORTION) $(CARGO) test --quiet --locked --profile faults \
 	    --package openstack-ccm --test program -- --exact fault_run::faults_and_kills_change_no_end; \
 	done
+	@echo "kills beside every call"
+	@EVERY_CALL=1 $(CARGO) test --quiet --locked --profile faults --package openstack-ccm --test program -- \
+	  crash:: contract::rename::r3 contract::serial::killed
 	@echo "$(DOCTOR_PAIRS) pairs of breaks"
 	@DOCTOR_PAIRS=$(DOCTOR_PAIRS) $(CARGO) test --quiet --locked --profile faults \
 	  --package openstack-ccm --test program -- doctor_breaks::doctor_says_what_packets_do

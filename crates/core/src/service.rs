@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::node::Node;
+use crate::node::{LeftOut, Node};
 
 /// Namespace and name of a Service. Clones share the text: what is known of a Service is kept in several places, each under its key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -163,6 +163,8 @@ pub struct Intent {
     pub service: Service,
     /// The eligible nodes (see [`crate::node::left_out`]), sorted by name. Shared between Services.
     pub nodes: Arc<[Arc<Node>]>,
+    /// Why the others are not eligible, by name: nothing is decided by it. Shared between Services.
+    pub left_out: Arc<BTreeMap<String, LeftOut>>,
 }
 
 /// What a reconciliation is to reach. Create, update, node change and deletion all become one of these two.

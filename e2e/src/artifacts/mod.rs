@@ -6,10 +6,11 @@ pub(crate) mod release;
 use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::artifacts::release::Release;
 use crate::machine::cache::{Cache, Key, beside};
-use crate::machine::process::{run, run_logged};
+use crate::machine::process::{run, run_logged, run_logged_until};
 use crate::machine::python;
 
 pub(crate) mod acme;
@@ -151,17 +152,24 @@ pub(crate) struct Artifacts {
     cache: Cache,
     /// Nothing is built: what is missing was forgotten in a list.
     sealed: bool,
+    /// When programs that are being compiled are given up.
+    deadline: Option<Instant>,
 }
 
 impl Artifacts {
     /// The artifacts of this machine.
     pub(crate) fn new(cache: Cache) -> Self {
-        Self { cache, sealed: false }
+        Self { cache, sealed: false, deadline: None }
+    }
+
+    /// The same with an end for what is compiled.
+    pub(crate) fn until(self, deadline: Option<Instant>) -> Self {
+        Self { deadline, ..self }
     }
 
     /// The same inside a world, where nothing can be fetched.
     pub(crate) fn in_world(cache: Cache) -> Self {
-        Self { cache, sealed: true }
+        Self { cache, sealed: true, deadline: None }
     }
 
     /// The cache they are in.
@@ -214,7 +222,7 @@ impl Artifacts {
     }
 
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
-        let build = |folder: &Path| how.build(folder, &folder.join(program), &[package]);
+        let build = |folder: &Path| how.build(folder, &folder.join(program), &[package], self.deadline);
         Ok(self.entry(name, &how.key()?, build)?.join(program))
     }
 
@@ -291,14 +299,14 @@ impl GoBuild {
     }
 
     /// Builds packages for an entry of the cache, into a file or, where there are several, a folder.
-    fn build(&self, entry: &Path, output: &Path, packages: &[&str]) -> Result<()> {
+    fn build(&self, entry: &Path, output: &Path, packages: &[&str], deadline: Option<Instant>) -> Result<()> {
         // It ends with this run, however that ends.
         let mut build = Command::new("setpriv");
         build.args(["--pdeathsig", "KILL", "nice", "go", "build", "-modfile", self.module_file]);
         build.args(self.tags).args(["-trimpath", "-buildvcs=false", "-ldflags", &self.linker]);
         build.arg("-o").arg(output).args(packages);
         build.current_dir(&self.module).env("CGO_ENABLED", "0");
-        run_logged(&beside(entry, "log"), &mut build)
+        run_logged_until(deadline, &beside(entry, "log"), &mut build)
     }
 
     /// Name and key in the cache.

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Artifacts, GoBuild, Minor, pinned_version, source, version_flags};
 use crate::machine::cache::{Key, beside};
-use crate::machine::process::run_logged;
+use crate::machine::process::{run_logged, run_logged_until};
 
 /// What the image is made from, beside the tool chain.
 const SOURCES: [&str; 4] = ["../crates", "../Cargo.toml", "../Cargo.lock", "../image"];
@@ -64,7 +64,7 @@ impl Artifacts {
             build.args(["--pdeathsig", "KILL", "nice", "make", "image"]);
             build.arg(format!("IMAGE_ARGS=--output {}", folder.join("openstack-ccm.tar").display()));
             let log = beside(folder, "log");
-            run_logged(&log, build.current_dir(source("..")))?;
+            run_logged_until(self.deadline, &log, build.current_dir(source("..")))?;
             let target =
                 std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| source("../target"), PathBuf::from);
             let program = target.join("x86_64-unknown-linux-musl/dist/openstack-ccm");

@@ -1,12 +1,13 @@
 //! Processes of a world: daemons with a log, and short commands.
 
 use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Time that a daemon has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(20);
@@ -145,15 +146,51 @@ pub(crate) fn run_line(line: &str) -> Result<String> {
     run(Command::new(program).args(words))
 }
 
+/// The time for a command was over, and it was killed.
+#[derive(Debug)]
+pub(crate) struct OutOfTime;
+
+impl std::fmt::Display for OutOfTime {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the time was over")
+    }
+}
+
+impl std::error::Error for OutOfTime {}
+
 /// Runs a command to its end with its output in a file.
 pub(crate) fn run_logged(log: &Path, command: &mut Command) -> Result<()> {
+    run_logged_until(None, log, command)
+}
+
+/// [`run_logged`] that kills the command, and what it has started, at a deadline.
+///
+/// # Errors
+/// [`OutOfTime`] then.
+pub(crate) fn run_logged_until(deadline: Option<Instant>, log: &Path, command: &mut Command) -> Result<()> {
     let file = append(log)?;
-    let status = command
+    if deadline.is_some() {
+        command.process_group(0);
+    }
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
         .stderr(file)
-        .status()
+        .spawn()
         .with_context(|| format!("{command:?} cannot be started"))?;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                kill_process_group(group, Signal::KILL)?;
+            }
+            child.wait()?;
+            return Err(OutOfTime.into());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
     if !status.success() {
         bail!("{command:?} failed ({status}), see {}: {}", log.display(), last_lines(log, 8));
     }
@@ -166,4 +203,22 @@ pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_command_started_ends_with_its_time() {
+        let log = std::env::temp_dir().join(format!("openstack-ccm-e2e-process-{}", std::process::id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & echo $!; wait"]);
+        let ended = run_logged_until(Some(Instant::now() + Duration::from_secs(1)), &log, &mut command);
+        assert!(ended.unwrap_err().is::<OutOfTime>());
+        let started: u32 = last_lines(&log, 1).parse().unwrap();
+        std::fs::remove_file(&log).unwrap();
+        let state = std::fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
 }

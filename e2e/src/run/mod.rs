@@ -19,6 +19,7 @@ use crate::machine;
 use crate::machine::cache::{self, Cache};
 use crate::machine::containers;
 use crate::machine::packages;
+use crate::machine::process::OutOfTime;
 use crate::machine::say;
 use crate::programs::controller;
 use crate::report::{Finding, Report};
@@ -218,7 +219,8 @@ impl Plan {
             group_limit: Duration::from_secs(options.group_limit),
             with_newest: self.groups.iter().any(|group| group.release == Release::NEWEST),
         };
-        let broken = self.carry_out(&lane, options.worlds, &Artifacts::new(Cache::of_user()?));
+        let artifacts = Artifacts::new(Cache::of_user()?).until(self.deadline);
+        let broken = self.carry_out(&lane, options.worlds, &artifacts);
         let results: Vec<_> =
             self.groups.iter().map(|group| GroupResult::of(group, &queue)).collect::<Result<_>>()?;
         let mut report = Report::default();
@@ -241,11 +243,13 @@ impl Plan {
     fn carry_out(&self, lane: &Lane, worlds: usize, artifacts: &Artifacts) -> Result<()> {
         let parts = Parts::of(&self.groups, artifacts)?;
         // Nothing runs without these, and all worlds need them.
+        let mut common = vec![Part::Etcd];
         if lane.with_newest {
-            parts.make(Part::OpenStack(Release::NEWEST))?;
-            parts.make(Part::Drivers(Release::NEWEST))?;
+            common.splice(..0, [Part::OpenStack(Release::NEWEST), Part::Drivers(Release::NEWEST)]);
         }
-        parts.make(Part::Etcd)?;
+        if !made_in_time(&parts, common)? {
+            return Ok(());
+        }
         std::thread::scope(|scope| {
             let lanes: Vec<_> = (1..=worlds.clamp(1, self.groups.len()))
                 .map(|number| scope.spawn(move || lane.work(number)))
@@ -284,8 +288,9 @@ impl Plan {
             if self.is_late(parts.longest(group)?) {
                 continue;
             }
-            group.parts().into_iter().try_for_each(|part| parts.make(part))?;
-            lane.queue.offer(group)?;
+            if made_in_time(parts, group.parts())? {
+                lane.queue.offer(group)?;
+            }
         }
         Ok(())
     }
@@ -305,6 +310,18 @@ impl Plan {
             }
             std::thread::sleep(Duration::from_millis(500));
         }
+    }
+}
+
+/// Builds parts. Returns whether the time of the budget sufficed.
+fn made_in_time(parts: &Parts<'_>, wanted: Vec<Part>) -> Result<bool> {
+    match wanted.into_iter().try_for_each(|part| parts.make(part)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is::<OutOfTime>() => {
+            say(&format!("     given up, because the time of the budget was over: {error:#}"));
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -59,7 +59,9 @@ async fn measure(nodes: usize) -> Pass {
         Arc::new(Nobody),
     );
     let poller = tokio::spawn(poller.run(CancellationToken::new()));
-    let goal = until_ready(&provider, Intent { service: web(), nodes: members(&world) }).await;
+    let goal =
+        until_ready(&provider, Intent { service: web(), nodes: members(&world), left_out: Arc::default() })
+            .await;
     journal.lock().unwrap().clear();
     let region = Region::new(ALLOCATOR);
     let before = processor_time();

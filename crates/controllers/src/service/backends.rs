@@ -20,8 +20,8 @@ pub(super) struct NodeSnapshot {
     pub(super) listed: bool,
     /// The nodes that can take traffic.
     pub(super) backends: Backends,
-    /// How many of the others take none, by reason.
-    pub(super) left_out: BTreeMap<LeftOut, usize>,
+    /// Why the others take none, by name.
+    pub(super) left_out: Arc<BTreeMap<String, LeftOut>>,
     /// Whether the service proxy of every node that counts honours `ipMode`.
     pub(super) fitness: Fitness,
     /// What is held of the service proxy of each of them.
@@ -39,13 +39,10 @@ impl NodeSnapshot {
         };
         let verdicts: BTreeMap<String, NodeVerdict> =
             alive.map(|node| (node.name.clone(), standing(node))).collect();
-        let mut left_out = BTreeMap::new();
-        for reason in nodes.iter().filter_map(|node| node.left_out) {
-            *left_out.entry(reason).or_default() += 1;
-        }
+        let left_out = nodes.iter().filter_map(|node| Some((node.name.clone(), node.left_out?)));
         Self {
             listed: true,
-            left_out,
+            left_out: Arc::new(left_out.collect()),
             backends: nodes.iter().map(|node| &node.facts).filter(|node| node.backend).cloned().collect(),
             fitness: judge(verdicts.iter().map(|(name, held)| (name.as_str(), held))),
             verdicts: Arc::new(verdicts),
@@ -92,12 +89,13 @@ impl NodeSelectors {
             return (!matches_one)
                 .then(|| format!("node-selector {:?} matches none of {nodes}", self.text(annotations)));
         }
-        let all: usize = nodes.left_out.values().sum();
+        let all = nodes.left_out.len();
         if all == 0 {
             return Some("the cluster has no Nodes".to_owned());
         }
-        let causes: Vec<String> =
-            nodes.left_out.iter().map(|(reason, count)| cause(*reason, *count)).collect();
+        let mut counts = BTreeMap::<LeftOut, usize>::new();
+        nodes.left_out.values().for_each(|reason| *counts.entry(*reason).or_default() += 1);
+        let causes: Vec<String> = counts.iter().map(|(reason, count)| cause(*reason, *count)).collect();
         Some(format!("{all} {}: {}", if all == 1 { "Node" } else { "Nodes" }, causes.join(", ")))
     }
 }

@@ -107,7 +107,8 @@ impl ServiceSync {
             self.provider.expect_drift(&key);
             self.memory.with(&key, |known| known.announced.warn_again());
         }
-        let intent = Intent { service: facts, nodes: Arc::clone(&backends) };
+        let left_out = Arc::clone(&nodes.left_out);
+        let intent = Intent { service: facts, nodes: Arc::clone(&backends), left_out };
         let reconciliation = self.reconcile_cloud(&Goal::Serve(intent), operation).await;
         self.conclude(&service, reconciliation, operation, &backends).await
     }

@@ -47,8 +47,12 @@ async fn decide(cloud: &Arc<Cloud>) {
     let mut service = service();
     service.annotations.extend(cloud.annotations.iter().cloned());
     for _ in 0..RECONCILIATIONS {
-        reconcile(&provider, Goal::Serve(Intent { service: service.clone(), nodes: nodes() }), &mut service)
-            .await;
+        reconcile(
+            &provider,
+            Goal::Serve(Intent { service: service.clone(), nodes: nodes(), left_out: Arc::default() }),
+            &mut service,
+        )
+        .await;
     }
     provider.expect_drift(&service.key);
     for _ in 0..RECONCILIATIONS {

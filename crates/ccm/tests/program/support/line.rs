@@ -86,6 +86,19 @@ pub(crate) enum Stop {
     OnItsWay(usize),
 }
 
+/// Set by `make faults`: programs are killed beside calls that read, too.
+const EVERY_CALL: &str = "EVERY_CALL";
+
+impl Stop {
+    /// Where a program that makes these calls is killed: before each of them and after it. Those that read change nothing, so that what
+    /// a kill beside them leaves is what one beside the nearest write leaves; they are left out unless [`EVERY_CALL`] is set.
+    pub(crate) fn beside(calls: &[Call]) -> Vec<Self> {
+        let is_every_call = std::env::var_os(EVERY_CALL).is_some();
+        let chosen = calls.iter().enumerate().filter(|(_, call)| is_every_call || call.write);
+        chosen.flat_map(|(number, _)| [Self::Before(number), Self::After(number)]).collect()
+    }
+}
+
 /// So much later arrives what was on its way when the program died.
 const LATE: Duration = Duration::from_secs(1);
 

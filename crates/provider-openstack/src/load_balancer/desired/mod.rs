@@ -15,6 +15,7 @@ mod metrics;
 mod ovn;
 mod port;
 pub(crate) mod recreation;
+pub(crate) mod removed_members;
 mod source_ranges;
 mod sources;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod listener;
 mod pool;
 mod refusal;
+mod removed_members;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use insta::assert_snapshot;
 use openstack_ccm_core::advertise::ClusterAccess;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::node::{AddressKind, Node, NodeAddress};
+use openstack_ccm_core::node::{AddressKind, LeftOut, Node, NodeAddress};
 use openstack_ccm_core::service::{
     ExternalTrafficPolicy, Intent, IpFamily, Protocol, Service, ServiceKey, ServicePort, SessionAffinity,
 };
@@ -35,6 +36,7 @@ use crate::load_balancer::settings::node_address::AddressChoice;
 struct World {
     service: Service,
     nodes: Vec<Node>,
+    left_out: BTreeMap<String, LeftOut>,
     config: Config,
     facts: Facts,
 }
@@ -67,6 +69,7 @@ impl World {
                 ..Service::new(ServiceKey::new("default", "web"), "11111111-2222-3333-4444-555555555555")
             },
             nodes: vec![node(1), node(2)],
+            left_out: BTreeMap::new(),
             config: Config::default(),
             facts: Facts {
                 features: Features::of(OctaviaFeatures::of(2, 26), Some("amphora")),
@@ -105,15 +108,20 @@ impl World {
     }
 
     fn desired(&self) -> Result<Desired, Failure> {
+        self.with_sources(desired)
+    }
+
+    fn with_sources<T>(&self, work: impl FnOnce(Sources<'_>) -> T) -> T {
         let cluster = ClusterIdentity { name: "c1".to_owned(), uid: "c1c1".to_owned() };
         let (settings, _) = Settings::read(&self.service, &self.config);
         let settings = settings.expect("the annotations are valid");
         let nodes = self.nodes.iter().cloned().map(Arc::new).collect();
-        let intent = Intent { service: self.service.clone(), nodes };
+        let intent =
+            Intent { service: self.service.clone(), nodes, left_out: Arc::new(self.left_out.clone()) };
         let names = Names::new(&cluster, &self.service);
         let node_addresses = AddressChoice { family: settings.family, ..AddressChoice::default() };
         let facts = Facts { node_addresses, ..self.facts.clone() };
-        desired(Sources { intent: &intent, settings: &settings, names: &names, facts: &facts })
+        work(Sources { intent: &intent, settings: &settings, names: &names, facts: &facts })
     }
 
     /// What would be created, without the tags, which are the same everywhere.

@@ -6,11 +6,13 @@ use std::time::Duration;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use tokio::time::Instant;
+use tracing::info;
 
 use super::Serving;
 use super::look::Kept;
-use super::wanted::Planned;
+use super::wanted::{Planned, Wanted};
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
+use crate::load_balancer::desired::{Sources, removed_members};
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
 use crate::load_balancer::objects::{Facts, ObservedLoadBalancer};
@@ -93,8 +95,12 @@ impl Serving<'_> {
             load_balancer,
             project_id: project_id.as_deref(),
         };
+        let removed = self.removed_members(&observation, planned);
         let CarriedOut { progress, known, locked, not_implemented, refused_mark: _ } =
             self.reconciler.carry_out(&context, Some(observation), report).await;
+        if let Some(members) = removed.filter(|_| locked) {
+            info!(service = %self.service.key, members, "members removed");
+        }
         if matches!(progress, Ok(Progress::Waiting(_))) {
             self.note_creation(plan);
         }
@@ -120,6 +126,16 @@ impl Serving<'_> {
         let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
         let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
         Called::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
+    }
+
+    /// The members that the next step takes out of a pool, each with the reason.
+    fn removed_members(&self, observation: &Observation, planned: &Planned) -> Option<String> {
+        let Planned { plan, wanted, .. } = planned;
+        let Wanted { settings, facts, .. } = wanted;
+        let children = observation.seen().load_balancer.as_ref()?.children.as_ref()?;
+        let sources = Sources { intent: self.intent, settings, names: self.claim.names, facts };
+        let step = plan.steps.iter().find(|step| step.locks())?;
+        removed_members::reasons(sources, step, children)
     }
 
     async fn outcome(

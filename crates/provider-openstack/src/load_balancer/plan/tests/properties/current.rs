@@ -94,7 +94,7 @@ fn wanted(service: &Service, nodes: &BTreeSet<u8>, cloud: &Cloud) -> Desired {
     let cluster = ClusterIdentity { name: "c1".to_owned(), uid: "c1".to_owned() };
     let names = Names::new(&cluster, service);
     let nodes = nodes.iter().map(|number| Arc::new(node(*number))).collect();
-    let intent = Intent { service: service.clone(), nodes };
+    let intent = Intent { service: service.clone(), nodes, left_out: Arc::default() };
     let settings = Reading::of(service, &Config::default()).settings.keeping(service, &cloud.observed);
     let facts = Facts {
         features: Features::of(OctaviaFeatures::of(2, 26), Some("amphora")),
