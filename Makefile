@@ -82,7 +82,7 @@ faults: setup ## Make FAULT_RUNS random stories under faults and kills, from the
 	done
 	@echo "kills beside every call"
 	@EVERY_CALL=1 $(CARGO) test --quiet --locked --profile faults --package openstack-ccm --test program -- \
-	  crash:: contract::rename::r3 contract::serial::killed
+	  crash:: contract::rename::r3 contract::serial::killed takeover::marking retained::what_is_to_be
 	@echo "$(DOCTOR_PAIRS) pairs of breaks"
 	@DOCTOR_PAIRS=$(DOCTOR_PAIRS) $(CARGO) test --quiet --locked --profile faults \
 	  --package openstack-ccm --test program -- doctor_breaks::doctor_says_what_packets_do

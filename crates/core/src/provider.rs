@@ -212,6 +212,20 @@ pub enum WaitsOn {
     Creations(usize),
 }
 
+/// Reason of the Event that a Service waits for [`WaitsOn::OtherChange`].
+pub const BUSY: &str = "LoadBalancerBusy";
+/// Reason of the Event that a Service waits for [`WaitsOn::StalledChild`].
+pub const CHILD_PENDING: &str = "LoadBalancerChildPending";
+/// Reason of the Event that a Service waits for its [`WaitsOn::Turn`].
+pub const SHARED: &str = "LoadBalancerShared";
+/// Reason of the Event that a Service waits for [`WaitsOn::Creations`].
+pub const QUEUED: &str = "LoadBalancerQueued";
+
+/// Whether an Event with this reason says what a Service waits for.
+pub fn is_reason_of_wait(reason: &str) -> bool {
+    [BUSY, CHILD_PENDING, SHARED, QUEUED].contains(&reason)
+}
+
 impl fmt::Display for WaitsOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

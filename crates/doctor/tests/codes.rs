@@ -256,15 +256,19 @@ impl World {
     }
 
     fn fail(&mut self) {
-        self.facts.events = Ok(vec![EventFact {
-            warning: true,
-            reason: "SyncLoadBalancerFailed".into(),
-            message:
-                "Error syncing load balancer: create load balancer kube_service_c1_a_b tags=[x]: 403 no quota"
-                    .into(),
+        let message =
+            "Error syncing load balancer: create load balancer kube_service_c1_a_b tags=[x]: 403 no quota";
+        self.event("SyncLoadBalancerFailed", message);
+    }
+
+    fn event(&mut self, reason: &str, message: &str) {
+        self.facts.events.as_mut().unwrap().push(EventFact {
+            warning: reason.ends_with("Failed"),
+            reason: reason.into(),
+            message: message.into(),
             time: Some("2026-11-22T11:50:00Z".parse().unwrap()),
             source: "openstack-ccm".into(),
-        }]);
+        });
     }
 
     fn corefile(&mut self, line: &str) {
@@ -1208,11 +1212,33 @@ fn a_service_that_is_being_made_is_no_fault() {
     let waits = |world: &mut World| world.cloud().outlook = Outlook::Waits("it is PENDING_CREATE".into());
     assert_eq!(made(60, waits), (Vec::new(), 3));
     assert_eq!(made(3600, |_| {}), (vec![Code::D206, Code::D506], 2), "it has taken long");
+    let queued = |world: &mut World| world.event("LoadBalancerQueued", "Queued: about 20 others come first");
+    assert_eq!(made(60, queued), (Vec::new(), 3));
     let (found, code) = made(2, World::fail);
     assert!(code == 2 && found.contains(&Code::D206), "the controller reported why: {found:?}");
     let idle = |world: &mut World| world.cluster.controller.as_mut().unwrap().works = false;
     let (found, code) = made(2, idle);
     assert!(code == 2 && found.contains(&Code::D001), "nobody is there to make it: {found:?}");
+}
+
+/// What a Service waits for is said beside what is missing, until something succeeds.
+#[test]
+fn a_service_that_waits_says_what_for() {
+    let mut world = with(|world| world.facts.service.status = None);
+    world.event("LoadBalancerQueued", "Queued: about 20 others come first");
+    let text = |world: &World| {
+        let style = table::Style { short: true, colours: false, width: None };
+        table::text(&Outcome { leftovers: None, ..world.outcome() }, style)
+    };
+    let says = |world: &World| text(world).contains("Queued: about 20 others come first");
+    assert_eq!(world.codes(), [Code::D206]);
+    assert!(says(&world), "{}", text(&world));
+    let mut event = world.facts.events.as_ref().unwrap()[0].clone();
+    event.reason = "EnsuredLoadBalancer".into();
+    event.message = "Ensured load balancer".into();
+    event.time = event.time.map(|time| time + jiff::SignedDuration::from_secs(1));
+    world.facts.events.as_mut().unwrap().push(event);
+    assert!(!says(&world), "{}", text(&world));
 }
 
 /// Source ranges narrow what outside means.

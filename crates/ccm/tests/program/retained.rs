@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cloud_faults::breaks;
 use crate::contract::setup::{annotated, configured, id, load_balancer, member_names};
-use crate::support::{ANNOTATION, LB_ID, Stop, World, lb_name, service};
+use crate::support::{ANNOTATION, Call, LB_ID, Stop, World, lb_name, service};
 
 const RETAINED: &str = "Retained: Kubernetes external service default/web from cluster c1";
 
@@ -187,41 +187,46 @@ async fn the_security_group_of_a_service_goes_though_its_load_balancer_stays() {
     assert_eq!((groups(&world), world.cloud.load_balancers().len()), (0, 1));
 }
 
-/// Killed at any call of a Service's end and of the return of another of its name.
-#[rstest]
-#[case::after_it(Stop::After)]
-#[case::while_it_is_on_its_way(Stop::OnItsWay)]
+/// Killed beside any write of a Service's end and of the return of another of its name.
 #[tokio::test(start_paused = true)]
-async fn what_is_to_be_retained_stays_wherever_the_program_is_killed(#[case] stop: fn(usize) -> Stop) {
-    for number in 0.. {
-        let mut world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
-        let (before, address) = (kept(&world), world.ingress("web"));
-        world.stop_at(stop(number));
-        world.delete("web");
-        let mut killed = restarted(&mut world).await;
-        world.until_gone("web").await;
-        assert_eq!(kept(&world), before, "{:?}", stop(number));
-        assert_eq!(load_balancer(&world)["description"], RETAINED);
-        world.create(&service("web", json!({})));
-        killed |= restarted(&mut world).await;
-        world.until_published("web").await;
-        assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0), "{:?}", stop(number));
-        if !killed {
-            assert!(number > 12, "only {number} calls");
-            break;
+async fn what_is_to_be_retained_stays_wherever_the_program_is_killed() {
+    let calls = retained_and_taken_over(None).await;
+    assert!(calls.len() > 12, "only {} calls", calls.len());
+    for stop in Stop::beside(&calls) {
+        retained_and_taken_over(Some(stop)).await;
+        if let Stop::After(number) = stop {
+            retained_and_taken_over(Some(Stop::OnItsWay(number))).await;
         }
     }
 }
 
-/// Waits until everything is done, and starts the program anew when it was killed; answers whether it was.
-async fn restarted(world: &mut World) -> bool {
-    let killed = !world.survives().await;
-    if killed {
+/// A Service ends and another of its name comes; the program is killed once at most. Answers the calls of the programs.
+async fn retained_and_taken_over(stop: Option<Stop>) -> Vec<Call> {
+    let mut world = World::serving(&annotated(&[("reclaim-policy", "retain")])).await;
+    let (before, address) = (kept(&world), world.ingress("web"));
+    world.take_calls();
+    if let Some(stop) = stop {
+        world.stop_at(stop);
+    }
+    world.delete("web");
+    started_again(&mut world).await;
+    world.until_gone("web").await;
+    assert_eq!(kept(&world), before, "{stop:?}");
+    assert_eq!(load_balancer(&world)["description"], RETAINED);
+    world.create(&service("web", json!({})));
+    started_again(&mut world).await;
+    world.until_published("web").await;
+    assert_eq!((world.ingress("web"), kept(&world).0), (address, before.0), "{stop:?}");
+    world.take_calls()
+}
+
+/// Waits until everything is done, and starts the program anew when it was killed.
+async fn started_again(world: &mut World) {
+    if !world.survives().await {
         world.kill().await;
         world.start().await;
         world.quiet().await;
     }
-    killed
 }
 
 /// Who leaves addresses behind without end is for the operator to say.

@@ -4,7 +4,7 @@ use std::mem::discriminant;
 use std::time::Duration;
 
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::WaitsOn;
+use openstack_ccm_core::provider::{BUSY, CHILD_PENDING, QUEUED, SHARED, WaitsOn};
 use tokio::time::Instant;
 
 use super::cause::{Cause, Causes};
@@ -51,18 +51,18 @@ fn notice(on: &WaitsOn) -> Option<Notice> {
     let (reason, message) = match on {
         WaitsOn::OwnStep(_) => return None,
         WaitsOn::OtherChange(what) => (
-            "LoadBalancerBusy",
+            BUSY,
             format!("Waiting: the cloud is at work on a change that was not made for this Service ({what})"),
         ),
         WaitsOn::StalledChild(what) => {
-            ("LoadBalancerChildPending", format!("Waiting: the cloud has not finished its work ({what})"))
+            (CHILD_PENDING, format!("Waiting: the cloud has not finished its work ({what})"))
         }
         WaitsOn::Turn => (
-            "LoadBalancerShared",
+            SHARED,
             "Waiting: another Service that uses the same load balancer is being reconciled".to_owned(),
         ),
         WaitsOn::Creations(before) => (
-            "LoadBalancerQueued",
+            QUEUED,
             format!(
                 "Queued: about {} other load balancers are created first, because the cloud slows down when it creates many at once",
                 rounded(*before)

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use openstack_ccm_core::provider::is_reason_of_wait;
 
 use super::{CloudFacts, Container, Looked};
 use crate::hop::Port;
@@ -23,6 +24,30 @@ pub struct EventFact {
     pub time: Option<Timestamp>,
     /// Who wrote it.
     pub source: String,
+}
+
+impl EventFact {
+    /// When it was seen last; one without a time counts as the oldest.
+    pub(crate) fn when(&self) -> Timestamp {
+        self.time.unwrap_or(Timestamp::MIN)
+    }
+
+    /// When something succeeded last.
+    pub(crate) fn last_success(events: &[Self]) -> Option<Timestamp> {
+        let is_success = |event: &&Self| {
+            !event.warning && (event.reason.starts_with("Ensured") || event.reason.starts_with("Updated"))
+        };
+        events.iter().filter(is_success).map(Self::when).max()
+    }
+
+    /// The last Event that says what the Service waits for, where nothing succeeded after it.
+    pub fn of_wait(events: &[Self]) -> Option<&Self> {
+        let success = Self::last_success(events);
+        let waits = events.iter().filter(|event| is_reason_of_wait(&event.reason));
+        waits
+            .filter(|event| success.is_none_or(|success| event.when() > success))
+            .max_by_key(|event| event.when())
+    }
 }
 
 /// Whose the Service is.

@@ -110,7 +110,15 @@ fn events(look: &Look<'_>) -> Answer {
         Err(cause) => return doubt(format!("the Events of the Service cannot be read: {cause}")).into(),
     };
     let failures: Vec<Check> = last_failures(look, events).into_iter().take(3).map(failure(look)).collect();
-    Answer::found(failures, || ok("no Warning Event without a success after it"))
+    Answer::found(failures, || match waits(look) {
+        Some(event) => ok(event.message.clone()),
+        None => ok("no Warning Event without a success after it"),
+    })
+}
+
+/// The last Event that says what the Service waits for, where nothing succeeded after it.
+pub(super) fn waits<'a>(look: &'a Look<'_>) -> Option<&'a EventFact> {
+    EventFact::of_wait(look.facts.events.as_ref().ok()?)
 }
 
 /// Whether no Event speaks of a failure after which nothing succeeded.
@@ -130,17 +138,13 @@ fn failure<'a>(look: &'a Look<'_>) -> impl Fn(&EventFact) -> Check + 'a {
 /// Failures after which nothing succeeded, the newest first, each reason once. A warning about a value is judged where the value is.
 fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventFact> {
     let is_failure = |event: &&EventFact| event.warning && event.reason.ends_with("Failed");
-    let is_success = |event: &&EventFact| {
-        !event.warning && (event.reason.starts_with("Ensured") || event.reason.starts_with("Updated"))
-    };
-    let time = |event: &EventFact| event.time.unwrap_or(Timestamp::MIN);
-    let success = events.iter().filter(is_success).map(time).max();
+    let success = EventFact::last_success(events);
     let mut failures: Vec<&EventFact> = events
         .iter()
         .filter(is_failure)
-        .filter(|event| success.is_none_or(|success| time(event) > success))
+        .filter(|event| success.is_none_or(|success| event.when() > success))
         .collect();
-    failures.sort_by_key(|event| std::cmp::Reverse(time(event)));
+    failures.sort_by_key(|event| std::cmp::Reverse(event.when()));
     let mut reasons: Vec<&str> = Vec::new();
     failures.retain(|event| {
         let is_new = !reasons.contains(&event.reason.as_str());

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
-use super::controller::{last_writer, leader};
+use super::controller::{self, last_writer, leader};
 use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
 use super::name::balancer_addresses;
 use crate::code::{Code, Stops};
@@ -53,10 +53,15 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 fn unpublished(look: &Look<'_>) -> Check {
     if let Some(age) = look.age_while_made() {
         let seconds = age.as_secs();
-        return unknown(format!("the Service is {seconds} s old, and the controller is at work: look again"));
+        let why =
+            controller::waits(look).map_or_else(|| "look again".to_owned(), |event| event.message.clone());
+        return unknown(format!("the Service is {seconds} s old, and the controller is at work: {why}"));
     }
-    let finding =
+    let mut finding =
         Finding::new(Code::D206, "the Service has no address yet").seen(look.object(), FIELD, "empty");
+    if let Some(event) = controller::waits(look) {
+        finding = finding.seen(look.object(), format!("Event of {}", event.source), event.message.clone());
+    }
     match look.facts.cloud.as_ref().map(|cloud| &cloud.outlook) {
         Ok(Outlook::Waits(cause)) => finding.seen("openstack-ccm", "waits for", cause).into(),
         Ok(Outlook::Refused(cause)) => finding.seen("openstack-ccm", "refuses", cause).into(),

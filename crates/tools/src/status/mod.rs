@@ -17,7 +17,7 @@ mod publication;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Service};
+use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_advertise::canary::pods_of_canary;
@@ -115,7 +115,8 @@ impl Status {
         let known = nodes.as_deref().unwrap_or_default();
         let verdicts = nodes::verdicts(known, &pods, Timestamp::now());
         let services = Api::<Service>::all(client.clone()).list(&ListParams::default()).await;
-        let services = services.map(|services| Publication::of_all(&services.items)).map_err(unreadable);
+        let mut services = services.map(|services| Publication::of_all(&services.items)).map_err(unreadable);
+        note_waits(client, services.as_deref_mut().unwrap_or_default()).await;
         Ok(Self {
             leader,
             pod,
@@ -178,8 +179,9 @@ impl Status {
                 let waiting = publications.iter().filter(|publication| publication.is_waiting());
                 lines.extend(waiting.map(|waiting| {
                     let ServiceKey { namespace, name } = &waiting.name;
-                    let see = format!("kubectl -n {namespace} describe service {name}");
-                    ("", format!("{namespace}/{name} has no address yet: {see}"))
+                    let see = || format!("kubectl -n {namespace} describe service {name}");
+                    let why = waiting.waits_for.clone().unwrap_or_else(see);
+                    ("", format!("{namespace}/{name} has no address yet: {why}"))
                 }));
             }
         }
@@ -197,6 +199,18 @@ impl Status {
             "nodes": self.nodes.is_ok().then(|| self.verdicts.iter().map(verdict).collect::<Vec<_>>()),
             "services": services.ok(),
         })
+    }
+}
+
+/// Notes what Services without an address wait for. That the Events cannot be read is no problem of what is shown.
+async fn note_waits(client: &Client, services: &mut [Publication]) {
+    let mut waiting: Vec<&mut Publication> = services.iter_mut().filter(|one| one.is_waiting()).collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let of_services = ListParams::default().fields("involvedObject.kind=Service");
+    if let Ok(events) = Api::<Event>::all(client.clone()).list(&of_services).await {
+        waiting.iter_mut().for_each(|one| one.note_wait(&events.items));
     }
 }
 

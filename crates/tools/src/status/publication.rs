@@ -1,16 +1,20 @@
 //! How the Services of a cluster are published. Pure.
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Event, Service};
 use openstack_ccm_core::service::ServiceKey;
+use openstack_ccm_doctor::facts::EventFact;
 use serde_json::{Value, json};
 
 use super::nodes::counted;
+use crate::doctor::facts::events_of;
 
 /// How one Service of type LoadBalancer is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Publication {
     pub(super) name: ServiceKey,
     mode: &'static str,
+    /// What it waits for, as its Events say.
+    pub(super) waits_for: Option<String>,
 }
 
 /// What a Service without address is called.
@@ -38,13 +42,23 @@ impl Publication {
             Some((false, Some(_))) => "ipMode VIP",
             Some((false, None)) => "address without ipMode",
         };
-        Self { name, mode }
+        Self { name, mode, waits_for: None }
     }
 
     /// For programs.
     pub(super) fn json(&self) -> Value {
         let ServiceKey { namespace, name } = &self.name;
-        json!({"namespace": **namespace, "name": **name, "published": self.mode})
+        let mut shown = json!({"namespace": **namespace, "name": **name, "published": self.mode});
+        if let Some(waits_for) = &self.waits_for {
+            shown["waits_for"] = json!(waits_for);
+        }
+        shown
+    }
+
+    /// Notes what the Events of all Services say that this one waits for.
+    pub(super) fn note_wait(&mut self, events: &[Event]) {
+        let of_this: Vec<EventFact> = events_of(&self.name, events).collect();
+        self.waits_for = EventFact::of_wait(&of_this).map(|event| event.message.clone());
     }
 
     /// Whether there is no address yet.
@@ -70,6 +84,29 @@ mod tests {
             "status": {"loadBalancer": {"ingress": ingress}},
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_service_says_what_it_waits_for_until_it_has_it() {
+        let event = |reason: &str, time: &str| -> Event {
+            serde_json::from_value(json!({
+                "metadata": {"namespace": "default"},
+                "involvedObject": {"kind": "Service", "namespace": "default", "name": "f"},
+                "reason": reason, "message": format!("{reason}!"), "type": "Normal", "lastTimestamp": time,
+            }))
+            .unwrap()
+        };
+        let mut events =
+            vec![event("LoadBalancerQueued", "2026-11-22T11:50:00Z"), event("Other", "2026-11-22T11:51:00Z")];
+        let mut waiting = Publication::of(&service("f", "LoadBalancer", &json!([])));
+        waiting.note_wait(&events);
+        assert_eq!(waiting.waits_for.as_deref(), Some("LoadBalancerQueued!"));
+        let mut another = Publication::of(&service("g", "LoadBalancer", &json!([])));
+        another.note_wait(&events);
+        assert_eq!(another.waits_for, None);
+        events.push(event("EnsuredLoadBalancer", "2026-11-22T11:52:00Z"));
+        waiting.note_wait(&events);
+        assert_eq!(waiting.waits_for, None);
     }
 
     #[test]

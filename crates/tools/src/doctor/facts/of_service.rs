@@ -69,15 +69,23 @@ impl<'a> Lists<'a> {
                 api.list(&ListParams::default().fields(&selector)).await.map_err(said)?.items
             }
         };
-        let is_of = |event: &&Event| {
-            let object = &event.involved_object;
-            object.kind.as_deref() == Some("Service")
-                && object.name.as_deref() == Some(&*key.name)
-                && object.namespace.as_deref() == Some(&*key.namespace)
-        };
         let is_recent = |event: &EventFact| event.time.is_none_or(|time| now.duration_since(time) < RECENT);
-        Ok(events.iter().filter(is_of).map(fact).filter(is_recent).collect())
+        Ok(events_of(key, &events).filter(is_recent).collect())
     }
+}
+
+/// Those of a Service among Events.
+pub(crate) fn events_of<'a>(
+    key: &'a ServiceKey,
+    events: &'a [Event],
+) -> impl Iterator<Item = EventFact> + use<'a> {
+    let is_of = |event: &&Event| {
+        let object = &event.involved_object;
+        object.kind.as_deref() == Some("Service")
+            && object.name.as_deref() == Some(&*key.name)
+            && object.namespace.as_deref() == Some(&*key.namespace)
+    };
+    events.iter().filter(is_of).map(fact)
 }
 
 fn fact(event: &Event) -> EventFact {
