@@ -77,7 +77,7 @@ impl Role {
 async fn look(arguments: LookArgs) -> anyhow::Result<()> {
     anyhow::ensure!(!arguments.token.is_empty(), "--token is empty: any server could stand for a canary");
     anyhow::ensure!(!arguments.period.is_zero(), "--period is 0: write a duration such as 30s");
-    logging::start(&arguments.logging, None);
+    logging::start(&arguments.logging);
     let stop = signals::stop_on_signals()?;
     let options = PodOptions {
         token: arguments.token,

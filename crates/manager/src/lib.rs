@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`version`], [`error_text`] | how the program names itself, and errors |
 //! | [`args`] | flags of the controllers, and those that subcommands share |
-//! | [`logging`], `traces` | records to standard error; spans to a collector (cargo feature `otlp`) |
+//! | [`logging`] | records to standard error |
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`signals`] | what ends the program |
 //! | [`canary`], [`dial`] | what pods of the canary and of `doctor --live` do |
@@ -37,7 +37,5 @@ pub mod process_metrics;
 pub mod program;
 pub mod run;
 pub mod signals;
-#[cfg(feature = "otlp")]
-pub mod traces;
 pub mod version;
 pub mod wiring;

@@ -26,35 +26,18 @@ use crate::logging;
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
 use crate::signals::stop_on_signals;
-#[cfg(feature = "otlp")]
-use crate::traces::Traces;
 use crate::version::version;
 use crate::wiring;
 
 /// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
 const WORK_GRACE: Duration = Duration::from_secs(16);
 
-/// Starts the log, and traces where they are wanted, and runs over one of the providers until a signal stops it or the leadership is lost.
-///
-/// # Errors
-/// Those of [`run`], and traces that are asked for in a way that cannot work.
-#[cfg(feature = "otlp")]
-pub fn start(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
-    let traces = Traces::from_environment(runtime.handle())?;
-    logging::start(&arguments.logging, traces.as_ref().map(Traces::layer));
-    let result = runtime.block_on(run(arguments, providers));
-    traces.into_iter().for_each(Traces::finish);
-    result
-}
-
 /// Starts the log, and runs over one of the providers until a signal stops it or the leadership is lost.
 ///
 /// # Errors
 /// Those of [`run`].
-#[cfg(not(feature = "otlp"))]
 pub fn start(runtime: &Runtime, arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> {
-    logging::start(&arguments.logging, None);
-    logging::warn_of_traces();
+    logging::start(&arguments.logging);
     runtime.block_on(run(arguments, providers))
 }
 

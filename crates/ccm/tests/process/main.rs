@@ -28,6 +28,4 @@ mod stage;
 mod start;
 mod status;
 mod stop;
-#[cfg(feature = "otlp")]
-mod traces;
 mod trouble;

@@ -129,7 +129,6 @@ impl ServiceSync {
         failure: Failure,
         backends: &[Arc<openstack_ccm_core::node::Node>],
     ) -> Reschedule {
-        tracing::Span::current().record("otel.status_code", "ERROR");
         if self.gate.closed().is_some() {
             // Not the Service is in trouble, and whoever leads now tells what there is to tell.
             return self.retry(key, failure);

@@ -16,7 +16,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use tracing::field::Empty;
 
 use super::backends::NodeSelectors;
 use super::cache::{KnownToAll, ServiceCache};
@@ -236,7 +235,7 @@ async fn keep_working(
 
 async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
     while let Some(taken) = queue.0.take().await {
-        let span = tracing::info_span!("reconcile", service = %taken.key, otel.status_code = Empty);
+        let span = tracing::info_span!("reconcile", service = %taken.key);
         let next = sync.reconcile(&taken.key, taken.reason).instrument(span).await;
         if taken.reason.has(Cause::Nodes) {
             for elapsed in sync.rollouts.reached(&taken.key) {

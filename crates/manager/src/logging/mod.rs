@@ -9,18 +9,10 @@ use std::io::{self, IsTerminal as _, Write};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use crate::args::LoggingArgs;
-
-/// The variables that name a collector of traces
-/// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
-pub(crate) const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
-
-/// Something other than the log that learns of spans and records.
-type Further = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// The level of a klog verbosity: 0 to 3 info, 4 and 5 debug, above trace.
 fn level(verbosity: u8) -> LevelFilter {
@@ -31,17 +23,17 @@ fn level(verbosity: u8) -> LevelFilter {
     }
 }
 
-/// Starts logging to standard error, and to `further`. `RUST_LOG` refines what `-v` sets.
-pub fn start(arguments: &LoggingArgs, further: Option<Further>) {
-    begin(arguments, further, true);
+/// Starts logging to standard error. `RUST_LOG` refines what `-v` sets.
+pub fn start(arguments: &LoggingArgs) {
+    begin(arguments, true);
 }
 
 /// The same without the names of modules, which mean nothing to who runs another program than the one they are of.
 pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
-    begin(arguments, None, false);
+    begin(arguments, false);
 }
 
-fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool) {
+fn begin(arguments: &LoggingArgs, names_modules: bool) {
     let level = level(arguments.verbosity);
     // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
     // What its connection layer calls an error is logged by those who asked, with server and cause.
@@ -54,16 +46,8 @@ fn begin(arguments: &LoggingArgs, further: Option<Further>, names_modules: bool)
         "json" => lines.event_format(json::Json).with_filter(filter).boxed(),
         _ => lines.event_format(text::Text { names_modules }).with_filter(filter).boxed(),
     };
-    if let Err(error) = tracing_subscriber::registry().with(further).with(log).try_init() {
+    if let Err(error) = tracing_subscriber::registry().with(log).try_init() {
         tracing::warn!(%error, "logging was started before");
-    }
-}
-
-/// Says that no trace is sent where somebody asks for traces of a build that has none.
-#[cfg(not(feature = "otlp"))]
-pub(crate) fn warn_of_traces() {
-    if let Some(name) = ENDPOINTS.into_iter().find(|name| std::env::var_os(name).is_some()) {
-        tracing::warn!("{name} is set and no trace is sent: this program was built without the feature otlp");
     }
 }
 

@@ -18,7 +18,6 @@ use openstack_ccm_core::permit::{Gate, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
-use tracing::Instrument as _;
 
 pub use observer::{CallObserver, NoObserver};
 pub use retry::RetryPolicy;
@@ -117,10 +116,9 @@ impl Client {
             request.permit = Some(permit);
         }
         observer::request(call, &request);
-        let span = observer::span(call, &request);
         let (start, service) = (Instant::now(), request.service);
         let sent = format!("{} {}", request.method, request.path);
-        let result = match self.shared.transport.send(request).instrument(span.clone()).await {
+        let result = match self.shared.transport.send(request).await {
             Ok(response) => {
                 if service == Service::LoadBalancer {
                     self.shared.octavia_clock.note(&response.headers);
@@ -131,7 +129,6 @@ impl Client {
             }
             Err(error) => Err(ApiError::from_transport(call, error)),
         };
-        observer::end(&span, &result);
         let duration = start.elapsed();
         observer::answer(call, duration, &result);
         let outcome = result.as_ref().map(drop).map_err(ApiError::kind);

@@ -1,12 +1,11 @@
-//! What can be seen of calls: metrics, spans, and requests and answers in the log, at trace level, with secrets masked.
+//! What can be seen of calls: metrics, and requests and answers in the log, at trace level, with secrets masked.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
-use tracing::field::Empty;
-use tracing::{Level, Span, debug, enabled, trace};
+use tracing::{Level, debug, enabled, trace};
 
 use crate::error::{ApiError, ErrorKind};
 use crate::transport::{Request, Response};
@@ -27,38 +26,6 @@ pub struct NoObserver;
 
 impl CallObserver for NoObserver {
     fn observe(&self, _call: &'static str, _duration: Duration, _outcome: Result<(), ErrorKind>) {}
-}
-
-/// The span of a request, for traces. It has the name of the call and no address, query, header or body, so that nothing in it
-/// is secret. Names of fields are those of OpenTelemetry
-/// (<https://opentelemetry.io/docs/specs/semconv/http/http-spans/>).
-pub(super) fn span(call: &'static str, request: &Request) -> Span {
-    tracing::debug_span!(
-        "openstack",
-        otel.name = call,
-        otel.kind = "client",
-        otel.status_code = Empty,
-        openstack.service = request.service.catalog_type(),
-        http.request.method = request.method.as_str(),
-        http.response.status_code = Empty,
-        "error.type" = Empty,
-    )
-}
-
-/// Notes how it ended.
-pub(super) fn end(span: &Span, result: &Result<Response, ApiError>) {
-    match result {
-        Ok(response) => {
-            span.record("http.response.status_code", response.status.as_u16());
-        }
-        Err(error) => {
-            if let ApiError::Status { status, .. } = error {
-                span.record("http.response.status_code", status.as_u16());
-            }
-            span.record("error.type", error.kind().as_str());
-            span.record("otel.status_code", "ERROR");
-        }
-    }
 }
 
 pub(super) fn request(call: &'static str, request: &Request) {

@@ -36,7 +36,7 @@ use world::{CLIENTS, Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, Worl
 pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     if arguments.log {
         let arguments = LoggingArgs { verbosity: 0, logging_format: "text".to_owned() };
-        logging::start(&arguments, None);
+        logging::start(&arguments);
     }
     let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
     // From the beginning to the end: the controllers inside hear of the same signals, and must not be the only ones.
