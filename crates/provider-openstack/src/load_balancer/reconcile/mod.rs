@@ -9,36 +9,7 @@
 //! release: find -> read -> plan -> apply, for each load balancer that the Service has
 //! ```
 //!
-//! 1. A plan starts from a whole look, under the lock of the load balancer's id, or of its name while no id is known. If only nodes changed
-//!    since all was well, the members come from the status tree, and the rest from what was read then.
-//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`crate::load_balancer::read::lists`]).
-//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, its children are not read for the Service, for
-//!    two minutes at most. The poller sees the end and wakes the Service.
-//! 4. In between, what was read is kept, with each accepted step applied to it ([`crate::load_balancer::known::advance`]); the rest of the plan follows from
-//!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
-//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
-//!    there. After a pause lists are read again, too. 429 and 503 only delay: what was known before such a read is kept, and the same step
-//!    is sent later, unless somebody else's holds the lock. Only a creation may have arrived all the same, after 503.
-//! 5. Before some steps somebody looks: [`crate::load_balancer::known::looks`] has the table.
-//! 6. The order of the steps is the plan's ([`super::plan`]): build, swap, remove.
-//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
-//!    attached after that check. The same plan twice without a failure between is a Warning and a pause.
-//! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
-//!    where it differs.
-//! 9. What is remembered of a Service is one record ([`crate::load_balancer::state::record`]), beside what is shared: locks that are waited for, creations under
-//!    way, identity tags to come, replacements. Losing it costs reads and time.
-//!
-//! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
-//!
-//! | rule | what holds |
-//! | --- | --- |
-//! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer; one that only read, and failed at it, does not count |
-//! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
-//! | `no_look_while_a_step_holds_the_lock` | see 3 |
-//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt that may have arrived |
-//! | `removal_after_a_look` | the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
-//! | `members_are_listed_before_they_are_named` | who names members that are there has listed them in the same reconciliation |
-//! | `published_after_a_look` | before a load balancer that was made is published, its children were read after the last step |
+//! [`serve`] states the protocol: what is read when, what is believed, when something is written, and what an answer leads to.
 //!
 //! | module | does |
 //! | --- | --- |

@@ -162,7 +162,7 @@ fn a_rule_tells_right_from_wrong(#[case] rule: &str, #[case] right: Written, #[c
 /// The page that states the protocol names the rules that are held, and no others.
 #[test]
 fn the_protocol_names_all_rules() {
-    let page = "../provider-openstack/src/load_balancer/reconcile/mod.rs";
+    let page = "../provider-openstack/src/load_balancer/reconcile/serve/mod.rs";
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let (_, table) = page.split_once("//! | rule | what holds |\n").unwrap();
     let rows = table.lines().take_while(|line| line.starts_with("//! |"));

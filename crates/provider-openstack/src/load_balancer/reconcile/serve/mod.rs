@@ -1,4 +1,55 @@
-//! One reconciliation of a Service that is to be served.
+//! One reconciliation of a Service that is to be served: `converge` is the loop, and this is the protocol that it keeps.
+//!
+//! 1. A plan starts from a whole look, under the lock of the load balancer's id, or of its name while no id is known. If only nodes changed
+//!    since all was well, the members come from the status tree, and the rest from what was read then.
+//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`crate::load_balancer::read::lists`]).
+//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, its children are not read for the Service, for
+//!    two minutes at most. The poller sees the end and wakes the Service.
+//! 4. In between, what was read is kept, with each accepted step applied to it ([`crate::load_balancer::known::advance`]); the rest of the plan follows from
+//!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
+//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
+//!    there. After a pause lists are read again, too. 429 and 503 only delay: what was known before such a read is kept, and the same step
+//!    is sent later, unless somebody else's holds the lock. Only a creation may have arrived all the same, after 503.
+//! 5. Before some steps somebody looks: [`crate::load_balancer::known::looks`] has the table.
+//! 6. The order of the steps is the plan's ([`crate::load_balancer::plan`]): build, swap, remove.
+//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
+//!    attached after that check. The same plan twice without a failure between is a Warning and a pause.
+//! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
+//!    where it differs.
+//! 9. What is remembered of a Service is one record ([`crate::load_balancer::state::record`]), beside what is shared: locks that are waited for, creations under
+//!    way, identity tags to come, replacements. Losing it costs reads and time.
+//!
+//! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
+//!
+//! | rule | what holds |
+//! | --- | --- |
+//! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer; one that only read, and failed at it, does not count |
+//! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
+//! | `no_look_while_a_step_holds_the_lock` | see 3 |
+//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt that may have arrived |
+//! | `removal_after_a_look` | the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
+//! | `members_are_listed_before_they_are_named` | who names members that are there has listed them in the same reconciliation |
+//! | `published_after_a_look` | before a load balancer that was made is published, its children were read after the last step |
+//!
+//! What the cloud answers leads to:
+//!
+//! | answer | to a read | to a step |
+//! | --- | --- | --- |
+//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the fault as an Event | the plan goes on without the step and what needs it, and the Event says so; after an incomplete look everything is read first. A load balancer that cannot be made fails the reconciliation |
+//! | 404 about what was there | everything is read | as above |
+//! | 409, locked (`immutable`) | | it waits until the lock has ended, and reads everything then |
+//! | 409, older revision | | everything is read, and planned anew |
+//! | 429, 503 | what was known is kept, and the read is made again after a pause | the same step is sent again after a pause; after 503 a creation counts as sent |
+//! | 500, no answer, time-out | fails; what was known is dropped | fails; everything is read before the next step, since it may have arrived |
+//! | ERROR of a child | | it is sent again once at once, then after pauses |
+//! | ERROR of the load balancer | `recovery` decides, with the operator's and the Service's leave | |
+//! | `PENDING_*` by a step of this Service | nothing is read until the poller sees the end | nothing is sent |
+//! | `PENDING_*` by somebody else | the load balancer, by the poller | nothing is sent; everything is read at the end |
+//! | the Service has changed | what was known is dropped, and everything is read | planned anew from what is there |
+//! | only nodes have changed | the status tree shows the members | those of the members alone |
+//!
+//! The client sends a GET again by itself after 429, 503 or no answer, and other requests after 429 alone or, where the cloud names a time,
+//! after 503; never a POST after 503 (`client::retry` of `openstack-api`).
 //!
 //! | module | does |
 //! | --- | --- |
