@@ -26,7 +26,7 @@ use super::intent::Ours;
 use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
-use super::wait::Wait;
+use super::wait::{self, Wait};
 use crate::PAGE;
 use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
@@ -90,9 +90,8 @@ impl ServiceSync {
             Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => true,
             Err(_) => false,
         };
-        if !matches!(reconciliation.result, Ok(Outcome::Waiting(_) | Outcome::Deferred(_))) {
-            self.memory.with(&service.key, |known| known.wait = None);
-        }
+        let is_over = wait::is_over(&reconciliation.result);
+        self.memory.with(&service.key, |known| known.wait = known.wait.take().filter(|_| !is_over));
         self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = event_texts::object(&service.key, &service.uid);
         for notice in &reconciliation.notices {

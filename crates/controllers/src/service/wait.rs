@@ -3,8 +3,9 @@
 use std::mem::discriminant;
 use std::time::Duration;
 
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{BUSY, CHILD_PENDING, QUEUED, SHARED, WaitsOn};
+use openstack_ccm_core::provider::{BUSY, CHILD_PENDING, Outcome, QUEUED, SHARED, WaitsOn};
 use tokio::time::Instant;
 
 use super::cause::{Cause, Causes};
@@ -46,6 +47,11 @@ impl Wait {
     }
 }
 
+/// Whether a reconciliation that ends so ends a wait: a failure does as well as a success, and what comes after it is a new wait.
+pub(super) fn is_over(result: &Result<Outcome, Failure>) -> bool {
+    !matches!(result, Ok(Outcome::Waiting(_) | Outcome::Deferred(_)))
+}
+
 /// The Event, with a reason for each kind. A step of its own needs none.
 fn notice(on: &WaitsOn) -> Option<Notice> {
     let (reason, message) = match on {
@@ -81,6 +87,8 @@ fn rounded(count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use openstack_ccm_core::provider::Waiting;
+
     use super::*;
 
     fn other(text: &str) -> WaitsOn {
@@ -111,6 +119,16 @@ mod tests {
             Wait::again(None, WaitsOn::OwnStep("create".to_owned()), start, Duration::from_secs(60));
         let next = wait.next(start + Duration::from_secs(20));
         assert_eq!(next, (None, Reschedule::Wait(Duration::from_secs(40))));
+    }
+
+    #[test]
+    fn a_failure_ends_a_wait_as_a_success_does() {
+        let at_most = Duration::from_secs(60);
+        let waiting = Waiting { on: other("lb is PENDING_UPDATE"), at_most, unfinished: None };
+        assert!(!is_over(&Ok(Outcome::Waiting(waiting))));
+        assert!(!is_over(&Ok(Outcome::Deferred(at_most))));
+        assert!(is_over(&Ok(Outcome::Released)));
+        assert!(is_over(&Err(Failure::user_input("no such subnet"))));
     }
 
     #[test]
