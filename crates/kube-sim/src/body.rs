@@ -22,7 +22,6 @@ pub(crate) fn parse(content_type: &str, body: &[u8]) -> Result<Value, Failure> {
     }
 }
 
-/// A patch.
 pub(crate) fn parse_patch(body: &[u8]) -> Result<Value, Failure> {
     json_of(body, "error decoding patch")
 }

@@ -63,7 +63,6 @@ impl RequestRecord {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Whether this is a watch.
     pub fn is_watch(&self) -> bool {
         matches!(self.parameter("watch"), Some("1" | "true"))
     }

@@ -26,7 +26,6 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// The last bookmark comes this long before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// What to watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WatchOptions {
     pub(crate) selectors: Selectors,

@@ -28,7 +28,6 @@ impl Sim {
         self.write(|world| world.identity.tokens.values_mut().for_each(|token| token.revoked = true));
     }
 
-    /// An administrator.
     pub fn admin(&self) -> Actor<'_> {
         Actor::new(self, self.token_of("admin"))
     }

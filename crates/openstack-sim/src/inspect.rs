@@ -23,12 +23,10 @@ impl Sim {
         })
     }
 
-    /// The networks.
     pub fn networks(&self) -> Vec<Value> {
         self.neutron(neutron::ResourceKind::Network)
     }
 
-    /// The subnets.
     pub fn subnets(&self) -> Vec<Value> {
         self.neutron(neutron::ResourceKind::Subnet)
     }
@@ -48,7 +46,6 @@ impl Sim {
             .collect()
     }
 
-    /// The floating IPs.
     pub fn floating_ips(&self) -> Vec<Value> {
         self.neutron(neutron::ResourceKind::FloatingIp)
     }
@@ -58,17 +55,14 @@ impl Sim {
         self.neutron(neutron::ResourceKind::SecurityGroup)
     }
 
-    /// The security group rules.
     pub fn security_group_rules(&self) -> Vec<Value> {
         self.neutron(neutron::ResourceKind::SecurityGroupRule)
     }
 
-    /// The routers.
     pub fn routers(&self) -> Vec<Value> {
         self.neutron(neutron::ResourceKind::Router)
     }
 
-    /// The load balancers.
     pub fn load_balancers(&self) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
@@ -76,12 +70,10 @@ impl Sim {
         })
     }
 
-    /// The load balancer with this name.
     pub fn load_balancer(&self, name: &str) -> Option<Value> {
         self.load_balancers().into_iter().find(|lb| lb["name"] == name)
     }
 
-    /// The listeners.
     pub fn listeners(&self) -> Vec<Value> {
         self.octavia(|world| {
             let minor = world.load_balancing.api_minor;
@@ -89,7 +81,6 @@ impl Sim {
         })
     }
 
-    /// The pools.
     pub fn pools(&self) -> Vec<Value> {
         self.octavia(|world| {
             let state = &world.load_balancing;
@@ -105,7 +96,6 @@ impl Sim {
         })
     }
 
-    /// The health monitors.
     pub fn health_monitors(&self) -> Vec<Value> {
         self.octavia(|world| {
             let minor = world.load_balancing.api_minor;

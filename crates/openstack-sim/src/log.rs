@@ -10,12 +10,10 @@ use serde_json::Value;
 use crate::request::Request;
 use crate::service::Service;
 
-/// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The service that was called.
     pub service: Service,
-    /// The method.
     pub method: Method,
     /// The path below the service root, such as `/v2.0/lbaas/listeners`.
     pub path: String,

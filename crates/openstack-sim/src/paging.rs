@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// One key to sort by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SortKey {
     /// The attribute.

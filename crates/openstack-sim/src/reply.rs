@@ -11,7 +11,6 @@ pub(crate) type Answer = Result<Reply, Reply>;
 /// Status, headers and body of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
-    /// The status.
     pub(crate) status: StatusCode,
     /// Headers beside the content type.
     pub(crate) headers: Vec<(HeaderName, String)>,

@@ -14,7 +14,6 @@ use crate::world::identity::Caller;
 pub(crate) struct Request {
     /// The service that is asked.
     pub(crate) service: Service,
-    /// The method.
     pub(crate) method: Method,
     /// The path below the service root, beginning with `/`.
     pub(crate) path: String,
@@ -22,7 +21,6 @@ pub(crate) struct Request {
     pub(crate) raw_query: String,
     /// The decoded query parameters in their order.
     pub(crate) query: Vec<(String, String)>,
-    /// The headers.
     pub(crate) headers: HeaderMap,
     /// The body as sent.
     pub(crate) body: Bytes,

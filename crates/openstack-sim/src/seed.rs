@@ -49,9 +49,7 @@ pub struct Seed {
 pub struct Node {
     /// The name of the server.
     pub name: String,
-    /// The id of the server.
     pub server_id: String,
-    /// The id of its port.
     pub port_id: String,
     /// Its addresses: IPv4 first.
     pub addresses: Vec<String>,

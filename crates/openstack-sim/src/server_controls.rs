@@ -22,7 +22,6 @@ impl Sim {
         self.write(|world| world.compute.flavors.remove(id));
     }
 
-    /// Sets the flavor of the servers with this name.
     pub fn set_server_flavor(&self, name: &str, flavor_id: &str) {
         self.change_servers(name, |server| flavor_id.clone_into(&mut server.flavor_id));
     }

@@ -65,7 +65,6 @@ impl NextChange {
     const SHORTEST: Duration = Duration::from_millis(20);
     const LONGEST: Duration = Duration::from_millis(500);
 
-    /// Waits for it.
     pub(crate) async fn wait(self) {
         let wait = self.due.map_or(Self::LONGEST, |due| due.clamp(Self::SHORTEST, Self::LONGEST));
         let _elapsed = tokio::time::timeout(wait, self.changed.notified()).await;

@@ -16,28 +16,19 @@ use crate::world::load_balancing::{Entity, Provisioning};
 /// Everything that carries traffic, by id. What Octavia has accepted to delete is left out: nobody can keep it any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// The load balancers.
     pub load_balancers: BTreeMap<String, LoadBalancerTraffic>,
-    /// The listeners.
     pub listeners: BTreeMap<String, ListenerTraffic>,
-    /// The pools.
     pub pools: BTreeMap<String, PoolTraffic>,
-    /// The members.
     pub members: BTreeMap<String, MemberTraffic>,
-    /// The floating IPs.
     pub floating_ips: BTreeMap<String, FloatingIpTraffic>,
 }
 
-/// A load balancer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadBalancerTraffic {
-    /// Name.
     pub name: String,
-    /// Tags.
     pub tags: BTreeSet<String>,
     /// Port of its address.
     pub vip_port_id: String,
-    /// Its address.
     pub vip_address: String,
     /// Whether it has ever been finished.
     pub built: bool,
@@ -45,20 +36,15 @@ pub struct LoadBalancerTraffic {
     pub fingerprint: u64,
 }
 
-/// A listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerTraffic {
-    /// Name.
     pub name: String,
-    /// Load balancer.
     pub load_balancer_id: String,
     /// Protocol, as Octavia writes it.
     pub protocol: String,
-    /// Port.
     pub port: u16,
     /// Default pool.
     pub pool_id: Option<String>,
-    /// Whether it is ACTIVE.
     pub active: bool,
     /// Whether it is administratively up.
     pub up: bool,
@@ -66,31 +52,22 @@ pub struct ListenerTraffic {
     pub fingerprint: u64,
 }
 
-/// A pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolTraffic {
-    /// Name.
     pub name: String,
-    /// Load balancer.
     pub load_balancer_id: String,
     /// Protocol, as Octavia writes it.
     pub protocol: String,
-    /// Whether it is ACTIVE.
     pub active: bool,
     /// Stands for everything that a client can see of it, its health monitor included.
     pub fingerprint: u64,
 }
 
-/// A member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberTraffic {
-    /// Pool.
     pub pool_id: String,
-    /// Address.
     pub address: String,
-    /// Port.
     pub port: u16,
-    /// Whether it is ACTIVE.
     pub active: bool,
     /// Whether it is administratively up and has a weight.
     pub up: bool,
@@ -98,14 +75,11 @@ pub struct MemberTraffic {
     pub fingerprint: u64,
 }
 
-/// A floating IP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FloatingIpTraffic {
-    /// The address.
     pub address: String,
     /// Port that it leads to.
     pub port_id: Option<String>,
-    /// Description.
     pub description: String,
     /// Stands for everything that a client can see of it.
     pub fingerprint: u64,
@@ -116,7 +90,6 @@ pub struct FloatingIpTraffic {
 pub struct Write<'a> {
     /// The service that was asked.
     pub service: Service,
-    /// The method.
     pub method: &'a Method,
     /// The path below the service root, with its query.
     pub path: String,

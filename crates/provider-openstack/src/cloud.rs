@@ -61,7 +61,6 @@ impl OpenStackProvider {
         Ok(provider)
     }
 
-    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &Arc<Config> {
         &self.config

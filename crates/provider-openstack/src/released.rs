@@ -12,7 +12,6 @@ pub(crate) fn marked(version: &str, program: &str) -> String {
     }
 }
 
-/// The version of this program.
 pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 #[cfg(test)]

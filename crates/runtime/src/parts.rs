@@ -36,7 +36,6 @@ pub async fn becomes<T>(mut value: watch::Receiver<T>, is_it: impl FnMut(&T) -> 
     }
 }
 
-/// The error of a controller one of whose parts ended.
 pub fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> ControllerError {
     match ended {
         Some(Ok(name)) => ControllerError::PartEnded(name),

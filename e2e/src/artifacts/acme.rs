@@ -49,7 +49,6 @@ impl Artifacts {
         Ok(CertManager { folder, version })
     }
 
-    /// Pebble.
     pub(crate) fn pebble(&self) -> Result<PathBuf> {
         self.go("pebble", &pebble_build(), "pebble", "github.com/letsencrypt/pebble/v2/cmd/pebble")
     }

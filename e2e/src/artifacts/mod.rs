@@ -177,7 +177,6 @@ impl Artifacts {
         &self.cache
     }
 
-    /// etcd.
     pub(crate) fn etcd(&self) -> Result<PathBuf> {
         self.go("etcd", &etcd_build(), "etcd", "go.etcd.io/etcd/server/v3")
     }

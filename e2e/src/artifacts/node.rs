@@ -21,7 +21,6 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// The program in it.
     pub(crate) fn program(&self) -> PathBuf {
         self.folder.join("openstack-ccm")
     }
@@ -51,7 +50,6 @@ impl Artifacts {
         self.go("helm", &helm_build(), "helm", "helm.sh/helm/v3/cmd/helm")
     }
 
-    /// kubectl.
     pub(crate) fn kubectl(&self) -> Result<PathBuf> {
         self.go("kubectl", &kubectl_build(), "kubectl", "k8s.io/kubernetes/cmd/kubectl")
     }

@@ -18,7 +18,6 @@ const ROUTES: &str = "routes";
 pub(crate) struct Route {
     /// The name.
     pub host: String,
-    /// The path.
     pub path: String,
     /// Whether only this path is meant, and not what begins with it.
     pub exact: bool,

@@ -13,7 +13,6 @@ use crate::machine::wait::until;
 use crate::network::ask::page_by_tls;
 use crate::network::{OUTSIDE, OUTSIDE_ADDRESS};
 
-/// Its name.
 pub(crate) const NAME: &str = "acme.e2e.test";
 const PORT: u16 = 14000;
 /// Where it publishes its roots.

@@ -26,7 +26,6 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// What became of the connections of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Answered.
     pub answered: u64,
     /// Refused, closed or timed out.
     pub failed: u64,
@@ -40,7 +39,6 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Starts it.
     pub(crate) fn start(namespace: &str, host: &str, folder: &Path) -> Result<Self> {
         let (tally, stop) = (folder.join("stream.json"), folder.join("stream.stop"));
         for file in [&tally, &stop] {

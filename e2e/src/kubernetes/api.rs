@@ -105,12 +105,10 @@ impl Kubernetes {
         Ok(BufReader::new(answer.error_for_status()?))
     }
 
-    /// The path of a Service.
     pub(crate) fn service_path(name: &str) -> String {
         format!("/api/v1/namespaces/{NAMESPACE}/services/{name}")
     }
 
-    /// A Service.
     pub(crate) fn service(&self, name: &str) -> Result<Value> {
         self.get(&Self::service_path(name))
     }

@@ -10,7 +10,6 @@ use serde_json::Value;
 const CONTROLLER: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
 /// The user as whom the load balancer controller of another cloud works.
 const OWNER: &str = "system:serviceaccount:kube-system:owner";
-/// The Lease of cloud-controller-managers.
 pub(crate) const LEASE: &str = "cloud-controller-manager";
 /// Somebody who looks at a cluster, with a ServiceAccount of that name in kube-system.
 pub(crate) const ONLOOKER: &str = "onlooker";
@@ -73,9 +72,7 @@ pub(crate) struct Entry {
 /// A list of addresses that another cloud's controller wrote.
 #[derive(Clone, Debug)]
 pub(crate) struct Publication {
-    /// Of which Service.
     pub service: String,
-    /// What it sent.
     pub sent: Value,
     /// What the API server made of it.
     pub stored: Value,

@@ -16,14 +16,12 @@ use crate::machine::process::Daemon;
 use crate::machine::world::in_namespace;
 use crate::network::NodePlace;
 
-/// Its namespace.
 pub(crate) const NAMESPACE: &str = "openstack-ccm-canary";
 /// Whose canary it is: both programs have one, with the same pods under other names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// That of openstack-ccm.
     Controller,
-    /// That of the overlay.
     Overlay,
 }
 
@@ -51,7 +49,6 @@ impl Whose {
     }
 }
 
-/// Its Services.
 pub(crate) const SERVICES: [&str; 2] = ["control", "subject"];
 /// Port of the token, and of readiness.
 const PORTS: (u16, u16) = (8080, 8081);

@@ -97,7 +97,6 @@ impl CertManager {
         Ok(Some(STANDARD.decode(text)?))
     }
 
-    /// The Challenge for a name.
     pub(crate) fn challenge(&mut self, dns_name: &str) -> Result<Value> {
         self.daemon.check()?;
         let path = format!("/apis/acme.cert-manager.io/v1/namespaces/{NAMESPACE}/challenges");

@@ -40,7 +40,6 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     text.split("\n---\n").map(|document| Ok(serde_saphyr::from_str(document)?)).collect()
 }
 
-/// The text of a file.
 pub(crate) fn text(file: &str) -> Result<String> {
     let path = source(FOLDER).join(file);
     std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))

@@ -80,7 +80,6 @@ pub(crate) struct ServiceSketch {
     pub name: String,
     /// `type`.
     pub kind: &'static str,
-    /// Annotations.
     pub annotations: Map<String, Value>,
     /// Ports of the load balancer.
     pub ports: Vec<u16>,

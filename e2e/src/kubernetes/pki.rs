@@ -49,7 +49,6 @@ impl Pki {
         format!("https://{API_SERVER}:{}", self.port)
     }
 
-    /// A file of it.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

@@ -100,7 +100,6 @@ impl Follower {
         self.api.patch(&self.path(&format!("/pods/{name}/status")), &status).map(drop)
     }
 
-    /// The namespace with what is in it.
     fn remove(&self, mut namespace: Value) -> Result<()> {
         let pods = self.api.get(&self.path("/pods"))?;
         for pod in pods["items"].as_array().into_iter().flatten() {

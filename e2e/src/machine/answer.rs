@@ -16,7 +16,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads a response.
     pub(crate) fn read(request: String, response: Response) -> Result<Self> {
         let status = response.status().as_u16();
         let text = response.text().with_context(|| request.clone())?;

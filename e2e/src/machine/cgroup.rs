@@ -40,7 +40,6 @@ impl Cgroups {
         }
     }
 
-    /// The processes in it.
     pub(crate) fn processes(&self) -> Vec<i32> {
         self.folders.first().map(|folder| processes(folder)).unwrap_or_default()
     }

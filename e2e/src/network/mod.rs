@@ -28,11 +28,9 @@ const FABRIC: &str = "fabric";
 pub(crate) const API_SERVER: &str = "10.0.0.1";
 /// A client in the network `public`.
 pub(crate) const OUTSIDE: &str = "outside";
-/// Its address.
 pub(crate) const OUTSIDE_ADDRESS: &str = "198.19.0.5";
 /// A client in the cluster's Neutron network that is no node.
 pub(crate) const NEIGHBOUR: &str = "neighbour";
-/// Its address.
 pub(crate) const NEIGHBOUR_ADDRESS: &str = "198.18.0.30";
 
 /// A machine of the cluster.
@@ -58,7 +56,6 @@ impl NodePlace {
         format!("00000000-0000-4000-8000-00000000000{}", self.0)
     }
 
-    /// The range of its pods.
     pub(crate) fn pod_range(self) -> String {
         format!("10.244.{}.0/24", self.0)
     }

@@ -8,7 +8,6 @@ use crate::openstack::api::OpenStack;
 
 /// The Neutron port of a machine.
 pub(crate) struct Port {
-    /// Its id.
     pub id: String,
     /// Ids of its security groups, sorted.
     pub groups: Vec<String>,

@@ -95,7 +95,6 @@ impl OpenStack {
         Ok(Self { http, token })
     }
 
-    /// The token.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }

@@ -14,7 +14,6 @@ use crate::artifacts::source;
 use crate::machine::process::run_logged;
 use crate::machine::wait::{soon, until};
 
-/// Its databases.
 pub(super) const DATABASES: [&str; 5] = ["placement", "glance", "nova_api", "nova", "nova_cell0"];
 /// Its APIs, in the order in which they start.
 const APIS: [(&str, u16); 3] = [("placement", 8778), ("glance", 9292), ("nova", 8774)];

@@ -8,11 +8,9 @@ use super::api::OpenStack;
 /// One load balancer.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
-    /// Its id.
     pub id: String,
     /// `provisioning_status`.
     pub status: String,
-    /// Its listeners.
     pub listeners: Vec<Value>,
     /// Protocols of its pools.
     pub protocols: Vec<String>,

@@ -6,10 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// The terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Terminal {
-    /// The program.
     pub program: PathBuf,
     /// `--kubeconfig`
     pub kubeconfig: PathBuf,

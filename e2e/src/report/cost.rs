@@ -21,7 +21,6 @@ pub(crate) enum Sender {
 /// The calls of a controller for one change, and the time until the change is made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cost {
-    /// The change.
     pub change: String,
     /// Whose calls they are.
     pub by: Sender,

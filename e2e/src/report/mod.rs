@@ -18,7 +18,6 @@ pub(crate) const COSTS_BESIDE_OCCM: &str = "28 beside OCCM";
 /// One thing that was looked at: what was expected and what was seen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    /// Which scenario.
     pub scenario: String,
     /// Under which circumstances.
     pub case: String,
@@ -39,7 +38,6 @@ impl Finding {
         Self { scenario, case, seen, passed: false, took: Duration::ZERO, cost: None }
     }
 
-    /// All of it in one line.
     pub(crate) fn line(&self) -> String {
         let verdict = if self.passed { "ok  " } else { "FAIL" };
         let seconds = self.took.as_secs_f32();
@@ -72,7 +70,6 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a finding.
     pub(crate) fn add(&mut self, finding: Finding) {
         self.findings.push(finding);
     }

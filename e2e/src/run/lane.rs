@@ -25,7 +25,6 @@ pub(crate) struct Lane {
     pub program: PathBuf,
     /// The folder of the run.
     pub run: PathBuf,
-    /// Its queue.
     pub queue: Queue,
     /// Longest time for one group.
     pub group_limit: Duration,

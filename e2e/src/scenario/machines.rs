@@ -68,7 +68,6 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     PLACES.iter().try_for_each(|place| give_back(&stage.cloud.user, *place))
 }
 
-/// The path of a node.
 pub(super) fn node_path(place: NodePlace) -> String {
     format!("/api/v1/nodes/{}", place.name())
 }
@@ -150,7 +149,6 @@ pub(super) fn initialised(api: &Kubernetes, place: NodePlace, server: &str) -> R
     })
 }
 
-/// Whether a node has a taint.
 pub(super) fn has_taint(node: &Value, key: &str) -> bool {
     node["spec"]["taints"].as_array().is_some_and(|taints| taints.iter().any(|taint| taint["key"] == key))
 }

@@ -46,7 +46,6 @@ impl ClusterBeside {
         Ok(self.controller.insert(self.launch.start()?))
     }
 
-    /// Ends all of it.
     pub(crate) fn end(self) -> Result<()> {
         self.controller.map_or(Ok(()), Controller::stop)?;
         self.proxy.stop()

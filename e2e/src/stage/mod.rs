@@ -59,7 +59,6 @@ type Record = Box<dyn Fn(&Finding) -> Result<()>>;
 pub(crate) struct Stage {
     /// Programs.
     pub artifacts: Artifacts,
-    /// The cloud.
     pub cloud: Cloud,
     /// nginx in the pods.
     pub ingress: IngressPods,

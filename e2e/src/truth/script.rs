@@ -71,7 +71,6 @@ pub(crate) struct Call {
     /// Further headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body.
     #[serde(default)]
     pub body: Option<Value>,
     /// How many lines of an endless answer are read; the body is then the list of them.

@@ -35,7 +35,6 @@ pub(crate) enum Worker {
         /// The faults in force.
         faults: Option<Faults>,
     },
-    /// The simulated one.
     Simulated(Sim),
 }
 

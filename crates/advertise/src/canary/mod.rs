@@ -40,7 +40,6 @@ use status::{Seen, seen, wanted};
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the canary is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CanaryOptions {
     pub namespace: String,

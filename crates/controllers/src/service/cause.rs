@@ -55,7 +55,6 @@ impl Causes {
         self.0 & Self::only(cause).0 != 0
     }
 
-    /// Whether there is a cause other than these.
     pub(crate) fn asks_for_more_than(self, these: &[Cause]) -> bool {
         let these = these.iter().fold(Self::default(), |set, cause| set.and(Self::only(*cause)));
         self.0 & !these.0 != 0

@@ -18,7 +18,6 @@ pub struct ClusterFacts {
     pub keeps_mode: Looked<bool>,
     pub nodes: Looked<Vec<NodeFact>>,
     pub services: Looked<Vec<Service>>,
-    /// All NetworkPolicies.
     pub policies: Looked<Vec<NetworkPolicy>>,
     /// What CoreDNS and node-local-dns are configured to answer.
     pub dns: Looked<Vec<DnsText>>,

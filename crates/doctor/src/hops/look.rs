@@ -225,7 +225,6 @@ impl<'a> Look<'a> {
         warnings.map(|(_, message)| message.as_str()).collect()
     }
 
-    /// The node with this address.
     pub(super) fn node_at(&self, address: IpAddr) -> Option<&'a NodeFact> {
         self.cluster.nodes.iter().flatten().find(|node| node.addresses.contains(&address))
     }
@@ -279,7 +278,6 @@ pub(super) fn transport(protocol: Option<&str>) -> Protocol {
     }
 }
 
-/// The listener of a port.
 pub(super) fn listener_of(cloud: &CloudFacts, port: Port) -> Option<&CloudObject> {
     let listeners = cloud.children.objects.iter().filter(|object| object.kind == "listener");
     let mut of_port = listeners.filter(|listener| {

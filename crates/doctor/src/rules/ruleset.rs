@@ -44,7 +44,6 @@ pub(super) struct Rule {
     pub(super) port: Option<u16>,
     /// Whether a match is negated, or there is one that is not known.
     pub(super) conditional: bool,
-    /// The comment, if there is one.
     pub(super) comment: Option<String>,
     /// What it does.
     pub(super) action: Action,

@@ -144,7 +144,6 @@ pub(crate) fn all() -> &'static [Resource] {
     &*RESOURCES
 }
 
-/// The resource with this group, version and plural.
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Resource> {
     all().iter().find(|one| one.group == group && one.version == version && one.plural == plural)
 }

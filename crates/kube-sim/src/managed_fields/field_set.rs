@@ -132,7 +132,6 @@ fn list_element(topology: &Topology, item: &Value) -> Option<String> {
     }
 }
 
-/// All fields that are set in a value.
 pub(super) fn fields_of(schema: &Schema, value: &Value) -> FieldSet {
     changed_fields(schema, &Value::Null, value)
 }

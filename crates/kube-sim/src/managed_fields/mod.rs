@@ -55,7 +55,6 @@ impl Entry {
     }
 }
 
-/// The entries of an object.
 pub(crate) fn read(object: &Value) -> Vec<Entry> {
     crate::object::list(object, "/metadata/managedFields").iter().map(Entry::from_json).collect()
 }

@@ -6,7 +6,6 @@ use super::{State, Target, Written, deleted_status};
 use crate::failure::Failure;
 use crate::object::{is_terminating, set_metadata, text, texts};
 
-/// How to delete.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,

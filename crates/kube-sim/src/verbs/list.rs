@@ -24,11 +24,9 @@ pub(crate) enum VersionMatch {
     /// At least as new.
     #[default]
     NotOlderThan,
-    /// Exactly this one.
     Exact,
 }
 
-/// What to list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListOptions {
     pub(crate) selectors: Selectors,

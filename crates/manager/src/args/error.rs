@@ -12,7 +12,6 @@ pub enum ArgumentError {
     CloudProvider {
         /// The name in the flag.
         given: String,
-        /// The names that there are.
         names: Vec<&'static str>,
     },
     /// No configuration.

@@ -56,7 +56,6 @@ struct State<K, T, E> {
     cleared: Option<Moment>,
 }
 
-/// An answer that was had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedAnswer<T> {
     /// What was answered.

@@ -53,7 +53,6 @@ impl Paths {
         self.call(name, Method::PUT, segments)
     }
 
-    /// A deletion.
     pub(crate) fn delete(self, name: &'static str, segments: &[&str]) -> Call {
         self.call(name, Method::DELETE, segments)
     }

@@ -73,7 +73,6 @@ fn has_tag(object: &Value, tag: &str) -> bool {
     contains(&object["tags"], tag)
 }
 
-/// Whether one of the references in the list is to this id.
 fn refers(object: &Value, list: &str, id: &str) -> bool {
     object[list].as_array().is_some_and(|list| list.iter().any(|one| one["id"] == id))
 }

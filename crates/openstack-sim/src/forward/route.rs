@@ -13,7 +13,6 @@ use crate::world::load_balancing::{Listener, LoadBalancer, Member, Operating, Po
 /// A place where a listener is to be reached.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frontend {
-    /// The listener.
     pub(crate) listener_id: String,
     /// One of the addresses of its load balancer.
     pub(crate) vip: String,

@@ -69,7 +69,6 @@ pub(crate) fn validate(world: &mut World, request: &Request, caller: &Token) -> 
     Ok(Reply::ok(body).with_header(SUBJECT_TOKEN, token.id))
 }
 
-/// Revokes a token.
 pub(crate) fn revoke(world: &mut World, request: &Request, caller: &Token) -> Answer {
     let id = subject(world, request, caller)?.id;
     if let Some(token) = world.identity.tokens.get_mut(&id) {

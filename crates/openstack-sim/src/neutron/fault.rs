@@ -10,7 +10,6 @@ use crate::world::identity::Caller;
 /// A refusal of Neutron.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NeutronFault {
-    /// The status.
     pub(crate) status: StatusCode,
     /// The exception's name, which clients may match.
     pub(crate) kind: &'static str,
@@ -24,12 +23,10 @@ impl NeutronFault {
         Self { status, kind, message: message.into() }
     }
 
-    /// A conflict.
     pub(crate) fn conflict(kind: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, kind, message)
     }
 
-    /// A bad request.
     pub(crate) fn bad_request(kind: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, kind, message)
     }

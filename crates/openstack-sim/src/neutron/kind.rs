@@ -4,7 +4,6 @@ use super::has_extension;
 use crate::world::World;
 use crate::world::network::{Collection, Network};
 
-/// A kind of resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResourceKind {
     Network,

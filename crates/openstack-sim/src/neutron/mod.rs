@@ -202,7 +202,6 @@ pub(crate) fn visible_subnet<'a>(world: &'a World, caller: &Caller, id: &str) ->
     resource::visible(world, caller, ResourceKind::Subnet, id).ok()
 }
 
-/// The subnets of a network.
 pub(crate) fn subnets_of<'a>(world: &'a World, network_id: &str) -> Vec<&'a Resource> {
     world.network.subnets.values().filter(|subnet| subnet.text("network_id") == network_id).collect()
 }

@@ -23,7 +23,6 @@ fn bookmark(world: &World, kind: &str, id: &str) -> Value {
     json!({"id": id, "links": [{"rel": "bookmark", "href": format!("{base}/{kind}/{id}")}]})
 }
 
-/// A flavor.
 pub(crate) fn flavor(world: &World, flavor: &Flavor) -> Value {
     json!({
         "id": flavor.id,

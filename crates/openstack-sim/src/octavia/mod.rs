@@ -133,7 +133,6 @@ impl<'a> Action<'a> {
     }
 }
 
-/// Answers a list of objects of one kind.
 fn list_of_kind(world: &World, request: &Request, kind: ObjectKind, views: Vec<serde_json::Value>) -> Answer {
     let minor = world.load_balancing.api_minor;
     let listing = Listing {

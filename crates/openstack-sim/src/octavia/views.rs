@@ -41,7 +41,6 @@ pub(crate) enum Depth {
     Tree,
 }
 
-/// A load balancer.
 pub(crate) fn load_balancer(state: &LoadBalancing, lb: &LoadBalancer, depth: Depth) -> Value {
     let minor = state.api_minor;
     let (listeners, pools) = (state.listeners_of(&lb.entity.id), state.pools_of(&lb.entity.id));
@@ -130,7 +129,6 @@ fn nested_pool(state: &LoadBalancing, pool: &Pool) -> Value {
     Value::Object(view)
 }
 
-/// A listener.
 pub(crate) fn listener(listener: &Listener, minor: u8) -> Value {
     let mut view = nested_listener(listener, minor);
     view["loadbalancers"] = json!([{"id": listener.load_balancer_id}]);
@@ -151,12 +149,10 @@ pub(crate) fn pool(state: &LoadBalancing, pool: &Pool) -> Value {
     Value::Object(view)
 }
 
-/// A member.
 pub(crate) fn member(member: &Member, minor: u8) -> Value {
     Value::Object(common(&member.entity, ObjectKind::Member, minor))
 }
 
-/// A health monitor.
 pub(crate) fn health_monitor(monitor: &HealthMonitor, minor: u8) -> Value {
     let mut view = common(&monitor.entity, ObjectKind::HealthMonitor, minor);
     view.insert("pools".to_owned(), json!([{"id": monitor.pool_id}]));

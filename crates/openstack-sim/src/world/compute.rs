@@ -19,7 +19,6 @@ pub(crate) struct Compute {
     pub(crate) newest_microversion: Option<u16>,
 }
 
-/// A flavor.
 #[derive(Debug, Clone)]
 pub(crate) struct Flavor {
     pub(crate) id: String,
@@ -31,7 +30,6 @@ pub(crate) struct Flavor {
     pub(crate) vcpus: u64,
 }
 
-/// A server.
 #[derive(Debug, Clone)]
 pub(crate) struct NovaServer {
     pub(crate) id: String,

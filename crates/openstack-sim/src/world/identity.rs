@@ -57,7 +57,6 @@ pub(crate) struct Token {
     pub(crate) application_credential_id: Option<String>,
 }
 
-/// An application credential.
 #[derive(Debug, Clone)]
 pub(crate) struct ApplicationCredential {
     pub(crate) id: String,
@@ -95,12 +94,10 @@ impl Caller {
 }
 
 impl Identity {
-    /// The project with this name.
     pub(crate) fn project_named(&self, name: &str) -> Option<&Project> {
         self.projects.values().find(|project| project.name == name)
     }
 
-    /// The user with this name.
     pub(crate) fn user_named(&self, name: &str) -> Option<&User> {
         self.users.values().find(|user| user.name == name)
     }

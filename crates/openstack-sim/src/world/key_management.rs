@@ -13,7 +13,6 @@ pub(crate) struct KeyManagement {
     pub(crate) containers: BTreeMap<String, Container>,
 }
 
-/// A secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Secret {
     pub(crate) id: String,

@@ -120,14 +120,12 @@ impl Entity {
         self.attributes.get("admin_state_up").and_then(Value::as_bool).unwrap_or(true)
     }
 
-    /// Sets the provisioning status.
     pub(crate) fn set_provisioning(&mut self, status: Provisioning, now: &str) {
         self.provisioning = status;
         self.updated_at = Some(now.to_owned());
     }
 }
 
-/// A load balancer.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadBalancer {
     pub(crate) entity: Entity,
@@ -155,7 +153,6 @@ pub(crate) struct Vip {
     pub(crate) network_id: String,
 }
 
-/// A listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     pub(crate) entity: Entity,
@@ -163,21 +160,18 @@ pub(crate) struct Listener {
     pub(crate) default_pool_id: Option<String>,
 }
 
-/// A pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) entity: Entity,
     pub(crate) load_balancer_id: String,
 }
 
-/// A member.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) entity: Entity,
     pub(crate) pool_id: String,
 }
 
-/// A health monitor.
 #[derive(Debug, Clone)]
 pub(crate) struct HealthMonitor {
     pub(crate) entity: Entity,
@@ -185,12 +179,10 @@ pub(crate) struct HealthMonitor {
 }
 
 impl LoadBalancing {
-    /// The listeners of a load balancer.
     pub(crate) fn listeners_of(&self, load_balancer_id: &str) -> Vec<&Listener> {
         self.listeners.values().filter(|listener| listener.load_balancer_id == load_balancer_id).collect()
     }
 
-    /// The pools of a load balancer.
     pub(crate) fn pools_of(&self, load_balancer_id: &str) -> Vec<&Pool> {
         self.pools.values().filter(|pool| pool.load_balancer_id == load_balancer_id).collect()
     }
@@ -202,7 +194,6 @@ impl LoadBalancing {
         members
     }
 
-    /// The health monitor of a pool.
     pub(crate) fn monitor_of(&self, pool_id: &str) -> Option<&HealthMonitor> {
         self.health_monitors.values().find(|monitor| monitor.pool_id == pool_id)
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::load_balancing::Member;
 
-/// All members.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members {
     /// Members by id, by pool. No pool without a member is kept.

@@ -45,7 +45,6 @@ impl Report {
         }
     }
 
-    /// Removes an annotation of the Service, if it is there.
     pub(crate) fn remove_annotation(&mut self, service: &Service, key: &str) {
         self.annotations.remove(key);
         if service.annotations.contains_key(key) {

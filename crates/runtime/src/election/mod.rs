@@ -42,7 +42,6 @@ const LEADER_ELECTION: &str = "LeaderElection";
 /// Longest wait for the Event about the end.
 const LAST_EVENT: Duration = Duration::from_secs(1);
 
-/// How to elect.
 #[derive(Clone, Debug)]
 pub struct ElectionOptions {
     /// Namespace of the Lease.

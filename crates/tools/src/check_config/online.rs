@@ -100,7 +100,6 @@ fn placement(section: &LoadBalancerClass) -> [NamedByKey<'_>; 5] {
     ]
 }
 
-/// All that the configuration names for the controllers that run.
 fn named(config: &Config, runs: impl Fn(ControllerName) -> bool) -> Vec<NamedResource> {
     use ResourceKind::{AvailabilityZone, Certificate, Flavor, Router};
     let mut named = Vec::new();

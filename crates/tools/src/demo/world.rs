@@ -59,7 +59,6 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
 /// Pods leave their node with the node's address, as with every overlay network.
 pub(super) const POD_ON_NODE_1: Client =
     Client { name: "pod on node-1", address: v4(198, 18, 0, 50), loopback: v4(127, 0, 1, 11), node: Some(0) };
-/// A pod on the other node.
 pub(super) const POD_ON_NODE_2: Client =
     Client { name: "pod on node-2", address: v4(198, 18, 0, 51), loopback: v4(127, 0, 1, 12), node: Some(1) };
 /// A user of the application.

@@ -92,7 +92,6 @@ async fn members_of(octavia: &Octavia, load_balancer_id: &str) -> anyhow::Result
 /// Who may own something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
-    /// A cluster that is there.
     Cluster {
         /// The uids of its Services, by name.
         services: BTreeMap<ServiceKey, String>,

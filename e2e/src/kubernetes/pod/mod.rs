@@ -23,7 +23,6 @@ const START: Duration = Duration::from_secs(90);
 
 /// A pod of one container on the network of its host.
 pub(crate) struct Pod {
-    /// Its name.
     pub name: String,
     /// Where it runs.
     pub place: NodePlace,

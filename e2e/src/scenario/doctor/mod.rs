@@ -42,7 +42,6 @@ struct Fault {
     ends: Ends,
     /// Breaks it.
     provoke: fn(&mut Stage, &mut Patient) -> Result<()>,
-    /// Mends it.
     mend: fn(&mut Stage, &mut Patient) -> Result<()>,
 }
 

@@ -23,7 +23,6 @@ pub(super) const SERVICE: &str = "examined";
 pub(super) const PLACES: [crate::network::NodePlace; 2] = [NODES[0], NODES[1]];
 /// The ConfigMap of its ingress controller.
 pub(super) const SETTINGS: &str = "/api/v1/namespaces/default/configmaps/examined";
-/// Where CoreDNS has its configuration.
 pub(super) const COREFILE: &str = "/api/v1/namespaces/kube-system/configmaps/coredns";
 /// Longest time until service proxies, HAProxy or security groups follow.
 const FOLLOWS: Duration = Duration::from_secs(20);
@@ -119,7 +118,6 @@ pub(super) struct Patient {
     pub address: String,
     /// What clients ask for: the address, or the name that is published.
     pub host: String,
-    /// Where it is reached.
     pub reach: Reach,
     terminal: Terminal,
 }

@@ -9,7 +9,6 @@ use super::patient::{Ends, Patient, SERVICE};
 use crate::kubernetes::api::Kubernetes;
 use crate::stage::Stage;
 
-/// The Lease of all cloud-controller-managers.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cloud-controller-manager";
 /// Another Service, of a class that nobody serves here.
 const NEIGHBOUR: &str = "neighbour";

@@ -61,7 +61,6 @@ const WRITING: Duration = Duration::from_secs(2);
 /// What became of the connections of a pod.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dials {
-    /// Answered.
     pub(super) answered: u64,
     /// Refused, closed or timed out.
     pub(super) failed: u64,
@@ -71,7 +70,6 @@ pub(super) struct Dials {
 
 /// The Services of a cluster and who owns them.
 pub(super) struct Owned {
-    /// The API.
     pub(super) api: Kubernetes,
     /// All statuses that there were.
     pub(super) history: History,

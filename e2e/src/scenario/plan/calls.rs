@@ -16,9 +16,7 @@ const NOTE: &str = "loadbalancer.openstack.org/settled";
 pub(in crate::scenario) struct Calls {
     /// To the API server.
     pub cluster: Vec<String>,
-    /// To Octavia.
     pub octavia: Vec<String>,
-    /// To Neutron.
     pub neutron: Vec<String>,
     /// To Octavia, about load balancers that the change is not about: Services are worked on at the same time.
     pub others: Vec<String>,

@@ -60,7 +60,6 @@ pub(crate) struct Vip {
     pub(crate) subnet_id: Option<String>,
     pub(crate) network_id: Option<String>,
     pub(crate) address: Option<IpAddr>,
-    /// The VIPs in addition to this one.
     pub(crate) additional: Vec<AdditionalVip>,
 }
 

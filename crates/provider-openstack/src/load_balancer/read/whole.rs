@@ -87,7 +87,6 @@ async fn load_balancer(
     without_children(found).map(|seen| Some(ObservedLoadBalancer { children, ..seen }))
 }
 
-/// A load balancer without its children.
 fn without_children(found: Found) -> Result<ObservedLoadBalancer, Failure> {
     let Found { load_balancer, ownership, previous_name, adopted: _ } = found;
     convert::load_balancer(load_balancer, ownership, previous_name)

@@ -36,7 +36,6 @@ pub(super) struct PlanContext<'a> {
     pub(super) plan: &'a Plan,
     /// Whether the load balancer is given up.
     pub(super) gives_up: bool,
-    /// The load balancer, if there is one.
     pub(super) load_balancer: Option<&'a ObservedLoadBalancer>,
     /// Its owner.
     pub(super) project_id: Option<&'a str>,

@@ -126,7 +126,6 @@ impl Resolver {
         })
     }
 
-    /// The port of each node, where there is one.
     async fn find_ports(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Option<NodePort>>, Failure> {
         let begun = Moment::now();
         let known = |candidate: &Candidate<'_>| self.node_ports.get(&candidate.key()?);

@@ -51,7 +51,6 @@ use of_service::{Lists, hosts, served_by};
 /// More Services than this are looked at by whole lists.
 const FEW: usize = 3;
 
-/// All that was gathered.
 pub(super) struct Gathered {
     pub(super) cluster: ClusterFacts,
     pub(super) services: Vec<ServiceFacts>,

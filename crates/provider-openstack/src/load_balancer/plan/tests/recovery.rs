@@ -16,7 +16,6 @@ const REPLACE: ErrorRecovery = ErrorRecovery::Replace;
 /// A load balancer in ERROR, and what is known beside it.
 struct Case {
     operating: OperatingStatus,
-    /// What the statuses of its children are.
     children: ProvisioningStatus,
     recovery: Recovery,
     change: fn(&mut Cloud),

@@ -138,7 +138,6 @@ impl Lists {
         self.shared.load_balancers.look(project_id, since, alone, list, pick).await
     }
 
-    /// The listeners of a load balancer.
     async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Listener>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
@@ -153,7 +152,6 @@ impl Lists {
         self.shared.listeners.look(project_id, since, alone, list, pick).await
     }
 
-    /// The pools of a load balancer.
     async fn pools(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Pool>> {
         let octavia = &self.shared.openstack.octavia;
         let filter = ChildFilter::load_balancer(&of.id);
@@ -186,7 +184,6 @@ impl Lists {
         self.floating_ips(&filter, since, pick).await
     }
 
-    /// The floating IPs with this description.
     async fn floating_ips_described(&self, text: String, since: Moment) -> Listed<Vec<FloatingIp>> {
         let filter = FloatingIpFilter { description: Some(text.clone()), ..FloatingIpFilter::default() };
         let is_described = |one: &&FloatingIp| one.description == text;
