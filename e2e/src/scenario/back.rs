@@ -56,7 +56,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let writes = Writes::from_now(&stage.cloud.folders)?;
     let folder = stage.cluster()?.plane.folder().to_owned();
     // With the configuration of this program, and with all rights.
-    let occm = occm::start(
+    let mut occm = occm::start(
         &stage.artifacts.occm(OccmRelease::V1_36)?,
         &folder,
         &operator.kubeconfig,
@@ -105,6 +105,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         Ok("the load balancer went with its Service, as was said".into())
     });
     stage.check(SCENARIO, "OCCM makes a load balancer", made_by_occm);
+    stage.check(SCENARIO, "adopt beside OCCM writes nothing", |stage| adopt_beside(stage, &operator));
+    occm.check()?;
     occm.stop()?;
     stage
         .check(SCENARIO, "adopt, the switch, and plan says nothing", |stage| forth(stage, &audit, &operator));
@@ -236,6 +238,17 @@ fn made_by_occm(stage: &mut Stage) -> Result<String> {
     let address = published_through(&api, MADE)?;
     at_rest(&stage.cloud.user, MADE)?;
     Ok(format!("published at {address}"))
+}
+
+/// `adopt` while OCCM serves: it only looks.
+fn adopt_beside(stage: &Stage, operator: &Terminal) -> Result<String> {
+    let writes = Writes::from_now(&stage.cloud.folders)?;
+    let said = operator.types(&["adopt", "-A", "--cluster-name=e2e", "--controllers=service"])?;
+    let said = said.with_code(&[2, 3])?;
+    ensure!(said.contains(" 0 to destroy"), "{said}");
+    let written = writes.by_this_program()?;
+    ensure!(written.is_empty(), "{written:?}");
+    Ok(said.trim_end().rsplit('\n').next().unwrap_or_default().to_owned())
 }
 
 /// `adopt` says what this program does when it takes over, and nothing is left to be said afterwards. Both are kept: the guide
