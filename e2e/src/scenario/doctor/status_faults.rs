@@ -1,12 +1,13 @@
 //! What is wrong with the status, or about to be.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::Fault;
 use super::patient::{Ends, Patient, SERVICE};
 use crate::kubernetes::api::Kubernetes;
+use crate::machine::wait::soon;
 use crate::stage::Stage;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cloud-controller-manager";
@@ -91,10 +92,16 @@ fn lead_to(patient: &mut Patient, address: &str) {
 /// The leader is away and its Lease is renewed for it, so that it does not mend what is examined.
 fn written_by_another(stage: &mut Stage, address: &str) -> Result<()> {
     stage.start_controller()?;
+    let api = stage.api()?;
+    // The one before has given its Lease back.
+    soon("it leads", || {
+        let holder = api.get(LEASE)?["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        ensure!(!holder.is_empty(), "nobody holds the Lease");
+        Ok(())
+    })?;
     if let Some(controller) = stage.cluster()?.controller.take() {
         controller.kill()?;
     }
-    let api = stage.api()?;
     // It has led for long: a status from before would be that of its predecessor.
     let micro = |time: Timestamp| time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
     let hour = SignedDuration::from_hours(1);
