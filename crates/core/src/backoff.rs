@@ -14,6 +14,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
+    /// One that doubles.
     pub const fn doubling(first: Duration, longest: Duration) -> Self {
         Self { first, factor: 2, longest }
     }

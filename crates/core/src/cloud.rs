@@ -106,6 +106,7 @@ pub trait Cloud: Send + Sync {
 /// What a cluster is called where nobody says.
 pub const DEFAULT_CLUSTER_NAME: &str = "kubernetes";
 
+/// Which cluster this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterIdentity {
     /// `--cluster-name`: part of all names. Not unique; many clusters are called `kubernetes`.
@@ -116,6 +117,7 @@ pub struct ClusterIdentity {
 
 /// The load balancers of a cluster, with what belongs to them.
 pub struct LoadBalancing {
+    /// The load balancers.
     pub load_balancers: Arc<dyn LoadBalancers>,
     /// Has to run alongside the controller, as long as that runs. It never ends by itself.
     pub background: Background,

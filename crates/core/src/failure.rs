@@ -117,6 +117,7 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A failure of a class.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), retry_after: None, rests: None, is_overload: false }
     }

@@ -34,7 +34,9 @@ impl fmt::Display for ServiceKey {
 pub enum Protocol {
     /// TCP, the default.
     Tcp,
+    /// UDP
     Udp,
+    /// SCTP
     Sctp,
 }
 
@@ -126,6 +128,7 @@ pub struct Service {
     /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
     /// has to be recreated asks for its previous addresses by it.
     pub published: Vec<IpAddr>,
+    /// Hostnames there.
     pub published_hostnames: Vec<String>,
     /// Whether `status.loadBalancer.ingress` has any entry, with an address or a hostname.
     pub is_published: bool,
@@ -156,6 +159,7 @@ impl Service {
 /// What a Service needs from its load balancer, with the nodes that can take its traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
+    /// The Service.
     pub service: Service,
     /// The eligible nodes (see [`crate::node::left_out`]), sorted by name. Shared between Services.
     pub nodes: Arc<[Arc<Node>]>,

@@ -36,12 +36,14 @@ impl AddressType {
 /// One address of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InstanceAddress {
+    /// Its type.
     pub kind: AddressType,
     /// The address as the cloud spells it.
     pub address: String,
 }
 
 impl InstanceAddress {
+    /// An address.
     pub fn new(kind: AddressType, address: impl Into<String>) -> Self {
         Self { kind, address: address.into() }
     }

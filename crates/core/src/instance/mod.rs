@@ -74,6 +74,7 @@ pub enum Presence {
 /// What is known of a node's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Description {
+    /// It was found.
     Found(Box<Instance>),
     /// There is no machine of the node's provider id.
     Gone {

@@ -23,6 +23,7 @@ pub struct Changes {
 /// A route that nobody wants any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
+    /// The route.
     pub route: ListedRoute,
     /// The same, when its next hop is an address of a node of the cluster. Nothing is known of any other next hop.
     pub of_node: Option<NodeRoute>,
