@@ -1,6 +1,8 @@
 //! Octavia's provider ovn, the real one, over real databases of OVN: what it refuses, and a Service from its creation to its end. There is
 //! no chassis, so nobody forwards packets: what OVN would do with them stands in its northbound database.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -9,7 +11,7 @@ use super::steps::{self, at_rest, warned};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
-use crate::machine::wait::soon;
+use crate::machine::wait::{soon, until};
 use crate::network::{NODES, NodePlace};
 use crate::openstack::access::AccessLog;
 use crate::openstack::ovn::{self, Ovn};
@@ -23,6 +25,10 @@ const SERVICE: &str = "forwarded";
 const UNNAMED: &str = "unnamed";
 /// So many looks after a report of a check that Octavia does not show, it is made again.
 const LOOKS_FOR_A_REPORT: u32 = 40;
+/// A member that stays ONLINE for so many seconds is not being changed any more.
+const STAYS: u64 = 8;
+/// Longest time until the driver has done all that was asked of it.
+const SETTLED: Duration = Duration::from_secs(120);
 const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// What is asked of ovn for nothing: annotation, value, reason of the Event, part of its note.
 const WISHES: [(&str, &str, &str); 5] = [
@@ -140,6 +146,13 @@ fn check_fails(stage: &mut Stage) -> Result<String> {
     at_rest(&stage.cloud.user, SERVICE)?;
     let writes = Writes::from_now(&stage.cloud.folders)?;
     let place = NODES[1].address();
+    let shows = |wanted: &str| -> Result<()> {
+        let members = Tree::of(&stage.cloud.user, SERVICE)?.members;
+        let of_node = |member: &&Value| member["address"] == place.as_str();
+        let status = &members.iter().find(of_node).context("there is no member")?["operating_status"];
+        ensure!(status == wanted, "it should be {wanted}, and is {status}");
+        Ok(())
+    };
     // The driver may lose what it is told while it reads its own copy of the database: tell it again.
     let status = |wanted: &str, report: &str| {
         let other = if report == "offline" { "online" } else { "offline" };
@@ -152,17 +165,23 @@ fn check_fails(stage: &mut Stage) -> Result<String> {
                 ovn::report_check(&place, report)?;
             }
             looks += 1;
-            let members = Tree::of(&stage.cloud.user, SERVICE)?.members;
-            let of_node = |member: &&Value| member["address"] == place.as_str();
-            let found = members.iter().find(of_node).context("there is no member")?;
-            let status = &found["operating_status"];
-            ensure!(status == wanted, "it should be {wanted}, and is {status}");
+            shows(wanted)
+        })
+    };
+    // The driver is still at the changes before, and a member whose check is made anew is in ERROR until somebody reports.
+    let settles = || {
+        until("the member stays ONLINE", SETTLED, || {
+            ovn::report_check(&place, "online")?;
+            for _ in 0..STAYS {
+                std::thread::sleep(Duration::from_secs(1));
+                shows("ONLINE")?;
+            }
             Ok(())
         })
     };
     soon("the check is known", || ovn::report_check(&place, "online"))?;
-    // A member of which nobody has told anything yet is in ERROR as well.
     status("ONLINE", "online")?;
+    settles()?;
     status("ERROR", "offline")?;
     status("ONLINE", "online")?;
     let written = writes.by_this_program()?;

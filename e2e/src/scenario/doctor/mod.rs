@@ -57,7 +57,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
         look_at(stage, &mut patient, fault, &[])?;
     }
     let pods = ShortPods::follow(&stage.api()?, PODS, stage.program());
-    stage.check(SCENARIO, "pods that dial see a healthy Service", |stage| patient.is_well(stage, &LIVE));
+    stage.check(SCENARIO, "pods that dial see a healthy Service", |stage| patient.is_seen_well(stage, &LIVE));
     look_at(stage, &mut patient, &live_faults::DROPPED, &LIVE)?;
     drop(pods);
     stage.check(SCENARIO, "hairpin-proxy's line in the Corefile", |stage| {

@@ -243,12 +243,27 @@ impl Patient {
 
     /// Requests arrive from everywhere, and `doctor` finds nothing and leaves nothing out.
     pub(super) fn is_well(&self, stage: &Stage, more: &[&str]) -> Result<String> {
+        self.well(stage, more).map(|(_, text)| text)
+    }
+
+    /// [`Patient::is_well`], where pods dial: what `doctor` says of pods it has seen.
+    pub(super) fn is_seen_well(&self, stage: &Stage, more: &[&str]) -> Result<String> {
+        let (seen, text) = self.well(stage, more)?;
+        let conclusion = seen.report["services"][0]["conclusion"].as_array().cloned().unwrap_or_default();
+        let of_pods = conclusion.iter().find(|end| end["from"] == "pods");
+        let verdict = &of_pods.context("doctor concludes nothing for pods")?["verdict"];
+        ensure!(verdict == "reaches", "pods dialled, and doctor says {verdict}");
+        Ok(text)
+    }
+
+    fn well(&self, stage: &Stage, more: &[&str]) -> Result<(Seen, String)> {
         let truth = self.requests(stage, Ends::Arrive)?;
         let seen = self.examine(more)?;
         ensure!(seen.codes.is_empty(), "{:?}: {}", seen.codes, seen.text);
         ensure!(seen.report["counts"]["unknown"] == 0, "{}", seen.text);
         Ends::Arrive.agree_with(&seen.report)?;
-        Ok(format!("{truth}; doctor: {}", seen.sentence()))
+        let text = format!("{truth}; doctor: {}", seen.sentence());
+        Ok((seen, text))
     }
 }
 

@@ -194,7 +194,8 @@ impl Case<'_> {
             }
             "unknown" => {
                 let is_doubtful = sights.iter().any(|sight| matches!(sight, Sight::Hidden | Sight::Doubt));
-                is_doubtful || is_out_of_sight
+                // A wrong value beside another break may keep from the controller, and so from doctor, which load balancer it is.
+                is_doubtful || is_out_of_sight || (is_spare && alone.is_some())
             }
             // Nobody sent a packet for doctor.
             _ => false,
