@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`help`] | none: examples and exit codes |
 //! | [`output`] | none: what they write to standard output |
+//! | `service_events` | none: the Events of a Service |
 //! | [`check_config`] | `check-config`: whether the configuration works, and with it the cloud and the Services |
 //! | [`canary`] | `canary`: whether the service proxies honour `ipMode` |
 //! | [`status`] | `status`: who leads, and how load balancers are published |
@@ -29,4 +30,5 @@ pub mod orphans;
 pub mod output;
 pub mod overlay;
 pub mod plan;
+mod service_events;
 pub mod status;

@@ -16,7 +16,7 @@
 //! | `live` | one short pod on each node, which does what [`openstack_ccm_manager::dial`] says |
 
 pub mod args;
-pub(crate) mod facts;
+mod facts;
 mod live;
 pub mod rbac;
 mod rules;

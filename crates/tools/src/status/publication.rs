@@ -6,7 +6,7 @@ use openstack_ccm_doctor::facts::EventFact;
 use serde_json::{Value, json};
 
 use super::nodes::counted;
-use crate::doctor::facts::events_of;
+use crate::service_events::events_of;
 
 /// How one Service of type LoadBalancer is published.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -45,7 +45,6 @@ use crate::plan::rehearsal::Chosen;
 use backend::Applications;
 use cluster::Known;
 pub(super) use of_service::Names;
-pub(crate) use of_service::events_of;
 use of_service::{Lists, hosts, served_by};
 
 /// More Services than this are looked at by whole lists.
