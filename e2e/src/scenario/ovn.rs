@@ -25,6 +25,7 @@ const SERVICE: &str = "forwarded";
 const UNNAMED: &str = "unnamed";
 /// So many looks after a report of a check that Octavia does not show, it is made again.
 const LOOKS_FOR_A_REPORT: u32 = 40;
+const BETWEEN_REPORTS: Duration = Duration::from_secs(3);
 /// A member that stays ONLINE for so many seconds is not being changed any more.
 const STAYS: u64 = 8;
 /// Longest time until the driver has done all that was asked of it.
@@ -161,6 +162,8 @@ fn check_fails(stage: &mut Stage) -> Result<String> {
             if looks % LOOKS_FOR_A_REPORT == 0 {
                 if looks > 0 {
                     ovn::report_check(&place, other)?;
+                    // Of two reports at once the driver may pass on the first one last.
+                    std::thread::sleep(BETWEEN_REPORTS);
                 }
                 ovn::report_check(&place, report)?;
             }
