@@ -132,17 +132,22 @@ pub(crate) fn forwarded(load_balancer: &str) -> Result<String> {
 /// # Errors
 /// There is no check of it.
 pub(crate) fn report_check(address: &str, status: &str) -> Result<()> {
-    let database = format!("--db={SOUTHBOUND}");
-    let query = ["--bare", "--columns=_uuid", "find", "Service_Monitor", &format!("ip={address}")];
-    let found = run(Command::new("ovn-sbctl").arg(&database).args(query))?;
-    let row = found.split_whitespace().next().with_context(|| format!("nobody checks {address}"))?;
-    run(Command::new("ovn-sbctl").arg(&database).args([
-        "set",
-        "Service_Monitor",
-        row,
-        &format!("status={status}"),
-    ]))
-    .map(drop)
+    let find = |table: &str, column: &str, condition: &str| -> Result<String> {
+        let found = southbound(&["--bare", &format!("--columns={column}"), "find", table, condition])?;
+        let first = found.split_whitespace().next();
+        first.map(str::to_owned).with_context(|| format!("{table} has no row with {condition}"))
+    };
+    let of_address = format!("ip={address}");
+    let row = find("Service_Monitor", "_uuid", &of_address)?;
+    let port = find("Service_Monitor", "logical_port", &of_address)?;
+    // ovn-northd takes back what is reported of a port that no chassis has bound.
+    let binding = find("Port_Binding", "_uuid", &format!("logical_port={port}"))?;
+    southbound(&["set", "Port_Binding", &binding, "up=true"])?;
+    southbound(&["set", "Service_Monitor", &row, &format!("status={status}")]).map(drop)
+}
+
+fn southbound(arguments: &[&str]) -> Result<String> {
+    run(Command::new("ovn-sbctl").arg(format!("--db={SOUTHBOUND}")).args(arguments))
 }
 
 /// The VIP ports of the provider: those of load balancers, and those that it leaves behind where it refuses a load balancer that comes with its children.
