@@ -80,7 +80,7 @@ fn every_metric_of_occm_is_on_the_page() {
 /// Sources of the crates that write Events.
 fn sources() -> Vec<String> {
     let mut sources = Vec::new();
-    let crates = ["runtime", "advertise", "controllers", "provider-openstack"];
+    let crates = ["core", "runtime", "advertise", "controllers", "provider-openstack"];
     let mut folders: Vec<_> = crates.map(|name| repository(&format!("crates/{name}/src"))).into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
