@@ -261,6 +261,12 @@ fn removal_after_a_look(trace: &Trace<'_>) -> Vec<String> {
     unseen.map(|removal| format!("{} for {:?}", removal.name, removal.reconciled)).collect()
 }
 
+/// Whether the cloud says that it did not take a request.
+fn was_refused(call: &Call) -> bool {
+    let status = call.answer.as_ref().and_then(|answer| answer.status);
+    status.is_some_and(|status| status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE)
+}
+
 /// A batch puts back what it does not repeat: who names members that are there has listed them in the same reconciliation.
 fn members_are_listed_before_they_are_named(trace: &Trace<'_>) -> Vec<String> {
     let mut breaches = Vec::new();
@@ -270,7 +276,10 @@ fn members_are_listed_before_they_are_named(trace: &Trace<'_>) -> Vec<String> {
         let pool = path.strip_prefix("pools/").and_then(|path| path.strip_suffix("/members"));
         let Some(pool) = pool.filter(|_| is_step(call, &Method::PUT, "pools")) else { continue };
         let is_additive = call.path.contains("additive_only");
-        let is_filled = !filled.insert(pool);
+        let is_filled = filled.contains(pool);
+        if !was_refused(call) {
+            filled.insert(pool);
+        }
         if is_additive || !is_filled {
             continue;
         }

@@ -148,6 +148,13 @@ fn listed(trace: Written, run: usize) -> Written {
     Written::new().step(1, Method::PUT, "pools/p/members").polled()
         .read(1, "pools/p/members").step(2, Method::PUT, "pools/p/members")
 )]
+#[case::a_batch_that_was_refused(
+    "members_are_listed_before_they_are_named",
+    Written::new().step(1, Method::PUT, "pools/p/members").but(StatusCode::SERVICE_UNAVAILABLE)
+        .polled().step(2, Method::PUT, "pools/p/members"),
+    Written::new().step(1, Method::PUT, "pools/p/members").but(StatusCode::INTERNAL_SERVER_ERROR)
+        .polled().step(2, Method::PUT, "pools/p/members")
+)]
 #[case::an_address(
     "published_after_a_look",
     Written::new().step(1, Method::PUT, "pools/p").polled().statuses(2).published(2),
