@@ -152,7 +152,7 @@ pub(crate) struct Artifacts {
     cache: Cache,
     /// Nothing is built: what is missing was forgotten in a list.
     sealed: bool,
-    /// When programs that are being compiled are given up.
+    /// When what is being compiled or installed is given up.
     deadline: Option<Instant>,
 }
 
@@ -238,14 +238,14 @@ impl Artifacts {
     pub(crate) fn openstack(&self, release: Release) -> Result<PathBuf> {
         let (name, key, python) = environment(release)?;
         self.entry(&name, &key, |folder| {
-            let log = beside(folder, "log");
-            run_logged(&log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
+            let (log, deadline) = (beside(folder, "log"), self.deadline);
+            run_logged_until(deadline, &log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
             let tools = ["install", "-q", "-U", "pip>=24,<26", "wheel", release.setuptools()];
-            run_logged(&log, Command::new(&pip).args(tools))?;
+            run_logged_until(deadline, &log, Command::new(&pip).args(tools))?;
             let mut install = Command::new(&pip);
             install.args(["install", "-q", "-c"]).arg(release.file("constraints.txt"));
-            run_logged(&log, install.arg("-r").arg(release.file("requirements.txt")))
+            run_logged_until(deadline, &log, install.arg("-r").arg(release.file("requirements.txt")))
         })
     }
 
