@@ -90,8 +90,9 @@ impl ServiceSync {
             Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => true,
             Err(_) => false,
         };
-        let is_over = wait::is_over(&reconciliation.result);
-        self.memory.with(&service.key, |known| known.wait = known.wait.take().filter(|_| !is_over));
+        if wait::is_over(&reconciliation.result) {
+            self.memory.with(&service.key, |known| known.wait = None);
+        }
         self.metrics.reconciled(operation, start.elapsed(), !finished);
         let object = event_texts::object(&service.key, &service.uid);
         for notice in &reconciliation.notices {

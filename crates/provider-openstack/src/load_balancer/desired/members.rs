@@ -40,6 +40,15 @@ pub(super) fn is_of(member: &Member, node: &str) -> bool {
     member.name == node || member.name == names::serial_member(node, member.address, member.port)
 }
 
+/// The first of several, and how many others there are.
+pub(super) fn some_of<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
+    let named = all.iter().take(NAMED).map(text).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(NAMED) {
+        0 => named,
+        others => format!("{named} and {others} others"),
+    }
+}
+
 /// The nodes that are selected and cannot become members as no address of them is known.
 pub(super) fn without_address(sources: Sources<'_>) -> Vec<&str> {
     let lacking = selected(sources).filter(|node| sources.facts.node_addresses.of(node).is_none());
@@ -54,13 +63,11 @@ pub(super) fn waiting(sources: Sources<'_>, members: &[&Member]) -> Option<Notic
     };
     let waiting: Vec<&str> =
         sources.intent.nodes.iter().filter(|node| !is_member(node)).map(|node| node.name.as_str()).collect();
-    let named = waiting.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    let others = waiting.len().saturating_sub(NAMED);
-    let more = if others > 0 { format!(" and {others} others") } else { String::new() };
     (!waiting.is_empty()).then(|| {
         let message = format!(
-            "nodes that are no members do not become any until {} is corrected: {named}{more}",
-            NODE_SELECTOR.key
+            "nodes that are no members do not become any until {} is corrected: {}",
+            NODE_SELECTOR.key,
+            some_of(&waiting, |name| (*name).to_owned())
         );
         Notice::warning(NODE_SKIPPED, message)
     })

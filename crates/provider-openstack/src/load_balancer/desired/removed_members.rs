@@ -5,14 +5,11 @@ use std::fmt;
 
 use openstack_ccm_core::node::{AUTOSCALER_TAINT, EXCLUDE_LABEL, LeftOut};
 
-use super::members::is_of;
+use super::members::{is_of, some_of};
 use super::sources::Sources;
 use crate::load_balancer::annotations::NODE_SELECTOR;
 use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
 use crate::load_balancer::objects::{Children, Member, MemberKey};
-
-/// So many members are named.
-const NAMED: usize = 5;
 
 /// Why a member goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +38,8 @@ impl fmt::Display for Why {
 /// The members that a step takes out of a pool, each with the reason; absent where it takes none out.
 pub(crate) fn reasons(sources: Sources<'_>, step: &Step, children: &Children) -> Option<String> {
     let removed = removed(step, children);
-    let mut named: Vec<String> = removed
-        .iter()
-        .take(NAMED)
-        .map(|member| format!("{}: {}", member.name, why(sources, member)))
-        .collect();
-    if removed.len() > NAMED {
-        named.push(format!("and {} others", removed.len() - NAMED));
-    }
-    (!named.is_empty()).then(|| named.join(", "))
+    let text = |member: &&Member| format!("{}: {}", member.name, why(sources, member));
+    (!removed.is_empty()).then(|| some_of(&removed, text))
 }
 
 fn removed<'a>(step: &Step, children: &'a Children) -> Vec<&'a Member> {
