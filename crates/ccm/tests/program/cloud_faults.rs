@@ -319,6 +319,26 @@ async fn members_that_fail_inside_octavia_are_sent_again() {
 }
 
 /// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.
+/// A new protocol needs another pool: as long as Octavia fails at its members, nothing would answer behind it.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_octavia_fails_at_takes_nothing_from_the_one_that_serves() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let listener = |world: &World| world.cloud.listeners()[0].clone();
+    let serving = listener(&world)["default_pool_id"].clone();
+    let outage = world.cloud.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch));
+    world.annotate("web", PROXY, Some("v2"));
+    for _ in 0..120 {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let is_there = world.cloud.pools().iter().any(|pool| pool["id"] == serving);
+        assert!(is_there && listener(&world)["default_pool_id"] == serving);
+    }
+    world.cloud.faults().remove(outage);
+    world.until("the other pool serves", |world| listener(world)["default_pool_id"] != serving).await;
+    world.quiet().await;
+    let pools = world.cloud.pools();
+    assert_eq!((pools.len(), &pools[0]["protocol"]), (1, &json!("PROXYV2")));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_somebody_deletes_is_recreated() {
     let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;

@@ -90,15 +90,31 @@ impl Refusal {
         }
     }
 
-    /// The call is taken again. What is not sent again by itself is sent when the Service changes.
+    /// The call is taken again. What is not sent again by itself is sent when the Service changes, or by a person, as the Event asks for.
     pub(super) async fn end(self, stage: &Stage) {
         stage.world.cloud.faults().remove(self.fault);
+        delete_floating_ips_that_events_name(stage);
         for value in [Some("yes"), None] {
             for service in stage.world.kube.list("services", "default").unwrap() {
                 let name = service["metadata"]["name"].as_str().unwrap();
                 stage.world.annotate(name, "example.org/changed", value);
             }
             tokio::time::sleep(LONG_ENOUGH).await;
+        }
+    }
+}
+
+/// Where the cloud's policy forbids their deletion, they are detached and left to a person.
+fn delete_floating_ips_that_events_name(stage: &Stage) {
+    let cloud = &stage.world.cloud;
+    for event in stage.world.kube.list("events", "").unwrap() {
+        let message = text(&event["message"]);
+        let is_named =
+            |one: &&Value| event["reason"] == "FloatingIPNotDeleted" && message.contains(&text(&one["id"]));
+        for floating_ip in cloud.floating_ips().iter().filter(is_named) {
+            assert!(floating_ip["port_id"].is_null(), "{message}: {floating_ip}");
+            let path = format!("/v2.0/floatingips/{}", text(&floating_ip["id"]));
+            assert_eq!(cloud.admin().delete("network", &path).0, 204, "{floating_ip}");
         }
     }
 }

@@ -329,8 +329,26 @@ impl Stage {
                 admin.delete("network", &format!("/v2.0/floatingips/{}", text(&floating_ip["id"])));
             }
         }
+        self.delete_orphaned_floating_ips(&services);
         self.clear_shared(&owned);
         tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+
+    /// Those that lead nowhere and bear the tag of a Service that is gone, which `orphans` lists. One stays where the load balancer went only
+    /// after Kubernetes had forgotten the Service and its nodes.
+    fn delete_orphaned_floating_ips(&self, services: &[Value]) {
+        let living: String = services.iter().map(|service| service["metadata"]["uid"].to_string()).collect();
+        let is_of_gone = |tag: &Value| {
+            let uid = tag.as_str().and_then(|tag| tag.strip_prefix("openstack-ccm-service="));
+            uid.is_some_and(|uid| !living.contains(uid))
+        };
+        for floating_ip in self.world.cloud.floating_ips() {
+            let is_free = floating_ip["port_id"].is_null();
+            if is_free && floating_ip["tags"].as_array().is_some_and(|tags| tags.iter().any(is_of_gone)) {
+                let path = format!("/v2.0/floatingips/{}", floating_ip["id"].as_str().unwrap());
+                assert_eq!(self.world.cloud.admin().delete("network", &path).0, 204, "{floating_ip}");
+            }
+        }
     }
 
     /// Whether an Event says that a load balancer stays although its Service goes: one that OCCM made, and that leads to no node which the

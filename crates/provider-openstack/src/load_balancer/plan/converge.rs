@@ -94,6 +94,7 @@ pub(super) fn converge(
         };
         children::remove_unwanted(&mut draft, below, is_wanted);
     }
+    draft.keep_until_repaired(&below.listeners);
     last.into_iter().for_each(|step| draft.identify(step));
     draft.finish()
 }

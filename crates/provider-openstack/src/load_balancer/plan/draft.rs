@@ -10,8 +10,8 @@ use super::refusals::Refusals;
 use super::rename::Rename;
 use super::types::{Plan, Then, Wait};
 use crate::load_balancer::names;
-use crate::load_balancer::objects::step::Step;
-use crate::load_balancer::objects::{ListenerKey, Tags};
+use crate::load_balancer::objects::step::{Handle, ListenerStep, PoolStep, Step};
+use crate::load_balancer::objects::{ListenerKey, ObservedListener, Tags};
 
 /// Reason of the notice that something failed inside Octavia and is sent again.
 const CHILD_FAILED: &str = "LoadBalancerChildFailed";
@@ -43,6 +43,8 @@ pub(super) struct Draft {
     pub(super) rename: Option<Rename>,
     /// What gives pools to listeners: for all ports together, after everything for them is built.
     pub(super) swaps: Vec<Step>,
+    /// The ports whose listener stays with what serves it until the pool that takes its place is sound.
+    pub(super) unready: BTreeSet<ListenerKey>,
     /// Pools that some listener keeps or gets.
     pub(super) claimed_pools: BTreeSet<String>,
 }
@@ -66,6 +68,34 @@ impl Draft {
         if self.plan.repairs.contains(&earlier) {
             self.plan.after_repairs.extend(from..self.plan.steps.len());
         }
+    }
+
+    /// Whether something of a pool is sent again because Octavia failed at it: nobody can rely on that pool yet.
+    pub(super) fn is_under_repair(&self, pool: &Handle) -> bool {
+        let is_of_pool = |step: &Step| match step {
+            Step::Member(step) => step.pool_id() == pool.id(),
+            Step::Pool(PoolStep::Update { id, .. }) => Some(id.as_str()) == pool.id(),
+            _ => false,
+        };
+        pool.id().is_some() && self.plan.repairs.iter().any(|place| is_of_pool(&self.plan.steps[*place]))
+    }
+
+    /// Has the listeners of unready ports keep what serves them until the repairs are done, and with them the pools that they have.
+    pub(super) fn keep_until_repaired(&mut self, listeners: &[ObservedListener]) {
+        let is_unready = |listener: &&ObservedListener| self.unready.contains(&listener.key());
+        let in_use: Vec<&str> =
+            listeners.iter().filter(is_unready).filter_map(|one| one.default_pool_id.as_deref()).collect();
+        let waits = |step: &Step| match step {
+            Step::Listener(ListenerStep::SwapDefaultPool { key, .. } | ListenerStep::Delete { key, .. }) => {
+                self.unready.contains(key)
+            }
+            Step::Listener(ListenerStep::Create { listener, .. }) => self.unready.contains(&listener.key()),
+            Step::Pool(PoolStep::Delete { id, .. }) => in_use.contains(&id.as_str()),
+            _ => false,
+        };
+        let steps = self.plan.steps.iter().enumerate();
+        let places: Vec<usize> = steps.filter(|(_, step)| waits(step)).map(|(place, _)| place).collect();
+        self.plan.after_repairs.extend(places);
     }
 
     /// Adds a step that does nothing but say who owns an object.

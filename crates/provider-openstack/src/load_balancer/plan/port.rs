@@ -78,6 +78,9 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
         Some(found) => pool::converge(draft, found, &wanted.pool, fitting.is_some()),
         None => pool::create(draft, load_balancer_id, &wanted.pool),
     };
+    if existing.is_some() && draft.is_under_repair(&default_pool) {
+        draft.unready.insert(key);
+    }
     match fitting {
         Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
         Some(fitting) => {

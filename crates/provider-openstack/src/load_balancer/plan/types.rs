@@ -78,12 +78,11 @@ impl Wait {
 }
 
 impl Plan {
-    /// The steps that need not wait until what failed inside Octavia may be sent again. None where a repair is all that
-    /// can be done.
-    pub(crate) fn steps_without_repairs(&self) -> Vec<Step> {
-        let steps = self.steps.iter().enumerate();
-        let waits = |place: &usize| self.repairs.contains(place) || self.after_repairs.contains(place);
-        steps.filter(|(place, _)| !waits(place)).map(|(_, step)| step.clone()).collect()
+    /// What need not wait until that which failed inside Octavia may be sent again. No step where a repair is all that can be done.
+    #[must_use]
+    pub(crate) fn without_repairs(&self) -> Self {
+        let waits = |place: usize| self.repairs.contains(&place) || self.after_repairs.contains(&place);
+        self.clone().keeping(|place| !waits(place))
     }
 
     /// What the user should know that is no good news.

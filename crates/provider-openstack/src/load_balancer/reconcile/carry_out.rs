@@ -89,17 +89,13 @@ impl Reconciler {
         let PlanContext { service, plan, gives_up, .. } = *context;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
-        let steps = if resting.is_some() {
-            Cow::Owned(plan.steps_without_repairs())
-        } else {
-            Cow::Borrowed(plan.steps.as_slice())
-        };
-        let (applied, result) = apply::apply(self.lists.openstack(), &steps).await;
-        self.note_writes(context, &steps, &applied);
+        let steps = &self.due(service, plan).steps;
+        let (applied, result) = apply::apply(self.lists.openstack(), steps).await;
+        self.note_writes(context, steps, &applied);
         self.records.applied(&service.key, &applied, gives_up, plan.heals && resting.is_none());
         report.notices(applied.notices.iter().cloned());
         if let Some(observation) = &observation {
-            self.records.accepted(&service.key, &steps, &applied, observation.seen());
+            self.records.accepted(&service.key, steps, &applied, observation.seen());
         }
         let refused = applied.refused.clone().filter(|_| observation.is_some());
         let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();
@@ -108,7 +104,7 @@ impl Reconciler {
             self.records.reset_repeat_guard(&service.key);
         }
         let known = observation.filter(|_| is_sound && !by_others);
-        let known = known.and_then(|mut known| known.accepted(&steps, &applied).then_some(known));
+        let known = known.and_then(|mut known| known.accepted(steps, &applied).then_some(known));
         let progress = match (result, refused) {
             (Ok(()), _) => self.progress(context, &applied, resting, report),
             (Err(failure), Some(step)) if known.is_some() => Ok(Progress::Refused(Refused { step, failure })),
@@ -154,6 +150,14 @@ impl Reconciler {
         }
         if !steps.iter().all(Step::locks) {
             self.lists.wrote_to_floating_ips();
+        }
+    }
+
+    /// The plan without what rests.
+    pub(super) fn due<'a>(&self, service: &Service, plan: &'a Plan) -> Cow<'a, Plan> {
+        match self.resting(service, plan) {
+            Some(_) => Cow::Owned(plan.without_repairs()),
+            None => Cow::Borrowed(plan),
         }
     }
 

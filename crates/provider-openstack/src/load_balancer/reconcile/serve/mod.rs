@@ -223,7 +223,7 @@ impl Serving<'_> {
             };
             let plan = &planned.plan;
             debug!(service = %self.service.key, %plan, whole = is_whole, "planned");
-            if let Some(look) = observation.look_before(plan) {
+            if let Some(look) = self.look_before(&observation, plan) {
                 observation = Box::pin(self.look(look, observation, lock, report)).await?;
                 continue;
             }
@@ -247,6 +247,13 @@ impl Serving<'_> {
                 },
             };
         }
+    }
+
+    /// The look that what is sent now needs. Where all of it rests, nothing is sent.
+    fn look_before(&self, observation: &Observation, plan: &Plan) -> Option<Look> {
+        let due = self.reconciler.due(self.service, plan);
+        let rests = due.steps.is_empty() && !plan.steps.is_empty();
+        observation.look_before(&due).filter(|_| !rests)
     }
 
     /// Algorithms that Octavia does not take count as what is there, and a load balancer that was never built as a failed creation.

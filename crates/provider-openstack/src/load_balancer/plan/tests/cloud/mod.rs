@@ -66,7 +66,7 @@ impl Cloud {
             let mut next = plan.steps.first().cloned();
             if plan.repairs.contains(&0) && std::mem::replace(&mut repaired, next.clone()) == next {
                 // A repair that did not help rests, and lets others go first.
-                next = plan.steps_without_repairs().first().cloned().or(next);
+                next = plan.without_repairs().steps.first().cloned().or(next);
             }
             // One step, then a new plan: as if the process died after each.
             match &next {

@@ -60,7 +60,7 @@ fn members_wait_for_the_deletion_of_the_check_that_they_must_not_meet(
     assert_eq!(plan.repairs, [0].into(), "the others only wait");
     assert!(matches!(&plan.steps[..], [Step::Monitor(MonitorStep::Delete { .. }), Step::Member(_)]));
     let meanwhile = if sends_members { vec![plan.steps[1].clone()] } else { Vec::new() };
-    assert_eq!(plan.steps_without_repairs(), meanwhile);
+    assert_eq!(plan.without_repairs().steps, meanwhile);
 }
 
 /// It is sent again where it is, and meanwhile a pool is made in which it is on the right subnet.

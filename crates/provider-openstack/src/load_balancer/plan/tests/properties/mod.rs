@@ -6,6 +6,7 @@ mod oracle;
 mod refusals;
 pub(crate) mod states;
 
+use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -103,6 +104,42 @@ proptest! {
             let now: Vec<&String> = children.listeners.iter().map(|listener| &listener.id).collect();
             assert_eq!(now, listeners.iter().collect::<Vec<_>>());
         });
+    }
+
+    /// While Octavia fails at the members of pools that no listener has yet, each listener keeps the pool that serves it.
+    #[test]
+    fn no_listener_gets_a_pool_that_octavia_failed_at(
+        shape in shape(btree_set(1..=4_u8, 1..=4)),
+        kinds in vec(select(vec![Kind::Plain, Kind::Proxy, Kind::ProxyV2]), 10),
+        steps in 0..12_usize,
+    ) {
+        let with = |kinds: &[Kind]| shape.clone().with(|shape| {
+            for (port, kind) in shape.ports.iter_mut().zip(kinds) {
+                port.kind = *kind;
+            }
+        });
+        let (before, after) = (with(&kinds[..5]), with(&kinds[5..]));
+        let mut cloud = cloud_after(&before, &after, steps, &[]);
+        for _ in 0..20 {
+            let unused = cloud.children().pools.iter_mut().filter(|pool| pool.used_by.is_empty());
+            for member in unused.flat_map(|pool| &mut pool.members) {
+                member.status = ProvisioningStatus::Error;
+            }
+            let plan = serve(&after.desired(), &cloud.observed);
+            let due = if plan.heals { plan.without_repairs() } else { plan };
+            let Some(step) = due.steps.first() else { break };
+            cloud.apply(step);
+            cloud.finish_pending();
+            let children = cloud.children();
+            for listener in &children.listeners {
+                let pool = children.pools.iter().find(|pool| Some(&pool.id) == listener.default_pool_id.as_ref());
+                let members = pool.map(|pool| &pool.members).expect("it has a pool");
+                prop_assert!(
+                    members.iter().any(|member| member.status != ProvisioningStatus::Error),
+                    "{} after {step}", listener.key()
+                );
+            }
+        }
     }
 
     /// Nothing of the Service is left after its release, and all that is not the Service's.
