@@ -1,55 +1,67 @@
 //! One reconciliation of a Service that is to be served: `converge` is the loop, and this is the protocol that it keeps.
 //!
-//! 1. A plan starts from a whole look, under the lock of the load balancer's id, or of its name while no id is known. If only nodes changed
-//!    since all was well, the members come from the status tree, and the rest from what was read then.
-//! 2. Lists of load balancers, listeners, pools and floating IPs are shared ([`crate::load_balancer::read::lists`]).
-//! 3. Octavia locks a load balancer with each change. While a step of ours holds the lock, its children are not read for the Service, for
-//!    two minutes at most. The poller sees the end and wakes the Service.
-//! 4. In between, what was read is kept, with each accepted step applied to it ([`crate::load_balancer::known::advance`]); the rest of the plan follows from
-//!    that. It is dropped, and everything is read again, when the Service or the nodes changed, when the lock ended otherwise than ACTIVE,
-//!    when a check shows something else, when a call failed or met somebody else's lock, and where an answer does not say what is
-//!    there. After a pause lists are read again, too. 429 and 503 only delay: what was known before such a read is kept, and the same step
-//!    is sent later, unless somebody else's holds the lock. Only a creation may have arrived all the same, after 503.
-//! 5. Before some steps somebody looks: [`crate::load_balancer::known::looks`] has the table.
-//! 6. The order of the steps is the plan's ([`crate::load_balancer::plan`]): build, swap, remove.
-//! 7. All is well when the plan is empty after a whole look, or after a check that agrees. A floating IP, which Octavia does not know, is
-//!    attached after that check. The same plan twice without a failure between is a Warning and a pause.
-//! 8. After a whole look with an empty plan a digest stands for all of it. A check for drift compares it with lists, and reads everything
-//!    where it differs.
-//! 9. What is remembered of a Service is one record ([`crate::load_balancer::state::record`]), beside what is shared: locks that are waited for, creations under
-//!    way, identity tags to come, replacements. Losing it costs reads and time.
+//! *Octavia's lock* is `provisioning_status` `PENDING_*` of the load balancer; *the mutex* is this program's own, one for each load balancer. A
+//! *step* is one request that changes something, as `plan` lists them. The *status tree* is `GET loadbalancers/ID/status`; a *check* compares it
+//! with what is cached.
 //!
-//! Rules of this that a trace of calls can show are held in all whole-program tests (`tests/program/support/trace` of `openstack-ccm`):
+//! 1. **Read.** A plan begins with a full read: load balancer, listeners, pools, members, monitors, floating IPs. Two things can stand in for it: the
+//!    cached state of a plan in progress (4), and, if only nodes have changed since the Service was converged, the state of then with the members
+//!    of the status tree. The mutex is that of the load balancer's id, or of its name as long as no id is known.
+//! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs. A list is
+//!    used if it was requested after the reconciliation's cause, after its last pause and after the last write of this process to the object
+//!    ([`crate::load_balancer::read::lists`]).
+//! 3. **One step.** A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron that come first are
+//!    sent before it. The poller, which reads the load balancer alone, sees the end of the lock and wakes the Service. Until then reconciliations
+//!    read nothing; if the lock is still held after two minutes, the next one reads everything.
+//! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]). Everything is
+//!    read again when the Service changed, when nodes changed while a plan is in progress, when the lock ended otherwise than in ACTIVE, when
+//!    a check disagrees, when another client held the lock, and where the table below says so.
+//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. A step that waits out a pause (10) is left out of the plan first.
+//! 6. **Order.** Build, switch, remove ([`crate::load_balancer::plan`]). A listener keeps its pool while Octavia fails at the one that replaces it.
+//! 7. **Done.** The Service is converged (`Ready`, published) when the plan has no step on Octavia left after a full read, or after a check
+//!    since the last such step that agrees. Floating IPs, which Octavia does not know, are attached then, in the same reconciliation. With steps
+//!    that the cloud refuses it is `Ready` with that failure, if the address still leads to an open port.
+//! 8. **Drift.** When a full read showed an empty plan, a digest of what was read and wanted is kept, for a day at most. Each check for drift compares it with lists,
+//!    and reads everything where they differ.
+//! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, the creations in
+//!    progress, the identity tags still to be written, the replacements in progress. Losing all of it costs reads and time.
+//! 10. **Waiting.** A Service waits for: Octavia's lock, its own or another client's; the mutex; its turn to create, to replace or to write
+//!    identity tags; the pause after 429 or 503; the pause of a repair, which is a step that is sent again because Octavia failed at it; the
+//!    pause that follows when two full reads in a row, with no failure between, lead to the same plan, which is also a Warning. After any other
+//!    failure the queue of the service controller tries again with a growing delay.
+//!
+//! Every whole-program test checks these rules against the trace of its calls (`tests/program/support/trace` of `openstack-ccm`):
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | an answer from after the reconciliation before shows the load balancer; one that only read, and failed at it, does not count |
+//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer received since the Service's previous reconciliation; those that only read, and failed, do not count as previous |
 //! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | see 3 |
-//! | `creation_after_a_look_for_its_name` | nothing is created whose name was not looked for since the last attempt that may have arrived |
-//! | `removal_after_a_look` | the first of several removals of listeners and pools follows a look at all children after whatever was changed before |
-//! | `members_are_listed_before_they_are_named` | who names members that are there has listed them in the same reconciliation |
-//! | `published_after_a_look` | before a load balancer that was made is published, its children were read after the last step |
+//! | `creation_after_a_look_for_its_name` | nothing is created before its name was looked for since the last attempt that might have been carried out |
+//! | `removal_after_a_look` | before a listener or pool is removed, all children were read since the last step that was not itself such a removal |
+//! | `members_are_listed_before_they_are_named` | a request that names existing members follows a list of them in the same reconciliation; the status tree is none |
+//! | `published_after_a_look` | before a new load balancer is published, its children were read after the last step |
 //!
-//! What the cloud answers leads to:
+//! What an answer leads to, once the client has given up sending the request again (see below):
 //!
 //! | answer | to a read | to a step |
 //! | --- | --- | --- |
-//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the fault as an Event | the plan goes on without the step and what needs it, and the Event says so; after an incomplete look everything is read first. A load balancer that cannot be made fails the reconciliation |
-//! | 404 about what was there | everything is read | as above |
-//! | 409, locked (`immutable`) | | it waits until the lock has ended, and reads everything then |
-//! | 409, older revision | | everything is read, and planned anew |
-//! | 429, 503 | what was known is kept, and the read is made again after a pause | the same step is sent again after a pause; after 503 a creation counts as sent |
-//! | 500, no answer, time-out | fails; what was known is dropped | fails; everything is read before the next step, since it may have arrived |
-//! | ERROR of a child | | it is sent again once at once, then after pauses |
-//! | ERROR of the load balancer | `recovery` decides, with the operator's and the Service's leave | |
-//! | `PENDING_*` by a step of this Service | nothing is read until the poller sees the end | nothing is sent |
-//! | `PENDING_*` by somebody else | the load balancer, by the poller | nothing is sent; everything is read at the end |
-//! | the Service has changed | what was known is dropped, and everything is read | planned anew from what is there |
-//! | only nodes have changed | the status tree shows the members | those of the members alone |
+//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the cloud's message in an Event, and what is cached is dropped | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache; if this reconciliation has not read everything, it does so first. A load balancer that cannot be created fails the reconciliation |
+//! | 404 of an object that was read before | the same reconciliation reads everything | as above; a removal counts as done |
+//! | 409, locked (`immutable`) | does not occur | nothing is sent until the lock has ended; then everything is read |
+//! | 409, older revision | does not occur | everything is read, and planned anew |
+//! | 429, 502, 503 | what is cached stays, and the read is sent again after a pause | the load balancer is read, and the same step sent, after a pause; a creation after 503 might have been carried out, so its name is looked for first |
+//! | 500, 504, time-out, no answer | the reconciliation fails; what is cached is dropped | the same; everything is read before the next step, which might have been carried out |
+//! | a child in ERROR | is read as such | the child is sent again at once the first time, then after growing pauses; other steps go on meanwhile, but nothing that relies on the child |
+//! | load balancer in ERROR | is read as such | `recovery`: one that was never built is created again; one that might serve is failed over or replaced only if `error-recovery` in cloud.conf and the Service's reclaim policy allow it, else nothing is sent, and an Event says so |
+//! | `PENDING_*` by a step of this Service | see 3 | nothing is sent |
+//! | `PENDING_*` by another client, or by another Service on the same load balancer | the poller reads the load balancer alone | nothing is sent; everything is read at the end |
 //!
-//! The client sends a GET again by itself after 429, 503 or no answer, and other requests after 429 alone or, where the cloud names a time,
-//! after 503; never a POST after 503 (`client::retry` of `openstack-api`).
+//! A Service that changes meanwhile is seen by its next reconciliation: what was cached is dropped, and when Octavia's lock has ended (3) everything
+//! is read and planned anew.
+//!
+//! The client itself sends a GET again after all of 429, 502 to 504, time-out and no answer; another request after 429, and after 502 or 503 if the
+//! cloud names a time; never a POST after those (`client::retry` of `openstack-api`).
 //!
 //! | module | does |
 //! | --- | --- |
@@ -249,14 +261,14 @@ impl Serving<'_> {
         }
     }
 
-    /// The look that what is sent now needs. Where all of it rests, nothing is sent.
+    /// The look that the steps need which are sent now. None where all of them rest: nothing is sent then.
     fn look_before(&self, observation: &Observation, plan: &Plan) -> Option<Look> {
         let due = self.reconciler.due(self.service, plan);
         let rests = due.steps.is_empty() && !plan.steps.is_empty();
         observation.look_before(&due).filter(|_| !rests)
     }
 
-    /// Algorithms that Octavia does not take count as what is there, and a load balancer that was never built as a failed creation.
+    /// Treats an algorithm that Octavia has refused as if it were set, and a load balancer that was never built as a failed creation.
     fn note_what_failed(&self, observation: &mut Observation) {
         let attempts = self.reconciler.records.attempts(&self.service.key);
         observation.mask_rejected_algorithms(&attempts.refused_algorithms);
