@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::contract::setup::{configured, id, load_balancer, member_names};
-use crate::support::{PROXY, Side, World, lb_name, service};
+use crate::support::{LB_ID, PROXY, Side, World, lb_name, service};
 
 /// The lines of cloud.conf that let load balancers be replaced which serve nobody.
 pub(crate) const REPLACE: &str = "error-recovery = replace\n";
@@ -316,6 +316,25 @@ async fn members_that_fail_inside_octavia_are_sent_again() {
     let state = world.cloud_state();
     assert!(!state.contains("ERROR"), "{state}");
     assert_eq!(world.take_cloud_writes(), ["PUT pools/ID/members"; 3]);
+}
+
+/// What could not be read is missing until it is read again, and not for as long as the Service stays as it is.
+#[rstest]
+#[case::overloaded(429)]
+#[case::unavailable(503)]
+#[case::broken(500)]
+#[tokio::test(start_paused = true)]
+async fn floating_ips_that_could_not_be_listed_delay_a_service_and_no_more(#[case] status: u16) {
+    let world = World::serving(&service("first", json!({}))).await;
+    let shared = world.cloud.load_balancer(&lb_name("first")).unwrap()["id"].clone();
+    let list = Fault::new().service("network").method(Method::GET).path("/floatingips");
+    let outage = world.cloud.faults().add(list.answer(status, json!({})));
+    let second = json!({"metadata": {"annotations": {LB_ID: shared}}, "spec": {"ports": [{"port": 81, "nodePort": 30081}]}});
+    world.create(&service("second", second));
+    world.until("its port is there", |world| world.cloud.listeners().len() == 2).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.cloud.faults().remove(outage);
+    world.until_published("second").await;
 }
 
 /// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.

@@ -134,7 +134,8 @@ impl Serving<'_> {
         let Wanted { settings, facts, .. } = wanted;
         let children = observation.seen().load_balancer.as_ref()?.children.as_ref()?;
         let sources = Sources { intent: self.intent, settings, names: self.claim.names, facts };
-        let step = plan.steps.iter().find(|step| step.locks())?;
+        let due = self.reconciler.due(self.service, plan);
+        let step = due.steps.iter().find(|step| step.locks())?;
         removed_members::reasons(sources, step, children)
     }
 

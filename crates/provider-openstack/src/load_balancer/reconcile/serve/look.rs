@@ -289,7 +289,7 @@ impl Serving<'_> {
             (_, None) => Cached::Nothing,
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
             // What could not be read is read as soon as it can be.
-            (Ok(Outcome::Ready(_)), Some(known)) if known.unread().is_some() => Cached::Nothing,
+            (Ok(Outcome::Ready(_)) | Err(_), Some(known)) if known.unread().is_some() => Cached::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
                 converged(known, address, agreement, warnings)
