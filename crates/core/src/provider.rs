@@ -51,12 +51,11 @@ pub trait LoadBalancers: Send + Sync {
         AnnotationUse::Meaning
     }
 
-    /// Introduces the other Services that the controller serves. Called once, before the first reconciliation. A provider that
-    /// judges each Service by itself has nothing to do here.
+    /// Sets the lister of the other Services. Called once, before the first reconciliation. A provider that judges each Service by itself
+    /// ignores it.
     fn set_neighbours(&self, _neighbours: Arc<dyn Neighbours>) {}
 
-    /// Reconciles from now on as a program does that has run for a while: for a plan, which is made in a moment. A provider that
-    /// does nothing different at first has nothing to do here.
+    /// A dry run begins: the provider acts as it does after its start-up delays. One that has none ignores it.
     fn begin_dry_run(&self) {}
 
     /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that say whose they are, and will get

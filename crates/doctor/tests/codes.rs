@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use openstack_ccm_doctor::code::{Code, Severity, TABLE};
 use openstack_ccm_doctor::facts::{
     BackendFacts, Change, ChangedField, CloudFacts, CloudObject, ClusterFacts, Container, ContainerPort,
-    ControllerFact, Dial, DialResult, DnsText, Door, DoorRule, EventFact, ForeignPolicy, GroupSource, Host,
-    NodeFact, Objects, Outlook, PathFact, ServedBy, ServedName, ServiceFacts, WantedStatus, Workload,
+    ControllerFact, Dial, DialResult, DnsText, Door, DoorRule, EventFact, Forecast, ForeignPolicy,
+    GroupSource, Host, NodeFact, Objects, PathFact, ServedBy, ServedName, ServiceFacts, WantedStatus,
+    Workload,
 };
 use openstack_ccm_doctor::finding::Check;
 use openstack_ccm_doctor::hop::Origin;
@@ -125,7 +126,7 @@ fn healthy() -> World {
             objects: vec![listener, pool, member("m1", "10.0.0.11:30443"), member("m2", "10.0.0.12:30443")],
             trouble: None,
         },
-        outlook: Outlook::Settled,
+        forecast: Forecast::Settled,
         changes: Vec::new(),
         warnings: Vec::new(),
         doors: Some(Ok(["10.0.0.11", "10.0.0.12"].map(door).into())),
@@ -341,7 +342,7 @@ fn world_with(code: Code) -> World {
         Code::D004 => world.delete("2026-11-22T11:59:00Z"),
         Code::D005 => {
             world.cloud().changes.clear();
-            world.cloud().outlook = Outlook::Waits("a quota".into());
+            world.cloud().forecast = Forecast::Waits("a quota".into());
             world.fail();
         }
         Code::D006 => world.delete("2026-11-22T11:00:00Z"),
@@ -428,7 +429,7 @@ fn world_with(code: Code) -> World {
             world.change("+", "listener", "protocol");
         }
         Code::D504 => world.warn("LoadBalancerSettingNotSupported"),
-        Code::D505 => world.cloud().outlook = Outlook::Refused("timeout-client-data: soon is no number".into()),
+        Code::D505 => world.cloud().forecast = Forecast::Refused("timeout-client-data: soon is no number".into()),
         Code::D506 => world.cloud().load_balancer = None,
         Code::D507 => world.change("~", "listener", "timeout_client_data"),
         Code::D508 => world.warn("UnknownAnnotation"),
@@ -440,7 +441,7 @@ fn world_with(code: Code) -> World {
         }
         Code::D510 => world.child("l").disabled = true,
         Code::D511 => world.change("~", "listener", "allowed_cidrs"),
-        Code::D512 => world.cloud().outlook = Outlook::Keeps("timeout-client-data: soon is no number".into()),
+        Code::D512 => world.cloud().forecast = Forecast::Keeps("timeout-client-data: soon is no number".into()),
         Code::D601 => {
             world.child("p").protocol = Some("TCP".into());
             world.change("-/+", "pool", "protocol");
@@ -671,7 +672,7 @@ fn what_the_objects_show_is_never_green() {
         (
             "members at another port, of a load balancer in ERROR for which the controller waits",
             |world| {
-                world.cloud().outlook = Outlook::Waits("it is at work".into());
+                world.cloud().forecast = Forecast::Waits("it is at work".into());
                 world.cloud().load_balancer.as_mut().unwrap().provisioning = "ERROR".into();
                 for id in ["m1", "m2"] {
                     world.child(id).port = Some(31999);
@@ -953,7 +954,7 @@ fn what_is_well_is_green() {
         }),
         ("an invalid value of a load balancer that exists", |world| {
             world.facts.path = Err("timeout-client-data: soon is no number".into());
-            world.cloud().outlook = Outlook::Keeps("timeout-client-data: soon is no number".into());
+            world.cloud().forecast = Forecast::Keeps("timeout-client-data: soon is no number".into());
         }),
         ("a policy of another kind for other pods", |world| {
             let policy = ForeignPolicy {
@@ -1170,7 +1171,7 @@ fn a_second_writer_shows_in_the_event_of_the_controller() {
 fn a_setting_is_kept_by_the_listeners_that_are_left() {
     let mut world = with(with_another_port);
     world.facts.path = Err("proxy-protocol: \"yes\" is not a version".into());
-    world.cloud().outlook = Outlook::Keeps("proxy-protocol: \"yes\" is not a version".into());
+    world.cloud().forecast = Forecast::Keeps("proxy-protocol: \"yes\" is not a version".into());
     world.cloud().children.objects.retain(|object| object.id != "l");
     let conclusion = world.report().conclusion(Origin::Pod);
     let of =
@@ -1183,7 +1184,7 @@ fn a_setting_is_kept_by_the_listeners_that_are_left() {
 fn the_application_is_judged_by_what_each_port_sends() {
     let mut world = with(with_another_port);
     world.facts.path = Err("proxy-protocol: \"yes\" is not a version".into());
-    world.cloud().outlook = Outlook::Keeps("proxy-protocol: \"yes\" is not a version".into());
+    world.cloud().forecast = Forecast::Keeps("proxy-protocol: \"yes\" is not a version".into());
     world.child("p").protocol = Some("TCP".into());
     let conclusion = world.report().conclusion(Origin::Outside);
     let of = |port: u16| &conclusion.flows.iter().find(|one| one.flow.port.number == port).unwrap().end;
@@ -1209,7 +1210,7 @@ fn a_service_that_is_being_made_is_no_fault() {
         (world.codes(), Outcome { reports: vec![world.report()], leftovers: None }.exit_code(Severity::Error))
     };
     assert_eq!(made(2, |_| {}), (Vec::new(), 3));
-    let waits = |world: &mut World| world.cloud().outlook = Outlook::Waits("it is PENDING_CREATE".into());
+    let waits = |world: &mut World| world.cloud().forecast = Forecast::Waits("it is PENDING_CREATE".into());
     assert_eq!(made(60, waits), (Vec::new(), 3));
     assert_eq!(made(3600, |_| {}), (vec![Code::D206, Code::D506], 2), "it has taken long");
     let queued = |world: &mut World| world.event("LoadBalancerQueued", "Queued: about 20 others come first");

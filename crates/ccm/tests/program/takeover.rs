@@ -5,7 +5,7 @@ use std::time::Duration;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_tools::plan::adoption::Adoption;
 use openstack_ccm_tools::plan::as_if::AsIf;
-use openstack_ccm_tools::plan::outlook::Outlook;
+use openstack_ccm_tools::plan::forecast::Forecast;
 use serde_json::{Value, json};
 
 use crate::contract::setup::{INTERNAL, as_occm_leaves_it, id};
@@ -67,11 +67,11 @@ async fn what_stays_and_what_is_marked_later_is_announced_before_the_takeover() 
     for (service, wrong) in [("blog", Some("soon")), ("blog", None)] {
         world.annotate(service, "loadbalancer.openstack.org/timeout-client-data", wrong);
         let items = world.plan(true, AsIf::default()).await;
-        let outlooks: Vec<Outlook> = items.iter().map(Outlook::of).collect();
-        let adoption = Adoption::of(&items, &outlooks, &config.load_balancer);
+        let forecasts: Vec<Forecast> = items.iter().map(Forecast::of).collect();
+        let adoption = Adoption::of(&items, &forecasts, &config.load_balancer);
         let Adoption { statuses_stay, statuses_change, statuses_new, values, identity_tags, .. } = adoption;
         assert_eq!((statuses_stay, statuses_change, statuses_new), (5, 0, 0));
-        assert_eq!(values, usize::from(wrong.is_some()), "{outlooks:#?}");
+        assert_eq!(values, usize::from(wrong.is_some()), "{forecasts:#?}");
         assert_eq!(identity_tags, 5);
     }
 }

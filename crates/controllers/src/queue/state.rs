@@ -11,9 +11,9 @@ use super::{Key, Reason};
 
 /// Who has waited longer than this is not passed over for ever: see [`SHARE`].
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Every so many turns, the one that has waited longest goes first if it has lost its patience, however little urgent it is. All other turns
-/// are the most urgent ones', so that what changes all the time starves nobody, and a new Service does not wait for a change of nodes
-/// that takes minutes to reach thousands.
+/// Every fourth turn goes to the longest waiter, if it has waited for longer than that, whatever its urgency. All other turns go to the most
+/// urgent: what changes all the time starves nothing, and a new Service does not wait for a change of nodes that takes minutes to reach
+/// thousands.
 const SHARE: u64 = 4;
 /// A key that changes all the time is worked on for its own changes at most so often.
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use super::Looked;
 
 /// How far the controller would get with a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Outlook {
+pub enum Forecast {
     /// All the way.
     #[default]
     Settled,
@@ -35,7 +35,7 @@ pub struct CloudFacts {
     /// The listeners, pools, members and monitors below it.
     pub children: Objects<CloudObject>,
     /// How far the controller would get.
-    pub outlook: Outlook,
+    pub forecast: Forecast,
     /// What the controller would change.
     pub changes: Vec<Change>,
     /// What the controller would warn of: reason and message.

@@ -5,7 +5,7 @@ mod cluster;
 mod service;
 
 pub use cloud::{
-    Change, ChangedField, CloudFacts, CloudObject, Door, DoorRule, GroupSource, Objects, Outlook,
+    Change, ChangedField, CloudFacts, CloudObject, Door, DoorRule, Forecast, GroupSource, Objects,
 };
 pub use cluster::{
     ClusterFacts, Container, ContainerPort, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName,

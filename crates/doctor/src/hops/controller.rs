@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{ControllerFact, EventFact, Looked, Outlook, ServedBy};
+use crate::facts::{ControllerFact, EventFact, Forecast, Looked, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::Scope;
 use crate::question::{Answer, questions};
@@ -152,7 +152,7 @@ fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventF
         is_new
     });
     // What was settled without a word, as by an older controller.
-    if matches!(&look.facts.cloud, Ok(cloud) if cloud.outlook == Outlook::Settled && cloud.changes.is_empty())
+    if matches!(&look.facts.cloud, Ok(cloud) if cloud.forecast == Forecast::Settled && cloud.changes.is_empty())
         && !look.is_being_deleted()
     {
         failures.clear();

@@ -10,7 +10,7 @@ use openstack_ccm_core::service::Protocol;
 
 use crate::backend::{Expectation, Judgement, judge};
 use crate::facts::{
-    CloudFacts, CloudObject, ClusterFacts, DialResult, Looked, NodeFact, Outlook, PathFact, ServedBy,
+    CloudFacts, CloudObject, ClusterFacts, DialResult, Forecast, Looked, NodeFact, PathFact, ServedBy,
     ServiceFacts, is_proxy_protocol,
 };
 use crate::finding::{Check, Fix, Unknown};
@@ -49,7 +49,7 @@ impl<'a> Look<'a> {
     /// What the way needs where a setting is invalid: the load balancer keeps what it has.
     fn kept_path(&self) -> Option<PathFact> {
         let cloud = self.facts.cloud.as_ref().ok()?;
-        if self.facts.path.is_ok() || !matches!(cloud.outlook, Outlook::Keeps(_)) {
+        if self.facts.path.is_ok() || !matches!(cloud.forecast, Forecast::Keeps(_)) {
             return None;
         }
         let mut path =
@@ -155,10 +155,10 @@ impl<'a> Look<'a> {
         let age = self.cluster.time.duration_since(metadata.creation_timestamp.as_ref()?.0);
         let cloud = self.facts.cloud.as_ref().ok()?;
         let was_served = metadata.annotations.iter().flatten().any(|(key, _)| key == OWNED);
-        let is_made = match cloud.outlook {
-            Outlook::Waits(_) => true,
-            Outlook::Settled => cloud.load_balancer.is_none() && !was_served,
-            Outlook::Keeps(_) | Outlook::Refused(_) | Outlook::Unknown(_) => false,
+        let is_made = match cloud.forecast {
+            Forecast::Waits(_) => true,
+            Forecast::Settled => cloud.load_balancer.is_none() && !was_served,
+            Forecast::Keeps(_) | Forecast::Refused(_) | Forecast::Unknown(_) => false,
         };
         let is_well = self.cluster.controller.as_ref().is_ok_and(|controller| controller.works)
             && super::controller::reports_nothing(self);

@@ -9,7 +9,7 @@ use super::controller::{self, last_writer, leader};
 use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
 use super::name::balancer_addresses;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Looked, Outlook, PathFact, ServedBy};
+use crate::facts::{CloudFacts, Forecast, Looked, PathFact, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::Scope;
 use crate::question::{Answer, questions};
@@ -62,9 +62,9 @@ fn unpublished(look: &Look<'_>) -> Check {
     if let Some(event) = controller::waits(look) {
         finding = finding.seen(look.object(), format!("Event of {}", event.source), event.message.clone());
     }
-    match look.facts.cloud.as_ref().map(|cloud| &cloud.outlook) {
-        Ok(Outlook::Waits(cause)) => finding.seen("openstack-ccm", "waits for", cause).into(),
-        Ok(Outlook::Refused(cause)) => finding.seen("openstack-ccm", "refuses", cause).into(),
+    match look.facts.cloud.as_ref().map(|cloud| &cloud.forecast) {
+        Ok(Forecast::Waits(cause)) => finding.seen("openstack-ccm", "waits for", cause).into(),
+        Ok(Forecast::Refused(cause)) => finding.seen("openstack-ccm", "refuses", cause).into(),
         _ => finding.into(),
     }
 }

@@ -7,9 +7,9 @@
 //!   them the time of one request. The next one asks again.
 //! - **Lifetime.** An answer serves for the lifetime of its cache. With [`Duration::ZERO`] it serves those who waited for it,
 //!   with [`Duration::MAX`] it is never asked for again.
-//! - **New enough.** Who needs to see what happened at some [`Moment`] takes only an answer that was begun after it
-//!   ([`Cache::get_or_fetch_since`]). An older request that is under way is waited for first, so that there is never more than one
-//!   for each key. If it fails, so would the next one: its failure is shared too.
+//! - **New enough.** A caller may require an answer that was requested after some [`Moment`] ([`Cache::get_or_fetch_since`]). An older
+//!   request in progress is waited for first, so there is never more than one for each key. If it fails, so would the next one: its
+//!   failure is shared too.
 //!
 //! Not a crate, because those with a lifetime and single flight go by a clock of their own, which tests cannot pause, and none
 //! knows when an answer was begun.

@@ -9,7 +9,7 @@ use openstack_ccm_core::provider::{Outcome, Reconciliation};
 use openstack_ccm_core::service::Service;
 
 use super::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID};
-use crate::load_balancer::identity::outputs::{is_own_output, may_have_moved};
+use crate::load_balancer::identity::outputs::{is_written_by_us, may_have_moved};
 use crate::load_balancer::objects::Ownership;
 
 /// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
@@ -82,7 +82,7 @@ impl Report {
 
     /// Takes back what was written for a load balancer that is gone.
     pub(crate) fn forget_load_balancer(&mut self, service: &Service) {
-        if is_own_output(service) {
+        if is_written_by_us(service) {
             self.remove_annotation(service, LOAD_BALANCER_ID.key);
         }
         self.remove_annotation(service, LOAD_BALANCER_ADDRESS.key);

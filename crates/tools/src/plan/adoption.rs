@@ -6,8 +6,8 @@ use std::time::Duration;
 use openstack_ccm_provider_openstack::config::LoadBalancer;
 use serde::Serialize;
 
+use super::forecast::{Forecast, State};
 use super::line::Changes;
-use super::outlook::{Outlook, State};
 use super::rehearsal::{Item, Subject};
 use crate::output::plural;
 
@@ -38,21 +38,21 @@ pub struct Adoption {
 
 impl Adoption {
     /// Sums up; `section` is that of the controllers that are planned.
-    pub fn of(items: &[Item], outlooks: &[Outlook], section: &LoadBalancer) -> Self {
+    pub fn of(items: &[Item], forecasts: &[Forecast], section: &LoadBalancer) -> Self {
         let about = |wanted: &[Subject], kinds: &[&str]| {
-            let all = items.iter().zip(outlooks);
+            let all = items.iter().zip(forecasts);
             let chosen = all.filter(|(item, _)| wanted.is_empty() || wanted.contains(&item.subject));
-            let lines = chosen.flat_map(|(_, outlook)| &outlook.changes);
+            let lines = chosen.flat_map(|(_, forecast)| &forecast.changes);
             Changes::of(lines.filter(|line| kinds.is_empty() || kinds.contains(&line.kind.as_str())))
         };
         let has = |subject: &Subject| items.iter().any(|item| item.subject == *subject);
         let nodes = [Subject::Nodes, Subject::NodeLifecycle];
         let services =
-            || items.iter().zip(outlooks).filter(|(item, _)| matches!(item.subject, Subject::Service(_)));
-        let is_published = |outlook: &Outlook| !outlook.published.is_empty();
-        let changes = |outlook: &Outlook| outlook.changes.iter().any(|line| line.kind == "status");
+            || items.iter().zip(forecasts).filter(|(item, _)| matches!(item.subject, Subject::Service(_)));
+        let is_published = |forecast: &Forecast| !forecast.published.is_empty();
+        let changes = |forecast: &Forecast| forecast.changes.iter().any(|line| line.kind == "status");
         let count =
-            |holds: &dyn Fn(&Outlook) -> bool| services().filter(|(_, outlook)| holds(outlook)).count();
+            |holds: &dyn Fn(&Forecast) -> bool| services().filter(|(_, forecast)| holds(forecast)).count();
         Self {
             statuses_stay: count(&|one| is_published(one) && !changes(one)),
             statuses_change: count(&|one| is_published(one) && changes(one)),

@@ -12,7 +12,7 @@
 //! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
 //! | `as_if` | annotations that Services are taken to have |
 //! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
-//! | `outlook` | what that means |
+//! | `forecast` | what that means |
 //! | `adoption` | what `adopt` says in addition |
 //! | `summary` | all of it as text, and as an exit code |
 
@@ -22,10 +22,10 @@ pub mod as_if;
 pub mod cluster;
 mod cluster_lines;
 mod fields;
+pub mod forecast;
 pub mod journal;
 pub mod line;
 pub mod lines;
-pub mod outlook;
 pub mod rehearsal;
 pub mod summary;
 
@@ -47,8 +47,8 @@ use crate::output::{Progress, plural, print};
 use adoption::Adoption;
 use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
 use as_if::AsIf;
+use forecast::{Forecast, State};
 use journal::{Call, Journal};
-use outlook::{Outlook, State};
 use rehearsal::{Chosen, DryRunResult, Item, Stage, Subject, rehearse};
 use summary::{LookedAt, Summary};
 
@@ -74,7 +74,7 @@ pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     let prepared = prepare(target, &[], rehearsal).await?;
     let config = Arc::clone(&prepared.config);
     let plan = Plan::make(prepared, rehearsal).await?;
-    let adoption = Adoption::of(&plan.items, &plan.outlooks, &config.load_balancer);
+    let adoption = Adoption::of(&plan.items, &plan.forecasts, &config.load_balancer);
     report(&plan, Some(&adoption), rehearsal.output)
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn stage(
 /// A plan, with what it means.
 struct Plan {
     items: Vec<Item>,
-    outlooks: Vec<Outlook>,
+    forecasts: Vec<Forecast>,
     summary: Summary,
 }
 
@@ -169,20 +169,20 @@ impl Plan {
         .await?;
         drop(progress);
         let section = &config.load_balancer;
-        let outlooks: Vec<Outlook> =
-            items.iter().map(|item| Outlook::asking(item, &section.former_cluster_names)).collect();
+        let forecasts: Vec<Forecast> =
+            items.iter().map(|item| Forecast::asking(item, &section.former_cluster_names)).collect();
         let services = items.iter().filter(|item| matches!(item.subject, Subject::Service(_))).count();
         let nodes = (chosen == Chosen::All).then_some(nodes);
         let cluster_name = &rehearsal.controller.cluster_name;
-        let summary = Summary::of(&outlooks, time, LookedAt { services, nodes, cluster_name });
-        Ok(Self { items, outlooks, summary })
+        let summary = Summary::of(&forecasts, time, LookedAt { services, nodes, cluster_name });
+        Ok(Self { items, forecasts, summary })
     }
 }
 
 fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyhow::Result<ExitCode> {
-    let Plan { items, outlooks, summary } = plan;
+    let Plan { items, forecasts, summary } = plan;
     let written = match output {
-        PlanOutput::Text => summary::text(outlooks, summary, adoption, std::io::stdout().is_terminal()),
+        PlanOutput::Text => summary::text(forecasts, summary, adoption, std::io::stdout().is_terminal()),
         PlanOutput::Json => json_text(plan, adoption)?,
         PlanOutput::Calls => calls_text(items),
     };
@@ -191,14 +191,14 @@ fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyho
 }
 
 fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String> {
-    let Plan { items, outlooks, summary } = plan;
+    let Plan { items, forecasts, summary } = plan;
     let subjects: Vec<_> = items
         .iter()
-        .zip(outlooks)
-        .map(|(item, outlook)| {
-            let mut subject = serde_json::to_value(outlook)?;
+        .zip(forecasts)
+        .map(|(item, forecast)| {
+            let mut subject = serde_json::to_value(forecast)?;
             // Nothing stands in the way of these; whether anything would be done is another question.
-            if outlook.state == State::Converged {
+            if forecast.state == State::Converged {
                 subject["state"] = if item.calls.is_empty() { "unchanged" } else { "changes" }.into();
             }
             subject["calls"] = item.calls.iter().map(Call::object).collect();

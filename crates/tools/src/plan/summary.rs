@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::adoption::Adoption;
+use super::forecast::{Forecast, State};
 use super::line::Changes;
-use super::outlook::{Outlook, State};
 use crate::help::{FOUND, NEEDS_A_PERSON};
 use crate::output::plural;
 
@@ -41,12 +41,12 @@ pub struct Summary {
 
 impl Summary {
     /// The sum of these, which were planned at `time`.
-    pub fn of(outlooks: &[Outlook], time: Timestamp, looked_at: LookedAt) -> Self {
+    pub fn of(forecasts: &[Forecast], time: Timestamp, looked_at: LookedAt) -> Self {
         let LookedAt { services, nodes, cluster_name } = looked_at;
-        let count = |holds: fn(&Outlook) -> bool| outlooks.iter().filter(|one| holds(one)).count();
+        let count = |holds: fn(&Forecast) -> bool| forecasts.iter().filter(|one| holds(one)).count();
         Self {
             time: time.round(jiff::Unit::Second).unwrap_or(time),
-            changes: Changes::of(outlooks.iter().flat_map(|one| &one.changes)),
+            changes: Changes::of(forecasts.iter().flat_map(|one| &one.changes)),
             refused: count(|one| matches!(one.state, State::Refused(_))),
             waits: count(|one| matches!(one.state, State::Waits(_))),
             unknown: count(|one| matches!(one.state, State::Unknown(_))),
@@ -55,7 +55,7 @@ impl Summary {
             kept: count(|one| matches!(one.state, State::Keeps(_))),
             services,
             nodes,
-            questions: questions(outlooks, cluster_name),
+            questions: questions(forecasts, cluster_name),
         }
     }
 
@@ -110,10 +110,10 @@ pub struct LookedAt<'a> {
 }
 
 /// The names of load balancers say that the cluster is called otherwise. Everything else may be wrong then.
-fn questions(outlooks: &[Outlook], cluster_name: &str) -> Vec<String> {
+fn questions(forecasts: &[Forecast], cluster_name: &str) -> Vec<String> {
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for name in
-        outlooks.iter().filter_map(|one| one.other_cluster.as_deref()).filter(|name| *name != cluster_name)
+        forecasts.iter().filter_map(|one| one.other_cluster.as_deref()).filter(|name| *name != cluster_name)
     {
         *counts.entry(name).or_default() += 1;
     }
@@ -136,7 +136,7 @@ fn bold(text: &str, colours: bool) -> String {
 
 /// The plan. What interrupts connections is said first and last.
 pub(super) fn text(
-    outlooks: &[Outlook],
+    forecasts: &[Forecast],
     summary: &Summary,
     adoption: Option<&Adoption>,
     colours: bool,
@@ -161,12 +161,12 @@ pub(super) fn text(
             }
         ));
     }
-    for one in outlooks.iter().filter(|one| !one.interruptions.is_empty()) {
+    for one in forecasts.iter().filter(|one| !one.interruptions.is_empty()) {
         for interruption in &one.interruptions {
             line(format_args!("  {}: {interruption}", one.subject));
         }
     }
-    for one in outlooks.iter().filter(|one| is_worth_a_word(one)) {
+    for one in forecasts.iter().filter(|one| is_worth_a_word(one)) {
         line(format_args!("{}", head(one)));
         for change in &one.changes {
             let mut parts: Vec<String> = Vec::new();
@@ -199,11 +199,11 @@ pub(super) fn text(
     text
 }
 
-fn is_worth_a_word(one: &Outlook) -> bool {
+fn is_worth_a_word(one: &Forecast) -> bool {
     !one.changes.is_empty() || one.state != State::Converged || !one.warnings.is_empty()
 }
 
-fn head(one: &Outlook) -> String {
+fn head(one: &Forecast) -> String {
     let id = one.load_balancer.as_ref().map(|id| format!("   load balancer {id}"));
     let maker = one.made_by.as_ref().map(|maker| format!(" (made by {maker})"));
     format!("{}{}{}", one.subject, id.unwrap_or_default(), maker.unwrap_or_default())

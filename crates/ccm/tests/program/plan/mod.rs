@@ -5,9 +5,9 @@
 mod stories;
 
 use openstack_ccm_tools::plan::as_if::AsIf;
+use openstack_ccm_tools::plan::forecast::Forecast;
 use openstack_ccm_tools::plan::journal::Call as Planned;
 use openstack_ccm_tools::plan::line::Changes;
-use openstack_ccm_tools::plan::outlook::Outlook;
 use serde_json::json;
 
 use crate::cloud_faults::{REPLACE, breaks_down};
@@ -18,8 +18,8 @@ use crate::support::prediction;
 use crate::support::{PROXY, World, service};
 
 /// Whether the text of a plan says so.
-async fn text(world: &World, as_if: AsIf) -> Vec<Outlook> {
-    world.plan(false, as_if).await.iter().map(Outlook::of).collect()
+async fn text(world: &World, as_if: AsIf) -> Vec<Forecast> {
+    world.plan(false, as_if).await.iter().map(Forecast::of).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -43,7 +43,7 @@ async fn a_plan_of_what_is_served_is_empty() {
         let items = world.plan(ahead, AsIf::default()).await;
         assert!(items.iter().all(|item| item.calls.is_empty()), "{items:#?}");
     }
-    assert!(text(&world, AsIf::default()).await.iter().all(|outlook| outlook.interruptions.is_empty()));
+    assert!(text(&world, AsIf::default()).await.iter().all(|forecast| forecast.interruptions.is_empty()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,12 +51,12 @@ async fn a_port_that_goes_interrupts_and_one_that_comes_does_not() {
     let world = World::serving(&service("web", json!({}))).await;
     let port = |name: &str, port: u16| json!({"name": name, "port": port, "protocol": "TCP", "nodePort": 30_000 + port});
     world.patch("web", &json!({"spec": {"ports": [port("http", 80), port("more", 443)]}}));
-    let outlook = text(&world, AsIf::default()).await.remove(0);
-    assert_eq!(outlook.interruptions, [""; 0]);
-    assert!(Changes::of(&outlook.changes).add >= 2, "{outlook:#?}");
+    let forecast = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(forecast.interruptions, [""; 0]);
+    assert!(Changes::of(&forecast.changes).add >= 2, "{forecast:#?}");
     world.patch("web", &json!({"spec": {"ports": [port("more", 443)]}}));
-    let outlook = text(&world, AsIf::default()).await.remove(0);
-    assert_eq!(outlook.interruptions, ["listener 80/TCP is deleted or replaced"]);
+    let forecast = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(forecast.interruptions, ["listener 80/TCP is deleted or replaced"]);
 }
 
 /// A changed attribute has a line of its own.
@@ -66,9 +66,9 @@ async fn a_plan_names_the_attribute_that_changes() {
     let annotations = json!({"metadata": {"annotations": {header("x-forwarded-for"): "true"}}});
     let world = World::serving(&service("web", annotations)).await;
     world.annotate("web", &header("x-forwarded-proto"), Some("true"));
-    let outlook = text(&world, AsIf::default()).await.remove(0);
-    assert_eq!(outlook.interruptions, [""; 0]);
-    let [line] = outlook.changes.as_slice() else { panic!("{outlook:#?}") };
+    let forecast = text(&world, AsIf::default()).await.remove(0);
+    assert_eq!(forecast.interruptions, [""; 0]);
+    let [line] = forecast.changes.as_slice() else { panic!("{forecast:#?}") };
     assert_eq!((line.mark.to_string().as_str(), line.kind.as_str()), ("~", "listener"));
     let fields: Vec<String> = line.fields.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -93,11 +93,11 @@ async fn a_plan_shows_the_load_balancers_in_error_that_will_be_replaced() {
     for name in services {
         breaks_down(&world, name);
     }
-    let outlooks = text(&world, AsIf::default()).await;
+    let forecasts = text(&world, AsIf::default()).await;
     let replaced: Vec<bool> =
-        outlooks.iter().map(|one| one.changes.iter().any(|line| line.kind == "load balancer")).collect();
-    assert_eq!(replaced, [true, true], "{outlooks:#?}");
-    assert!(outlooks.iter().all(|one| !one.interruptions.is_empty()), "{outlooks:#?}");
+        forecasts.iter().map(|one| one.changes.iter().any(|line| line.kind == "load balancer")).collect();
+    assert_eq!(replaced, [true, true], "{forecasts:#?}");
+    assert!(forecasts.iter().all(|one| !one.interruptions.is_empty()), "{forecasts:#?}");
 }
 
 /// An annotation can be tried before it is written.
@@ -108,7 +108,7 @@ async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {
     let as_if = AsIf { annotations: vec![annotation], ..AsIf::default() };
     let items = world.plan(false, as_if).await;
     let lines: Vec<String> =
-        Outlook::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.mark, line.kind)).collect();
+        Forecast::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.mark, line.kind)).collect();
     assert!(lines.iter().any(|line| line.ends_with("pool")), "{lines:?}");
     assert!(world.annotation("web", PROXY).is_none());
     let planned: Vec<&Planned> = items[0].calls.iter().collect();

@@ -8,8 +8,8 @@ use openstack_ccm_openstack_api::client::Client;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
 use openstack_ccm_tools::plan::as_if::AsIf;
 use openstack_ccm_tools::plan::cluster;
+use openstack_ccm_tools::plan::forecast::{Forecast, State};
 use openstack_ccm_tools::plan::journal::{Call as Planned, Journal};
-use openstack_ccm_tools::plan::outlook::{Outlook, State};
 use openstack_ccm_tools::plan::rehearsal::{Chosen, Item, Stage, Subject, rehearse};
 
 use super::canonical::{self, Names};
@@ -74,7 +74,7 @@ impl World {
         let items = self.plan(true, AsIf::default()).await;
         let incomplete = items
             .iter()
-            .map(|item| Outlook::of(item).state)
+            .map(|item| Forecast::of(item).state)
             .find(|state| !matches!(state, State::Converged | State::Refused(_) | State::Keeps(_)));
         let calls: Vec<&Planned> = items.iter().flat_map(|item| &item.calls).collect();
         let names = Names::before(&self.cloud).with_planned(&calls);

@@ -9,7 +9,7 @@ use openstack_ccm_core::text::some_of;
 
 use super::look::{Look, listener_of, pool_of};
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, CloudObject, Outlook};
+use crate::facts::{CloudFacts, CloudObject, Forecast};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
@@ -32,7 +32,7 @@ const UNSUPPORTED: &str = "LoadBalancerSettingNotSupported";
 questions! {
     Questions at LoadBalancer {
         /// How far the controller gets.
-        outlook,
+        forecast,
         /// Whether there is one.
         exists,
         /// Whether the published addresses lead to it.
@@ -63,8 +63,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     };
     let Some(load_balancer) = &cloud.load_balancer else {
         let none = skipped("there is no load balancer");
-        let exists = match &cloud.outlook {
-            Outlook::Unknown(cause) => {
+        let exists = match &cloud.forecast {
+            Forecast::Unknown(cause) => {
                 unknown(format!("whether there is a load balancer is not known: {cause}"))
             }
             _ if look.age_while_made().is_some() => unknown("the load balancer is still to be created"),
@@ -73,14 +73,14 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
                 .into(),
         };
         return Questions {
-            outlook: outlook(look, cloud),
+            forecast: forecast(look, cloud),
             exists: exists.into(),
             warnings: warnings(look, cloud),
             ..Questions::all(&none)
         };
     };
     Questions {
-        outlook: outlook(look, cloud),
+        forecast: forecast(look, cloud),
         exists: summary(cloud, load_balancer).into(),
         attached: attached(look, cloud),
         enabled: enabled(look, cloud, load_balancer),
@@ -95,24 +95,24 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 }
 
 /// What stands in the way of the controller.
-fn outlook(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    let check = match &cloud.outlook {
-        Outlook::Settled => ok("the controller has nothing in its way"),
-        Outlook::Waits(cause) => skipped(format!("the controller waits: {cause}")),
-        Outlook::Keeps(cause) => Finding::new(
+fn forecast(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
+    let check = match &cloud.forecast {
+        Forecast::Settled => ok("the controller has nothing in its way"),
+        Forecast::Waits(cause) => skipped(format!("the controller waits: {cause}")),
+        Forecast::Keeps(cause) => Finding::new(
             Code::D512,
             format!("a setting is invalid: {cause}; the load balancer keeps its old value"),
         )
         .seen(look.object(), "openstack-ccm", cause)
         .into(),
-        Outlook::Refused(cause) => {
+        Forecast::Refused(cause) => {
             Finding::new(Code::D505, format!("the controller cannot serve the Service: {cause}"))
                 .seen(look.object(), "openstack-ccm", cause)
                 // What is there goes on serving.
                 .stops(if cloud.load_balancer.is_some() { Stops::Nobody } else { Stops::Through })
                 .into()
         }
-        Outlook::Unknown(cause) => unknown(format!("what the controller would do is not known: {cause}")),
+        Forecast::Unknown(cause) => unknown(format!("what the controller would do is not known: {cause}")),
     };
     check.into()
 }

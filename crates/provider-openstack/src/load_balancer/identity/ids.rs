@@ -42,7 +42,7 @@ impl PublishedId {
     /// recreated; the annotation with its address goes then.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let has_address = service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
-        if !service.is_published || !has_address || !outputs::is_own_output(service) {
+        if !service.is_published || !has_address || !outputs::is_written_by_us(service) {
             return None;
         }
         service.annotations.get(LOAD_BALANCER_ID.key).map(|id| Self(id.clone()))

@@ -8,7 +8,7 @@ use crate::load_balancer::annotations::{
 
 /// Whether the id in the Service's annotation was written there by an earlier reconciliation, for a load balancer that
 /// was made for the Service. OCCM writes only the address, which the user never writes.
-pub(crate) fn is_own_output(service: &Service) -> bool {
+pub(crate) fn is_written_by_us(service: &Service) -> bool {
     let value = |annotation: &Annotation| service.annotations.get(annotation.key);
     match value(&OWNED_LOAD_BALANCER_ID) {
         Some(owned) => value(&LOAD_BALANCER_ID) == Some(owned),

@@ -67,7 +67,7 @@ impl Observing<'_> {
 
     /// Whether the Service says that it was served, and was never published in this cluster.
     pub(in crate::load_balancer) fn was_restored(&self) -> bool {
-        !self.service.is_published && outputs::is_own_output(self.service)
+        !self.service.is_published && outputs::is_written_by_us(self.service)
     }
 
     /// Whether the Service had a load balancer whose id the user has removed from its annotations, which says that it is

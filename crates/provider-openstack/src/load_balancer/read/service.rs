@@ -122,14 +122,14 @@ impl Observing<'_> {
                     found => found.map_err(|failure| self.explain_denial(id, failure))?,
                 },
             };
-            if found.is_none() && !outputs::is_own_output(self.service) {
+            if found.is_none() && !outputs::is_written_by_us(self.service) {
                 return Err(not_there(id));
             }
         }
         if found.is_none() {
             found = find::by_name(reader, claim, purpose).await?;
             self.judge_absence(found.is_some(), report).await?;
-        } else if let Some(found) = found.as_ref().filter(|_| outputs::is_own_output(self.service)) {
+        } else if let Some(found) = found.as_ref().filter(|_| outputs::is_written_by_us(self.service)) {
             self.observer.missing.found(&found.load_balancer.name, &found.load_balancer.tags);
         }
         if let Some(found) = &found {
@@ -167,7 +167,7 @@ impl Observing<'_> {
     /// A load balancer of another project cannot be seen: that is the mistake of the user who named it, not of the
     /// operator.
     fn explain_denial(&self, id: &str, failure: Failure) -> Failure {
-        if failure.class != FailureClass::Auth || outputs::is_own_output(self.service) {
+        if failure.class != FailureClass::Auth || outputs::is_written_by_us(self.service) {
             return failure;
         }
         Failure::user_input(format!(

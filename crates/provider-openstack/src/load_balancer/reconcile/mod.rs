@@ -121,7 +121,7 @@ impl Reconciler {
         self.identity_tags.waiting()
     }
 
-    /// What is reconciled is a plan of what a program will do that has run for a while.
+    /// A dry run: acts as a program does after its start-up delays.
     pub(super) fn begin_dry_run(&self) {
         self.replacements.skip_startup_delay();
     }

@@ -133,7 +133,7 @@ impl Records {
         records.get_mut(key).map(act).unwrap_or_default()
     }
 
-    /// A reconciliation begins. What is known is in its hands from now on: one that is dropped on the way leaves nothing behind.
+    /// A reconciliation begins, and takes the cached state with it: one that is cancelled loses it.
     pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);

@@ -60,7 +60,7 @@ struct Watched {
     /// When to look next, and after which pause again.
     next: Instant,
     pause: Duration,
-    /// What became of it. Kept until the Service that waits takes it.
+    /// How it ended. Kept until the waiting Service consumes it.
     end: Option<End>,
 }
 

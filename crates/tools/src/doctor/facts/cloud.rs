@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{
-    Change, ChangedField, CloudFacts, CloudObject, Looked, Objects, Outlook as Reach, ServedBy,
+    Change, ChangedField, CloudFacts, CloudObject, Forecast as Reach, Looked, Objects, ServedBy,
 };
 use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder_address};
 use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer};
@@ -22,9 +22,9 @@ use super::{key_of, served_by};
 use crate::doctor::args::WalkArgs;
 use crate::plan::FEW;
 use crate::plan::as_if::AsIf;
+use crate::plan::forecast::{Forecast, State};
 use crate::plan::journal::{Call, Journal, Seen};
 use crate::plan::line::Line;
-use crate::plan::outlook::{Outlook, State};
 use crate::plan::rehearsal::{Chosen, Item, Subject, rehearse};
 use crate::plan::stage;
 
@@ -119,24 +119,24 @@ struct Looker<'a> {
 
 impl Looker<'_> {
     async fn look(&self, item: &Item, service: &Service) -> CloudFacts {
-        let outlook = Outlook::of(item);
+        let forecast = Forecast::of(item);
         let mut facts = CloudFacts {
-            outlook: reach(&outlook.state),
-            changes: outlook.changes.iter().map(change).collect(),
+            forecast: reach(&forecast.state),
+            changes: forecast.changes.iter().map(change).collect(),
             warnings: warnings(item),
             would_publish: would_publish(item),
             ..CloudFacts::default()
         };
         let annotations = service.metadata.annotations.as_ref();
         let owned = annotations.and_then(|all| all.get(OWNED)).cloned();
-        for id in outlook.load_balancer.into_iter().chain(owned) {
+        for id in forecast.load_balancer.into_iter().chain(owned) {
             match self.openstack.octavia.get_load_balancer(&id).await {
                 Ok(load_balancer) => {
                     self.fill(&mut facts, &load_balancer, service).await;
                     break;
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => facts.outlook = Reach::Unknown(error.to_string()),
+                Err(error) => facts.forecast = Reach::Unknown(error.to_string()),
             }
         }
         facts

@@ -1,8 +1,7 @@
 //! What is there once Octavia and Neutron have done a step. Pure.
 //!
 //! While a plan is under way, each step that was accepted is applied to what was read, so that the rest of the plan follows without
-//! reading everything after every step. Nothing is concluded from it that somebody has not looked at: see
-//! [`crate::load_balancer::known::looks`].
+//! reading everything after every step. Nothing relies on it before a look: see [`crate::load_balancer::known::looks`].
 
 mod attributes;
 

@@ -166,7 +166,7 @@ impl Serving<'_> {
         observation.expect(&self.beginning.joined);
         if let Some(there) = &observation.seen().load_balancer {
             self.name_again(&there.id, there.ownership, report);
-            if outputs::is_own_output(self.service) {
+            if outputs::is_written_by_us(self.service) {
                 self.reconciler.observer.found(there);
             }
         }

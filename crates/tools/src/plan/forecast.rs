@@ -37,7 +37,7 @@ pub enum State {
 
 /// What a plan says about one subject.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outlook {
+pub struct Forecast {
     /// `shop/web`, `nodes`, `routes`.
     pub subject: String,
     /// The load balancer that serves the Service now: its id.
@@ -76,7 +76,7 @@ fn named_for(load_balancer: &Value, service: &ServiceKey) -> Option<String> {
     parsed.find(|name| name.service == *service).map(|name| name.cluster)
 }
 
-impl Outlook {
+impl Forecast {
     /// The same, with the name of another cluster that the load balancer shows. `known` are those that the operator gave.
     pub fn asking(item: &Item, known: &[String]) -> Self {
         let load_balancer = load_balancer(item);
@@ -87,7 +87,7 @@ impl Outlook {
         Self { other_cluster: other_cluster.filter(|name| !known.contains(name)), ..Self::of(item) }
     }
 
-    /// The outlook for one item of a dry run.
+    /// The forecast for one item of a dry run.
     pub fn of(item: &Item) -> Self {
         let Item { subject, calls, seen, concluded, published, .. } = item;
         let changes = lines(calls);
