@@ -123,6 +123,25 @@ async fn a_load_balancer_that_fails_to_be_made_is_recreated(#[case] failures: u3
     assert_eq!(pauses, &[false, true][..posts.len() - 1]);
 }
 
+/// Octavia may have begun what it answers with 500. The list that both share is from before that: they look once more, as the rules of a
+/// trace have it.
+#[tokio::test(start_paused = true)]
+async fn creations_that_may_have_arrived_are_looked_for_in_no_older_list() {
+    const SERVICES: [&str; 2] = ["web-1", "web-2"];
+    let mut world = World::started().await;
+    world.settings.plans = false;
+    // They look at the same time.
+    world.settings.latency = Duration::from_millis(100);
+    world.restart().await;
+    world.cloud.faults().add(octavia(Method::POST, "loadbalancers$").answer(500, json!({})).times(2));
+    SERVICES.iter().for_each(|name| world.create(&service(name, json!({}))));
+    for name in SERVICES {
+        world.until_published(name).await;
+    }
+    world.quiet().await;
+    assert_eq!(world.cloud.load_balancers().len(), 2);
+}
+
 /// It is found by its name.
 #[tokio::test(start_paused = true)]
 async fn a_creation_whose_answer_is_lost_is_not_repeated() {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tower::service_fn;
 
 use super::reconciliation::{self, Reconciliation};
-use super::trace::{Answer, moment, shown_by, touched_by};
+use super::trace::{Answer, moment, names_members, shown_by, touched_by};
 
 /// Who is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +44,8 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// The load balancer that a change of Octavia is about, where it is there already.
     pub(crate) load_balancer: Option<String>,
+    /// Whether it is a batch that names members which are there.
+    pub(crate) names_members: bool,
     /// The Service that is being reconciled.
     pub(crate) reconciled: Option<String>,
     /// The reconciliation.
@@ -63,6 +65,7 @@ struct About {
     write: bool,
     path: String,
     load_balancer: Option<String>,
+    names_members: bool,
     request: Option<Asked>,
     run: Option<Reconciliation>,
 }
@@ -250,7 +253,7 @@ impl Line {
 
     /// Writes a call down, and returns its place in the journal.
     fn note(&self, about: About) -> usize {
-        let About { side, name, write, path, load_balancer, request, run } = about;
+        let About { side, name, write, path, load_balancer, names_members, request, run } = about;
         let mut journal = self.journal.lock().unwrap();
         journal.push(Call {
             side,
@@ -260,6 +263,7 @@ impl Line {
             request,
             path,
             load_balancer,
+            names_members,
             reconciled: run.as_ref().map(|run| run.service.clone()),
             run,
             program: self.program,
@@ -290,6 +294,7 @@ impl Line {
                     write,
                     path,
                     load_balancer: None,
+                    names_members: false,
                     request: request_noted,
                     run,
                 };
@@ -334,9 +339,10 @@ impl Line {
                     body: body.unwrap_or_default(),
                 });
                 let load_balancer = asked.as_ref().and_then(|asked| touched_by(asked, &cloud));
-                let shows = path.clone();
+                let names_members = asked.as_ref().is_some_and(|asked| names_members(asked, &cloud));
+                let (side, shows) = (Side::OpenStack, path.clone());
                 let about =
-                    About { side: Side::OpenStack, name, write, path, load_balancer, request: asked, run };
+                    About { side, name, write, path, load_balancer, names_members, request: asked, run };
                 let (call, watcher) = (answer(cloud, token, request, line.latency), Arc::clone(&line));
                 let call = async move {
                     let answer = call.await;

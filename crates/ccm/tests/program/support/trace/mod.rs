@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use openstack_ccm_openstack_api::transport;
 use openstack_ccm_openstack_sim::Sim as Cloud;
 use serde_json::Value;
@@ -80,6 +80,22 @@ pub(super) fn touched_by(asked: &Asked, cloud: &Cloud) -> Option<String> {
         ("healthmonitors", None) => of_pool(asked.body["healthmonitor"]["pool_id"].as_str()?),
         _ => None,
     }
+}
+
+/// Whether a batch names members that are there, of which it puts back what it does not repeat. One that only adds is about others.
+pub(super) fn names_members(asked: &Asked, cloud: &Cloud) -> bool {
+    let pool = asked.path.strip_prefix(OCTAVIA).and_then(|path| path.strip_prefix("pools/"));
+    let Some(pool) =
+        pool.and_then(|path| path.strip_suffix("/members")).filter(|_| asked.method == Method::PUT)
+    else {
+        return false;
+    };
+    let there = cloud.members(pool);
+    let is_there = |named: &Value| {
+        let is_it = |one: &Value| ["address", "protocol_port"].iter().all(|key| one[key] == named[key]);
+        there.iter().any(is_it)
+    };
+    asked.body["members"].as_array().is_some_and(|named| named.iter().any(is_there))
 }
 
 /// The load balancers that an answer shows.

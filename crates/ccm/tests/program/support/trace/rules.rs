@@ -1,6 +1,6 @@
 //! The rules, by name. The comment of the module `reconcile` states the same in words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use http::{Method, StatusCode};
@@ -261,39 +261,18 @@ fn removal_after_a_look(trace: &Trace<'_>) -> Vec<String> {
     unseen.map(|removal| format!("{} for {:?}", removal.name, removal.reconciled)).collect()
 }
 
-/// Whether the cloud says that it did not take a request.
-fn was_refused(call: &Call) -> bool {
-    let status = call.answer.as_ref().and_then(|answer| answer.status);
-    status.is_some_and(|status| status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE)
-}
-
 /// A batch puts back what it does not repeat: who names members that are there has listed them in the same reconciliation.
 fn members_are_listed_before_they_are_named(trace: &Trace<'_>) -> Vec<String> {
-    let mut breaches = Vec::new();
-    let mut filled: BTreeSet<&str> = BTreeSet::new();
-    for call in trace.calls {
-        let path = path(call);
-        let pool = path.strip_prefix("pools/").and_then(|path| path.strip_suffix("/members"));
-        let Some(pool) = pool.filter(|_| is_step(call, &Method::PUT, "pools")) else { continue };
-        let is_additive = call.path.contains("additive_only");
-        let is_filled = filled.contains(pool);
-        if !was_refused(call) {
-            filled.insert(pool);
-        }
-        if is_additive || !is_filled {
-            continue;
-        }
-        let listed = trace.calls.iter().any(|look| {
+    let batches = trace.calls.iter().filter(|call| call.names_members && call.run.is_some());
+    let unlisted = batches.filter(|batch| {
+        !trace.calls.iter().any(|look| {
             !look.write
-                && look.run == call.run
-                && self::path(look) == path
-                && look.ended().is_some_and(|ended| ended < call.begun)
-        });
-        if !listed {
-            breaches.push(format!("{} for {:?}", call.name, call.reconciled));
-        }
-    }
-    breaches
+                && look.run == batch.run
+                && path(look) == path(batch)
+                && look.ended().is_some_and(|ended| ended < batch.begun)
+        })
+    });
+    unlisted.map(|batch| format!("{} for {:?}", batch.name, batch.reconciled)).collect()
 }
 
 /// Before a load balancer that was made is published, somebody has looked at its children after the last step: Octavia may have failed.
