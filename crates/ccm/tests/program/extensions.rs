@@ -334,7 +334,7 @@ async fn options_of_tls_that_octavia_does_not_have_are_named() {
     let reference = container(&world, "one");
     world.serve(&annotated(&[("default-tls-container-ref", &reference), ("tls-versions", "TLSv1.3")])).await;
     let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("needs Octavia API 2.17"), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].contains("requires Octavia API 2.17"), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]

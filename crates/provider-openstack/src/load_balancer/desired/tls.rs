@@ -37,7 +37,8 @@ pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
     ];
     asked.into_iter().filter(|(missing, _, _)| *missing).map(|(_, key, version)| {
         let message =
-            format!("{key} is ignored: it needs Octavia API {version} and a provider that terminates TLS");
+            format!("annotation {key} is ignored: it requires Octavia API {version} or later and a provider \
+            that terminates TLS");
         Notice::warning(NOT_SUPPORTED, message)
     })
 }

@@ -139,7 +139,8 @@ impl Draft {
         if failed {
             self.plan.heals = true;
             let message =
-                format!("Octavia failed to apply the last change of {kind} {name} ({id}): sending it again");
+                format!("Octavia failed to apply the last change of {kind} {name} ({id}); the change is \
+                sent again");
             self.warn(CHILD_FAILED, message);
         }
         failed

@@ -27,13 +27,13 @@ fn what_the_cloud_cannot_do_is_refused_before_it_leaks_a_port(
 fn sctp_needs_a_newer_octavia() {
     let world =
         World::new().octavia(22, "amphora").with(|world| world.service.ports[0].protocol = Protocol::Sctp);
-    assert_snapshot!(world.refusal(), @"the SCTP port 80 needs Octavia API 2.23, which this cloud does not have: remove it from spec.ports");
+    assert_snapshot!(world.refusal(), @"SCTP port 80 requires Octavia API 2.23, which this cloud does not have: remove the port from spec.ports");
 }
 
 #[test]
 fn a_port_named_twice_is_refused() {
     let world = World::new().with(|world| world.service.ports.push(port(Protocol::Tcp, 80)));
-    assert_snapshot!(world.refusal(), @"spec.ports has TCP:80 twice: remove one of the two");
+    assert_snapshot!(world.refusal(), @"spec.ports lists TCP:80 twice: remove one of the two entries");
     assert!(World::new().with(|world| world.service.ports.clear()).refusal().contains("no ports"));
 }
 

@@ -92,7 +92,7 @@ fn text(verdict: &Verdict) -> String {
 #[case::adopted(FoundBy::Annotation, NAME, "edited by hand", vec![], "Sole")]
 #[case::occm_shares_it(FoundBy::Annotation, NAME, DESCRIPTION, vec![NAME.into(), "kube_service_c1_default_api".into()], "Shared")]
 #[case::earlier_service_of_the_name(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into(), cluster_tag(CLUSTER), service_tag(EARLIER_SERVICE)], "Sole")]
-#[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "neither its tags nor its description")]
+#[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "not the Service's tags or description")]
 #[case::legacy_name(FoundBy::LegacyName, LEGACY_NAME, "", vec![], "Sole")]
 #[case::legacy_name_annotated(FoundBy::Annotation, LEGACY_NAME, "", vec![], "Sole")]
 #[case::cut_name_of_another_service(FoundBy::CutName, "kube_service_cut", "another", vec![], "Unrelated")]
