@@ -41,7 +41,8 @@ impl Drift {
 
 fn repaired(drift: &Drift) -> Notice {
     let mut message =
-        "something was changed in the cloud although the Service did not change, and was corrected"
+        "the load balancer was changed in the cloud although the Service did not change; the change was \
+        reverted"
             .to_owned();
     for (index, step) in drift.steps.iter().take(MOST_STEPS).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });

@@ -124,8 +124,10 @@ pub(super) fn is_out_of_addresses(error: &ApiError) -> bool {
 fn quota_advice(error: &ApiError) -> String {
     let resource = error.fault().and_then(|fault| quota_resource(&fault.message));
     let resource = resource.map_or_else(|| "this kind of object".to_owned(), |name| format!("{name:?}"));
-    format!("the project's quota of {resource} is used up: have an administrator raise the quota, or delete \
-    objects that are no longer needed")
+    format!(
+        "the project's quota of {resource} is used up: have an administrator raise the quota, or delete \
+    objects that are no longer needed"
+    )
 }
 
 /// The resource in Octavia's `Quota has been met for resources: Load Balancer` and in Neutron's
@@ -152,8 +154,12 @@ fn policy_advice(error: &ApiError) -> String {
     }
     rule.map_or_else(
         || role_advice(call).to_owned(),
-        |rule| format!("the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an \
-        administrator change the rule, or give the user a role that the rule allows"),
+        |rule| {
+            format!(
+                "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an \
+        administrator change the rule, or give the user a role that the rule allows"
+            )
+        },
     )
 }
 
@@ -248,8 +254,7 @@ mod tests {
         403,
         r#"{"faultstring":"Policy does not allow this request to be performed."}"#,
         FailureClass::Auth,
-        "role load-balancer_member (or member, where the cloud uses the default policy) in the project of the load balancer: check first that \
-         cloud.conf is of that project"
+        "role load-balancer_member (or member, where the cloud uses the default policy) in the project of the load balancer: first check that cloud.conf names that project"
     )]
     #[case::lock(
         409,

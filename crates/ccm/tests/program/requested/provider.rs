@@ -56,8 +56,13 @@ async fn a_provider_that_cloud_conf_does_not_list_is_refused_and_what_serves_sta
     world.stop().await;
     world.settings.cloud_conf = "lb-providers = ovn\n".to_owned();
     world.start().await;
-    world.until_warned("web", "lb-provider asks for ovn, the load balancer has amphora; revert the change, \
-    or delete the Service and create it again").await;
+    world
+        .until_warned(
+            "web",
+            "lb-provider asks for ovn, the load balancer has amphora; revert the change, \
+    or delete the Service and create it again",
+        )
+        .await;
     world.quiet().await;
     assert!(world.take_cloud_writes().is_empty());
 }

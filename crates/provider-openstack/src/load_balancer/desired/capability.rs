@@ -66,14 +66,12 @@ fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
     let algorithm = sources.lb_algorithm();
     let features = sources.facts.features;
     if algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
-        let message =
-            "lb-method SOURCE_IP_PORT requires Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
+        let message = "lb-method SOURCE_IP_PORT requires Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
         return Some(Fault::new([Aspect::Algorithm], message));
     }
     let hashes = matches!(algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
     (!features.layer_7 && !hashes).then(|| {
-        let message =
-            format!("lb-method {algorithm} is not supported by provider ovn: use SOURCE_IP_PORT");
+        let message = format!("lb-method {algorithm} is not supported by provider ovn: use SOURCE_IP_PORT");
         Fault::new([Aspect::Algorithm], message)
     })
 }

@@ -65,7 +65,7 @@ pub(super) fn waiting(sources: Sources<'_>, members: &[&Member]) -> Option<Notic
         sources.intent.nodes.iter().filter(|node| !is_member(node)).map(|node| node.name.as_str()).collect();
     (!waiting.is_empty()).then(|| {
         let message = format!(
-            "no nodes are added as members until {} is corrected: {}",
+            "these nodes are not added as members until {} is corrected: {}",
             NODE_SELECTOR.key,
             some_of(&waiting, |name| (*name).to_owned())
         );

@@ -45,8 +45,10 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     let (mut fitting, others) = split(sources);
     if !others.is_empty() {
         let list = names(&others);
-        let message = format!("these source ranges have no effect because their IP family is not that of \
-        the load balancer's address: {list}");
+        let message = format!(
+            "these source ranges have no effect because their IP family is not that of \
+        the load balancer's address: {list}"
+        );
         notices.push(Notice::warning(IGNORED, message));
     }
     let of_cluster = sources.facts.cluster_sources.iter().copied();

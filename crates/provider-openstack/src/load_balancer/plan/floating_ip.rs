@@ -144,7 +144,8 @@ fn keep_or_swap(
                 let has = attached.address;
                 let way = if !spec.exchanges {
                     "the setting was made before this controller started watching the Service, and might \
-                    never have taken effect; set it again to apply it, or remove it".to_owned()
+                    never have taken effect; set it again to apply it, or remove it"
+                        .to_owned()
                 } else if vip.ownership == Ownership::Sole {
                     format!(
                         "to change the address, create floating IP {asked} in the project, on the same \
@@ -407,8 +408,10 @@ pub(super) fn release(
                 let user = "which is in use, for example by another Service on the same load balancer";
                 draft.warn(
                     LEFT_IN_USE,
-                    format!("the Service's floating IP {address} ({id}) is left attached to port {port}, \
-                    {user}"),
+                    format!(
+                        "the Service's floating IP {address} ({id}) is left attached to port {port}, \
+                    {user}"
+                    ),
                 );
             }
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),

@@ -132,7 +132,10 @@ pub(super) fn recover(
         Remedy::Replace => replace(draft, desired, observed, broken),
         Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
         Remedy::FailOver => {
-            draft.warn(FAILOVER, format!("{}; Octavia is asked to fail the load balancer over", statuses(broken)));
+            draft.warn(
+                FAILOVER,
+                format!("{}; Octavia is asked to fail the load balancer over", statuses(broken)),
+            );
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
             // Where Octavia refuses.
             draft.block(in_error(broken));

@@ -166,8 +166,10 @@ fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
 }
 
 fn single_stack(why: &str) -> Notice {
-    let message = format!("spec.ipFamilies asks for two IP families, but the load balancer has only one: \
-    {why}");
+    let message = format!(
+        "spec.ipFamilies asks for two IP families, but the load balancer has only one: \
+    {why}"
+    );
     Notice::warning(SINGLE_STACK, message)
 }
 

@@ -69,9 +69,10 @@ impl Resolver {
                     taken.push(*address);
                     advice.push(in_use(*address, &port));
                 }
-                None => advice
-                    .push(format!("{address} might be in use by another project, whose ports this user \
-                    cannot see")),
+                None => advice.push(format!(
+                    "{address} might be in use by another project, whose ports this user \
+                    cannot see"
+                )),
             }
         }
         if taken.is_empty() {

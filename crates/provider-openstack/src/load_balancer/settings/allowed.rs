@@ -102,7 +102,7 @@ fn each(
 }
 
 fn refuse(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, key: &str) {
-    let fix = format!("use one that is, or ask the operator to add it to {key} in cloud.conf");
+    let fix = format!("use an allowed value, or ask the operator to add this value to {key} in cloud.conf");
     reader.reject(value, "is not allowed in this namespace", fix);
 }
 

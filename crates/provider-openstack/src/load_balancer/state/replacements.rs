@@ -53,8 +53,10 @@ impl State {
         let now = Instant::now();
         if has_begun_now && !self.counts_as_settled {
             let minutes = AFTER_START.as_secs() / 60;
-            return Err(format!("no load balancer is replaced in the first {minutes} minutes after this \
-            controller starts"));
+            return Err(format!(
+                "no load balancer is replaced in the first {minutes} minutes after this \
+            controller starts"
+            ));
         }
         if let Some((other, since)) = self.under_way.clone().filter(|(other, _)| other != service) {
             if now.saturating_duration_since(since) < LONGEST {
@@ -176,10 +178,7 @@ mod tests {
         replacements.creating(&first);
         replacements.creation_failed(&first);
         replacements.give_back(&first);
-        assert!(
-            refusal(&second)
-                .contains("creation of a load balancer, for Service default/first, failed")
-        );
+        assert!(refusal(&second).contains("creation of a load balancer, for Service default/first, failed"));
         replacements.is_active(&second);
         assert!(refusal(&second).contains("failed"), "it was not created");
         replacements.creating(&third);

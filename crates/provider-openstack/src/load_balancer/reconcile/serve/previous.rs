@@ -77,8 +77,11 @@ impl Serving<'_> {
             let id = &found.load_balancer.id;
             let floating_ip = on_vip.first().map(|one| format!("its floating IP {}", one.address));
             let in_use = match floating_ip {
-                None if self.has_connections(id).await? => Some("it (its statistics show \
-                connections)".to_owned()),
+                None if self.has_connections(id).await? => Some(
+                    "it (its statistics show \
+                connections)"
+                        .to_owned(),
+                ),
                 floating_ip => floating_ip,
             };
             match in_use {
