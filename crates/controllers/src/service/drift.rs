@@ -63,6 +63,6 @@ mod tests {
         let steps: Vec<String> = (0..7).map(|number| format!("step {number}")).collect();
         let message = repaired(&Drift { steps }).message;
         assert!(message.ends_with(": step 0; step 1; step 2; step 3; step 4; and more"), "{message}");
-        assert!(repaired(&Drift::default()).message.ends_with("was corrected"));
+        assert!(repaired(&Drift::default()).message.ends_with("was reverted"));
     }
 }

@@ -279,7 +279,7 @@ mod tests {
         403,
         r#"{"forbidden":{"code":403,"message":"Policy doesn't allow os_compute_api:servers:detail to be performed."}}"#,
         FailureClass::Auth,
-        "the cloud's policy os_compute_api:servers:detail forbids it"
+        "the cloud's policy os_compute_api:servers:detail does not allow the user of cloud.conf to do this"
     )]
     #[case::fault(500, r#"{"faultstring":"boom"}"#, FailureClass::Unavailable, "boom")]
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use super::*;
 #[case::method("lb-method", "LEAST_CONNECTIONS", 26, "ovn", "use SOURCE_IP_PORT")]
 #[case::method_that_somebody_chose("lb-method", "ROUND_ROBIN", 26, "ovn", "use SOURCE_IP_PORT")]
 #[case::source_ip_port("lb-method", "SOURCE_IP_PORT", 12, "amphora", "use SOURCE_IP")]
-#[case::proxy_v2("proxy-protocol", "v2", 21, "amphora", "write \"v1\"")]
+#[case::proxy_v2("proxy-protocol", "v2", 21, "amphora", "use \"v1\"")]
 fn what_the_cloud_cannot_do_is_refused_before_it_leaks_a_port(
     #[case] key: &str,
     #[case] value: &str,
