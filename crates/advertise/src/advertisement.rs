@@ -92,17 +92,18 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HostnameAnnotation => f.write_str("the Service names a hostname"),
-            Self::IngressHostnameEnabled => {
-                f.write_str("the operator has PROXY protocol load balancers published by hostname")
-            }
+            Self::HostnameAnnotation => f.write_str("the Service sets a hostname"),
+            Self::IngressHostnameEnabled => f.write_str(
+                "the operator's configuration publishes PROXY protocol load balancers by hostname",
+            ),
             Self::DirectPath => f.write_str("the load balancer adds nothing to the traffic"),
             Self::PathNeedsLoadBalancer(needs) => needs.fmt(f),
             Self::ProxyRequested => f.write_str("ip-mode asks for proxy"),
             Self::VipRequested => f.write_str("ip-mode asks for vip"),
-            Self::SourceRangesLackCluster => {
-                f.write_str("the source ranges would turn the cluster's own pods away at the load balancer")
-            }
+            Self::SourceRangesLackCluster => f.write_str(
+                "the source ranges do not allow the cluster's own pods to connect through the \
+                load balancer",
+            ),
             Self::FallbackToHostname(obstacle)
             | Self::NoFallback(obstacle)
             | Self::ProxyNotPossible(obstacle) => obstacle.fmt(f),

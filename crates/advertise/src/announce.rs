@@ -57,7 +57,7 @@ impl Announced {
         let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
         if changed.is_some() && mode_before.is_some_and(|mode| mode != now.0) {
             let message =
-                format!("The load balancer is published {}: {}", described(decided.mode), decided.reason);
+                format!("The load balancer is now published {}: {}", described(decided.mode), decided.reason);
             notices.push(Notice::normal("LoadBalancerIPModeChanged", message));
         }
         if let Some(warning) = decided.warning.as_ref().filter(|_| again || changed.is_some()) {

@@ -61,13 +61,15 @@ impl Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GateOff => {
-                f.write_str("the flag --feature-gates=LoadBalancerIPMode=false switches ipMode off")
-            }
+            Self::GateOff => f.write_str("the flag --feature-gates=LoadBalancerIPMode=false disables ipMode"),
             Self::ServerDrops => f.write_str(
-                "the API server does not keep ipMode (older than 1.29, or its feature gate is off)",
+                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is \
+                off)",
             ),
-            Self::ServerUnknown => f.write_str("it is not known yet whether the API server keeps ipMode"),
+            Self::ServerUnknown => f.write_str(
+                "openstack-ccm does not know yet whether the API server \
+            stores ipMode",
+            ),
             Self::DataPlane { count: 1, node, cause } => {
                 write!(f, "node {node} does not honour ipMode: {cause}")
             }

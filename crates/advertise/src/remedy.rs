@@ -8,22 +8,22 @@ use crate::cluster::Obstacle;
 pub(crate) fn no_fallback(needs: Needs, obstacle: &Obstacle, settings: &SettingNames) -> String {
     let SettingNames { hostname_annotation, hostname_suffix_setting, .. } = settings;
     format!(
-        "pods in this cluster may not reach the load balancer, because nodes bypass it although {needs}: {obstacle}. \
-         Upgrade the cluster to Kubernetes 1.30 or newer on every node, or publish a hostname: set the annotation \
-         {hostname_annotation} on the Service, or {hostname_suffix_setting}"
+        "pods in this cluster might bypass the load balancer although {needs}: {obstacle}. Upgrade the API \
+        server and all nodes to Kubernetes 1.30 or later, or publish a hostname: set the annotation \
+        {hostname_annotation} on the Service, or {hostname_suffix_setting}"
     )
 }
 
 /// The cluster's pods are led to a load balancer that turns them away, if it does.
 pub(crate) fn shut_out(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let remedy = of_source_ranges(access, settings)?;
-    Some(format!("the load balancer turns the cluster's own pods away, because {remedy}"))
+    Some(format!("the load balancer rejects connections from the cluster's own pods because {remedy}"))
 }
 
 /// The address stays published as it was, because pods reach the application by the short circuit only.
 pub(crate) fn stays_short_circuited(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let remedy = of_source_ranges(access, settings)?;
-    Some(format!("the address stays published without ipMode Proxy, as it was, because {remedy}"))
+    Some(format!("the address is still published without ipMode Proxy because {remedy}"))
 }
 
 /// What is wrong with the source ranges and what to do, as the end of a sentence; absent where nothing is.
@@ -31,18 +31,21 @@ fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<S
     let missing = match access {
         ClusterAccess::Open => return None,
         ClusterAccess::Without(networks) => format!(
-            "the source ranges lack addresses from which the cluster itself connects ({})",
+            "the source ranges do not include addresses from which the cluster itself connects ({})",
             networks.join(", ")
         ),
         ClusterAccess::Unknown(cause) => {
-            format!("the source ranges may lack addresses from which the cluster itself connects ({cause})")
+            format!(
+                "the source ranges might not include the addresses from which the cluster itself \
+            connects ({cause})"
+            )
         }
     };
     let by_annotation = settings
         .cluster_sources_annotation
         .map(|annotation| format!(", or set the annotation {annotation}: \"true\""))
         .unwrap_or_default();
-    Some(format!("{missing}. Add them to spec.loadBalancerSourceRanges{by_annotation}"))
+    Some(format!("{missing}. Add these addresses to spec.loadBalancerSourceRanges{by_annotation}"))
 }
 
 /// `vip` was asked for against what the path needs.
@@ -50,12 +53,15 @@ pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNa
     let Path::ThroughLoadBalancer(needs) = path else { return None };
     let effect = match needs {
         Needs::ProxyProtocol => {
-            "they send no PROXY protocol header, so an application that expects it closes their connections (nginx logs \
-             `broken header`)"
+            "the pods send no PROXY protocol header, so an application that expects the header closes their \
+            connections (nginx logs `broken header`)"
         }
-        Needs::TlsTermination => "nothing ends their TLS, so their requests over TLS fail",
+        Needs::TlsTermination => {
+            "no component terminates the pods' TLS connections, so their requests over \
+        TLS fail"
+        }
         Needs::HeaderInsertion => {
-            "their requests arrive without the HTTP headers that the load balancer inserts"
+            "the pods' requests arrive without the HTTP headers that the load balancer inserts"
         }
         // What another Service needs is said there.
         Needs::SharedAddress => return None,

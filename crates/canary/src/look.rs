@@ -83,14 +83,14 @@ impl Finding {
     /// For people.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Honours => "its service proxy leaves addresses with ipMode Proxy alone",
+            Self::Honours => "its service proxy does not short-circuit addresses with ipMode Proxy",
             Self::NeverShortCircuits => "its service proxy short-circuits no address of a load balancer",
             Self::Ignores => "its service proxy short-circuits addresses with ipMode Proxy",
             Self::Contradiction => {
-                "the address with ipMode Proxy was answered and the one with VIP was not: something other than a \
-                 service proxy takes the canary's addresses"
+                "the address with ipMode Proxy was answered and the address with ipMode VIP was not: \
+                something other than a service proxy uses the canary's addresses"
             }
-            Self::Silence => "the canary's own ClusterIP does not answer there",
+            Self::Silence => "the canary's own ClusterIP does not answer on this node",
             Self::OtherCanary => "pods of another rollout of the canary answer",
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// A number without a unit.
-    #[error("it has no unit")]
+    #[error("the value has no unit")]
     MissingUnit,
     /// Below zero.
     #[error("it is negative")]
@@ -15,7 +15,7 @@ pub enum DurationError {
     #[error("it is too long")]
     TooLong,
     /// Anything else.
-    #[error("it is not a duration")]
+    #[error("the value is not a duration")]
     Malformed,
 }
 

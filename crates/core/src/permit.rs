@@ -144,18 +144,22 @@ impl Permit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPermitted {
     /// The Lease was not renewed in time, or another instance has it.
-    #[error("nothing was sent: the Lease was not renewed in time, and another instance may lead by now")]
+    #[error(
+        "nothing was sent: the Lease was not renewed in time, and another instance might be the leader \
+    now"
+    )]
     LeadLost,
     /// Another cluster was seen: this says what to do.
     #[error("nothing was sent: {0}")]
     AnotherCluster(String),
     /// There was no answer: this says why.
     #[error(
-        "nothing was sent: could not check by the namespace kube-system whether this is still the same cluster: {0}"
+        "nothing was sent: could not read the namespace kube-system to verify that the API server still \
+        belongs to the same cluster: {0}"
     )]
     NotChecked(String),
     /// A defect: a request that writes came without a [`Permit`].
-    #[error("nothing was sent: the request came without a permit, which is a defect of this program")]
+    #[error("nothing was sent: the request had no permit, which is a bug in openstack-ccm: please report it")]
     NotAsked,
 }
 

@@ -1131,7 +1131,7 @@ fn the_fix_fits_who_serves_the_service() {
     assert_eq!(fix(Code::D201, ServedBy::Class(String::new())).unwrap(), "openstack-ccm doctor shop/web");
     let mut world = healthy();
     world.facts.served_by = ServedBy::Class(String::new());
-    let text = "served without a class: leave --load-balancer-class out";
+    let text = "served without a class: remove --load-balancer-class";
     assert!(world.outcome().checks().any(|check| *check == Check::Skipped(text.into())));
 }
 

@@ -75,7 +75,11 @@ impl Role {
 
 /// Answers and looks until a signal ends it.
 async fn look(arguments: LookArgs) -> anyhow::Result<()> {
-    anyhow::ensure!(!arguments.token.is_empty(), "--token is empty: any server could stand for a canary");
+    anyhow::ensure!(
+        !arguments.token.is_empty(),
+        "--token is empty: any server could pass for a canary; set \
+    --token"
+    );
     anyhow::ensure!(!arguments.period.is_zero(), "--period is 0: write a duration such as 30s");
     logging::start(&arguments.logging);
     let stop = signals::stop_on_signals()?;
@@ -88,7 +92,7 @@ async fn look(arguments: LookArgs) -> anyhow::Result<()> {
         dial_timeout: arguments.dial_timeout,
         patience: Patience { fit_again_after: arguments.fit_again_after, lapse_after: arguments.lapse_after },
     };
-    pod::run(options, stop, report).await.context("the ports of the canary cannot be served")
+    pod::run(options, stop, report).await.context("the canary cannot listen on its ports")
 }
 
 /// One line of JSON on standard output: it is read by whoever may read the log of the pod.

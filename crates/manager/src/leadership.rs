@@ -37,7 +37,7 @@ pub struct Leadership {
 
 /// A leadership that ended although nobody asked for it.
 #[derive(Debug, thiserror::Error)]
-#[error("the leadership was lost (lease {lease}); the process ends so that it starts afresh")]
+#[error("leadership was lost (lease {lease}); the process exits and has to be restarted")]
 pub struct LeadershipLost {
     lease: String,
 }

@@ -159,7 +159,11 @@ impl Program {
 
     /// Works until `stop`, or until a controller ended by itself, which ends the others.
     async fn work(self, health: &Health, stop: CancellationToken) {
-        health.set(CACHES, Probe::Readiness, Some("the cluster's objects are not listed yet".to_owned()));
+        health.set(
+            CACHES,
+            Probe::Readiness,
+            Some("the cluster's objects have not been listed yet".to_owned()),
+        );
         let stopping = stop.child_token();
         let (nodes, controllers) = self.at_work();
         let has_controllers = !controllers.is_empty();

@@ -75,7 +75,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let own_accounts = arguments.kubernetes.use_service_account_credentials;
     let clients = ControllerClients::new(&connection, rate, own_accounts)?;
     if !wiring::options::serves_load_balancers(&selection, provider) {
-        tracing::warn!("the service controller is switched off");
+        tracing::warn!("the service controller is disabled");
     }
     let login = LoginRequest { observer: call_metrics, user_agent: user_agent(&arguments.user_agent) };
     let log_in = || async {

@@ -109,8 +109,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = match self.cluster.server {
             ServerSupport::Keeps => "keeps ipMode",
-            ServerSupport::Drops => "drops ipMode (older than 1.29, or its feature gate is off)",
-            ServerSupport::Unknown => "could not be asked whether it keeps ipMode",
+            ServerSupport::Drops => {
+                "drops ipMode (it is older than 1.29, or feature gate \
+            LoadBalancerIPMode is off)"
+            }
+            ServerSupport::Unknown => "did not tell whether it stores ipMode",
         };
         writeln!(f, "API server: {server}")?;
         match self.cluster.obstacle() {
@@ -171,11 +174,11 @@ fn row(service: &Service, plan: Plan) -> Row {
     let wanted = plan.write.map_or_else(|| published.clone(), Published);
     let (why, is_short_circuited) = match plan.state {
         State::NotChosen => ("not selected by any rule".to_owned(), false),
-        State::Vip => ("its annotation asks for vip".to_owned(), false),
+        State::Vip => ("its annotation requests vip".to_owned(), false),
         State::Unreadable => (unreadable(service), true),
         State::Waiting(chosen) => (format!("{chosen}; no address is published yet"), false),
-        State::Refused(chosen, refusal) => (format!("{chosen}; left alone: {refusal}"), false),
-        State::ServerUnknown(chosen) => (format!("{chosen}; the API server could not be asked"), true),
+        State::Refused(chosen, refusal) => (format!("{chosen}; not changed: {refusal}"), false),
+        State::ServerUnknown(chosen) => (format!("{chosen}; the request to the API server failed"), true),
         State::Decided(chosen, decided) => {
             let why = decided.warning.unwrap_or_else(|| decided.reason.to_string());
             (format!("{chosen}: {why}"), changes || decided.mode == Mode::Vip)

@@ -67,8 +67,8 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
         Choice::Vip => Plan { state: State::Vip, write: given_back(service, suffix), notices: Vec::new() },
         Choice::Unreadable(value) => {
             let message = format!(
-                "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so what is published stays; \
-                 correct or remove it"
+                "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so the \
+                published status is not changed; correct or remove the annotation"
             );
             let notices = vec![Notice::warning("IPModeNotUnderstood", message)];
             Plan { state: State::Unreadable, write: None, notices }
@@ -94,7 +94,7 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
     let refused = refusal(&with_list(service, &addressed), view.node_addresses);
     if let Some(refusal) = refused {
         let is_reported = !matches!(refusal, Refusal::HostnamesOnly | Refusal::Canary);
-        let notice = Notice::warning("IPModeRefused", format!("the status stays as it is: {refusal}"));
+        let notice = Notice::warning("IPModeRefused", format!("the status is not changed: {refusal}"));
         let notices = is_reported.then_some(notice).into_iter().collect();
         return Plan { notices, ..give_back_of(service, view, State::Refused(chosen, refusal)) };
     }
@@ -180,8 +180,9 @@ fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     }
     vec![Notice::warning(
         "IPModeSourceRanges",
-        "pods now connect through the load balancer, so only its cloud enforces spec.loadBalancerSourceRanges for them, and they arrive from the address with which they leave the cluster. Make sure that the ranges contain that address, and that your \
-         cloud enforces them",
+        "pods now connect through the load balancer, so spec.loadBalancerSourceRanges applies to pods as \
+        well, is enforced only by the cloud, and has to include the address with which pods leave the \
+        cluster. Make sure that the ranges include this address and that your cloud enforces the ranges",
     )]
 }
 

@@ -31,10 +31,10 @@ pub(crate) const LB_IPAM_CONDITION: &str = "cilium.io/IPAMRequestSatisfied";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The address is announced by nodes: the short circuit is the way it is meant.
-    #[error("{0} has nodes announce the address: with ipMode Proxy pods could not reach it")]
+    #[error("{0} has nodes announce the address: with ipMode Proxy, pods could not reach this address")]
     AnnouncedByNodes(&'static str),
     /// The address is one of a node, as with k3s' ServiceLB.
-    #[error("{0} is the address of a node: with ipMode Proxy pods could not reach it")]
+    #[error("{0} is the address of a node: with ipMode Proxy, pods could not reach this address")]
     AddressOfNode(IpAddr),
     /// There are hostnames only, which nodes never short-circuit.
     #[error("it is published by hostname, which nodes never short-circuit")]

@@ -75,7 +75,7 @@ impl Pair {
 
 /// A cloud that the table does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no cloud {name:?} is known; there are {known}, and --annotation KEY=VALUE for any other", known = names())]
+#[error("cloud {name:?} is unknown; known clouds are {known}; for any other, use --annotation KEY=VALUE", known = names())]
 pub struct UnknownCloud {
     name: String,
 }

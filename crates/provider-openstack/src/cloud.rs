@@ -199,8 +199,8 @@ impl Cloud for OpenStackCloud {
     fn problem(&self) -> Option<String> {
         let since = self.openstack.log_in_refused_since()?;
         Some(format!(
-            "Keystone has refused the login since {since:.0}: correct the credentials in cloud.conf, which is read again at each \
-             try"
+            "Keystone has refused the login since {since:.0}: correct the credentials in cloud.conf, which \
+            is read again at each attempt"
         ))
     }
 
@@ -216,10 +216,10 @@ impl Cloud for OpenStackCloud {
         };
         let region = self.provider.login.region.as_ref();
         let region =
-            region.map(|region| format!("The region is {region:?}, and the catalog knows {}. ", known()));
+            region.map(|region| format!("The region is {region:?}; the catalog lists {}. ", known()));
         region.unwrap_or_default()
-            + "Correct region or os-endpoint-type in [Global] of cloud.conf; where the cloud really lacks the service, leave the \
-               controller out with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
+            + "Correct region or os-endpoint-type in [Global] of cloud.conf; if the cloud does not have the \
+            service, disable the controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
     }
 
     fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing {

@@ -26,12 +26,12 @@ pub struct ProviderId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderIdError {
     /// Another scheme.
-    #[error("the provider id {0:?} is of another provider")]
+    #[error("the provider id {0:?} belongs to another provider")]
     OtherProvider(String),
     /// This scheme and something else behind it.
     #[error(
-        "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; it cannot be \
-         changed, so that the Node has to be deleted and registered again"
+        "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; a \
+        provider id cannot be changed, so the Node has to be deleted and registered again"
     )]
     Form(String),
 }

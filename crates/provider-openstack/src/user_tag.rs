@@ -11,7 +11,10 @@ const RESERVED: [&str; 3] = ["openstack-ccm-", "kube_service_", "kube_cluster_id
 /// Why a user cannot give a tag, and what to do.
 pub(crate) fn problem(tag: &str, longest: usize) -> Option<(String, String)> {
     if let Some(reserved) = RESERVED.iter().find(|reserved| tag.starts_with(**reserved)) {
-        let problem = format!("begins with {reserved}, like the tags that say whose an object is");
+        let problem = format!(
+            "begins with {reserved}, which is reserved for tags that identify the owner \
+        of an object"
+        );
         return Some((problem, "choose another tag".to_owned()));
     }
     if tag.chars().any(char::is_control) {

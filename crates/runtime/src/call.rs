@@ -27,7 +27,7 @@ pub enum CallError {
     #[error("{0}")]
     NotPermitted(NotPermitted),
     /// The request could not be sent or the answer not be read.
-    #[error("the API server could not be asked")]
+    #[error("the request to the API server failed")]
     Failed(#[source] kube::Error),
 }
 

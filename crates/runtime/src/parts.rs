@@ -19,7 +19,7 @@ pub enum ControllerError {
     /// A part that runs for ever ended; the process should be restarted.
     #[error("the controller lost its {0}")]
     PartEnded(&'static str),
-    #[error("a part of the controller panicked")]
+    #[error("a task of the controller panicked")]
     Panicked(#[source] tokio::task::JoinError),
 }
 

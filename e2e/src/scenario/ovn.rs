@@ -34,10 +34,10 @@ const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// What is asked of ovn for nothing: annotation, value, reason of the Event, part of its note.
 const WISHES: [(&str, &str, &str); 5] = [
     ("proxy-protocol", "v2", "if externalTrafficPolicy is Local and there is a health monitor"),
-    ("x-forwarded-for", "true", "needs a listener of protocol HTTP"),
+    ("x-forwarded-for", "true", "requires a listener of protocol HTTP"),
     ("lb-method", "LEAST_CONNECTIONS", "use SOURCE_IP_PORT"),
-    ("health-monitor-type", "HTTP", "health-monitor-type: \"HTTP\" does not exist with the provider ovn"),
-    ("metrics-enable", "true", "a provider other than ovn"),
+    ("health-monitor-type", "HTTP", "health-monitor-type: \"HTTP\" is not supported by provider ovn"),
+    ("metrics-enable", "true", "provider ovn does not support"),
 ];
 
 /// On a cluster of 1.36.

@@ -246,7 +246,7 @@ impl Canary {
                 tracing::warn!(
                     service = name,
                     error = error.message(),
-                    "who wrote the status of the canary's Service cannot be read"
+                    "the writer of the status of the canary's Service cannot be determined"
                 );
                 return false;
             }
@@ -259,8 +259,9 @@ impl Canary {
             let writer = writer.unwrap_or_else(|| "another controller".to_owned());
             let class = self.options.class;
             let message = format!(
-                "{writer} writes the status of this Service, which belongs to the canary; the status is left alone and nodes are \
-                 judged by versions and images. Have {writer} ignore Services of the loadBalancerClass {class}"
+                "{writer} writes the status of this Service, which belongs to the canary. This controller \
+                no longer writes the status, and judges nodes by versions and images instead. Configure \
+                {writer} to ignore Services with loadBalancerClass {class}"
             );
             tracing::warn!(service = name, "{message}");
             self.events.record(

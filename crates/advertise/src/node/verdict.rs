@@ -123,13 +123,13 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NewKubelet(version) => write!(f, "kubelet {version}"),
-            Self::VirtualNode => f.write_str("nothing runs on a virtual node"),
+            Self::VirtualNode => f.write_str("no service proxy runs on a virtual node"),
             Self::NotReported => f.write_str("its kubelet has not reported yet"),
             Self::OldKubelet(version) => write!(f, "kubelet {version} is older than 1.30"),
-            Self::UnknownVersion(version) => write!(f, "its kubelet version {version:?} is not understood"),
+            Self::UnknownVersion(version) => write!(f, "its kubelet version {version:?} cannot be parsed"),
             Self::Windows => f.write_str("kube-proxy on Windows ignores ipMode"),
             Self::SeenToHonour => f.write_str(
-                "the canary found that its service proxy leaves addresses with ipMode Proxy alone",
+                "the canary found that its service proxy does not short-circuit addresses with ipMode Proxy",
             ),
             Self::SeenToIgnore => f.write_str(
                 "the canary found that its service proxy short-circuits addresses with ipMode Proxy",
@@ -141,7 +141,8 @@ impl fmt::Display for Cause {
             Self::PossibleReplacement(replacement) => {
                 write!(
                     f,
-                    "{replacement} ignores ipMode if it replaces kube-proxy there, which cannot be seen"
+                    "{replacement} ignores ipMode if it replaces kube-proxy on this node, which \
+                    openstack-ccm cannot determine"
                 )
             }
         }

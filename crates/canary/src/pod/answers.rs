@@ -86,7 +86,7 @@ pub(super) async fn readiness(listener: TcpListener, findings: watch::Receiver<F
             let Findings { held, last } = *findings.borrow();
             let ready = is_ready(Carried::readiness(held));
             let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            (status, held.or(last).map_or("nothing is known yet", |finding| finding.text()))
+            (status, held.or(last).map_or("no result yet", |finding| finding.text()))
         })
     };
     let routes = Router::new()

@@ -230,7 +230,7 @@ async fn a_provider_that_the_binary_does_not_have_is_refused_with_the_names_of_t
     let error = run(arguments(&stage, "openstack"), PROVIDERS).await.unwrap_err().to_string();
     assert!(
         error.contains(
-            "--cloud-provider=openstack: this program serves only example; set --cloud-provider=example"
+            "--cloud-provider=openstack: this program supports only example; set --cloud-provider=example"
         ),
         "{error}"
     );

@@ -52,7 +52,7 @@ async fn a_key_that_is_written_twice_is_reported() {
     let (success, output) = check(&stage, &[]);
     assert!(success, "the later one counts, as with OCCM: {output}");
     assert!(
-        output.contains("warning: ") && output.contains("auth-url: it is already set in line 2"),
+        output.contains("warning: ") && output.contains("auth-url: the key is already set in line 2"),
         "{output}"
     );
 }

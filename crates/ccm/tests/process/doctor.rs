@@ -360,7 +360,7 @@ async fn live_pods_are_removed_whatever_happens_and_nothing_is_done_unasked() {
     let stage = served().await;
     let (code, output) =
         doctor(&stage, &["default/web", "--no-cloud", "--live", "--image=example.org/ccm:1"]);
-    assert!(code == 1 && output.contains("say so with --yes"), "{output}");
+    assert!(code == 1 && output.contains("confirm with --yes"), "{output}");
     let all =
         ["default/web", "--no-cloud", "--live", "--yes", "--image=example.org/ccm:1", "--live-timeout=1s"];
     let (_, output) = doctor(&stage, &all);

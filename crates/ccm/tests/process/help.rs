@@ -143,6 +143,6 @@ async fn a_kubeconfig_that_is_not_there_is_named() {
     let stage = Stage::new().await;
     let (status, output) = Process::run_with(&stage, &[("KUBECONFIG", "/nope")], &["status"]);
     assert_eq!(status.code(), Some(1));
-    assert!(output.contains("KUBECONFIG names /nope, which cannot be read"), "{output}");
+    assert!(output.contains("KUBECONFIG points to /nope, which cannot be read"), "{output}");
     assert_eq!(output.lines().count(), 1, "{output}");
 }

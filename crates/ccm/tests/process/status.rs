@@ -51,7 +51,7 @@ async fn it_fails_where_nobody_leads_and_does_not_believe_the_word_of_an_earlier
     process.terminate();
     assert_eq!(process.end().await.code(), Some(0));
     let (success, output) = status(&stage);
-    assert!(!success && output.contains("the Lease was given back"), "{output}");
+    assert!(!success && output.contains("the Lease was released"), "{output}");
     let others = json!({"spec": {"holderIdentity": "occm-0_5f0c", "leaseDurationSeconds": 3600}});
     stage.kube.patch("leases", "kube-system", "cloud-controller-manager", &others).unwrap();
     let (success, output) = status(&stage);

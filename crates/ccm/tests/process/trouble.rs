@@ -126,7 +126,7 @@ async fn x5_services_are_left_alone_when_load_balancers_are_switched_off() {
     stage.create_service("web");
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_ready().await;
-    process.until_says("the service controller is switched off").await;
+    process.until_says("the service controller is disabled").await;
     process.until_says("became leader").await;
     assert!(process.runs());
     let service = stage.kube.get("services", "default", "web").unwrap();
@@ -145,7 +145,7 @@ async fn x10_a_call_that_hangs_is_given_up_and_the_pass_is_tried_again() {
     let hangs = stage.cloud.faults().add(hangs.once());
     let process = Process::start(&stage, "ccm", &[]);
     stage.create_service("web");
-    process.until_says("gave no complete answer in time").await;
+    process.until_says("sent no complete answer in time").await;
     assert_eq!(stage.cloud.faults().matched(hangs), 1);
     stage.until_published("web").await;
     assert_eq!(stage.cloud.load_balancers().len(), 1);

@@ -126,7 +126,7 @@ async fn an_address_that_leads_to_another_cluster_is_said_by_readiness_and_nothi
     assert!(!ready);
     assert!(
         lines.contains(
-            "[-]cluster failed: the API server shows another cluster: the namespace kube-system has the uid"
+            "[-]cluster failed: the API server now belongs to another cluster: the namespace kube-system has uid"
         ),
         "{lines}"
     );

@@ -166,7 +166,9 @@ async fn a_second_load_balancer_on_one_port_is_refused() {
     let port = load_balancer(&world)["vip_port_id"].as_str().unwrap().to_owned();
     let annotations = json!({format!("{ANNOTATION}port-id"): port});
     world.create(&service("second", json!({"metadata": {"annotations": annotations}})));
-    world.until_warned("second", "is the VIP port of load balancer kube_service_c1_default_web").await;
+    world
+        .until_warned("second", "is already the VIP port of load balancer kube_service_c1_default_web")
+        .await;
     world.quiet().await;
     assert!(world.cloud.load_balancer(&lb_name("second")).is_none());
     assert_eq!(load_balancer(&world)["provisioning_status"], "ACTIVE");

@@ -84,7 +84,7 @@ async fn its_nodes_become_no_members(#[case] watches: Watches) {
     tokio::time::sleep(HOUR).await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
     assert_eq!(theirs(&world), before);
-    assert!(readiness(&world).contains("[-]cluster failed: the API server shows another cluster"));
+    assert!(readiness(&world).contains("[-]cluster failed: the API server now belongs to another cluster"));
 }
 
 /// A world whose program runs the node controllers, and the service controller or not.
@@ -120,7 +120,7 @@ async fn its_nodes_get_no_provider_id(#[case] watches: Watches, #[case] serves: 
     let before = theirs(&world);
     tokio::time::sleep(HOUR).await;
     assert_eq!(theirs(&world), before);
-    assert!(readiness(&world).contains("the API server shows another cluster"));
+    assert!(readiness(&world).contains("the API server now belongs to another cluster"));
 }
 
 /// A node of theirs whose server this project does not have.

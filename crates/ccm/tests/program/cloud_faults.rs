@@ -294,7 +294,7 @@ async fn who_waits_for_a_long_change_of_others_says_so_once() {
     assert_eq!(busy(&world), [""; 0]);
     world.take_calls();
     tokio::time::sleep(Duration::from_secs(12)).await;
-    assert!(busy(&world)[0].contains("a change that was not made for this Service"), "{:?}", busy(&world));
+    assert!(busy(&world)[0].contains("a change that this Service did not request"), "{:?}", busy(&world));
     let looks = world.take_calls();
     let looks =
         looks.iter().filter(|call| call.side == Side::OpenStack && !call.name.contains("loadbalancers"));

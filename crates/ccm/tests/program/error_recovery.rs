@@ -69,7 +69,7 @@ async fn load_balancers_that_serve_stay_in_an_outage_of_the_compute_service() {
     let warning = warning(&world, "web-3");
     for part in [
         "the provisioning status ERROR and the operating status ONLINE",
-        "it may still serve",
+        "it might still forward traffic",
         "openstack loadbalancer failover",
     ] {
         assert!(warning.contains(part), "{warning}");
@@ -133,7 +133,7 @@ async fn a_service_whose_status_was_lost_gets_it_back_from_a_load_balancer_in_er
 }
 
 #[rstest]
-#[case::report("", "it may still serve")]
+#[case::report("", "it might still forward traffic")]
 #[case::replace_and_retain(REPLACE, "its reclaim-policy is retain")]
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_broke_down_stays_unless_the_operator_and_the_service_agree(
@@ -159,7 +159,7 @@ async fn what_serves_is_not_replaced_whatever_the_operator_chose() {
     tokio::time::sleep(2 * HOUR).await;
     assert_eq!(world.take_cloud_writes(), Vec::<String>::new());
     assert_eq!(several(&world, 2), before);
-    assert!(warning(&world, "web-1").contains("it serves according to its operating status"));
+    assert!(warning(&world, "web-1").contains("its operating status says that it forwards traffic"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,7 +200,7 @@ async fn an_administrator_has_load_balancers_failed_over_once(#[case] failures: 
     assert_eq!(status, if stays { "ERROR" } else { "ACTIVE" });
     assert_eq!(held(&world), if stays { "1" } else { "0" });
     if stays {
-        assert!(warning(&world, "web-0").contains("a failover did not help"));
+        assert!(warning(&world, "web-0").contains("a failover did not repair it"));
     }
 }
 

@@ -63,7 +63,7 @@ async fn a_list_of_proxy_ports_leaves_the_header_to_the_others() {
 
 #[rstest]
 #[case::no_such_port("v2:8080", "has the port 8080, which is not in spec.ports")]
-#[case::twice("v2:80,v1:80", "names port 80 twice")]
+#[case::twice("v2:80,v1:80", "lists port 80 twice")]
 #[case::version("v3:80", "has the version \"v3\"")]
 #[tokio::test(start_paused = true)]
 async fn a_list_of_proxy_ports_that_is_wrong_is_named(#[case] value: &str, #[case] problem: &str) {
@@ -198,7 +198,7 @@ async fn a_chosen_check_replaces_that_of_the_health_check_node_port_on_tcp_only(
 }
 
 #[rstest]
-#[case::no_monitor(&[("health-monitor-type", "HTTP")], "there is no health monitor")]
+#[case::no_monitor(&[("health-monitor-type", "HTTP")], "the pools have no health monitor")]
 #[case::no_request(&[("enable-health-monitor", "true"), ("health-monitor-path", "/up")], "set loadbalancer.openstack.org/health-monitor-type")]
 #[case::no_tls(&[("tls-versions", "TLSv1.3")], "the load balancer does not terminate TLS")]
 #[tokio::test(start_paused = true)]
@@ -334,7 +334,7 @@ async fn options_of_tls_that_octavia_does_not_have_are_named() {
     let reference = container(&world, "one");
     world.serve(&annotated(&[("default-tls-container-ref", &reference), ("tls-versions", "TLSv1.3")])).await;
     let warnings = world.warnings("web");
-    assert!(warnings.len() == 1 && warnings[0].contains("needs Octavia API 2.17"), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].contains("requires Octavia API 2.17"), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]

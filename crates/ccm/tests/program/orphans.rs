@@ -134,7 +134,7 @@ async fn what_is_taken_over_while_others_are_deleted_stays() {
     };
     let (result, ()) = tokio::join!(deletion, creation);
     let error = format!("{:#}", result.unwrap_err());
-    assert!(error.starts_with("1 of 2 were deleted, and nothing more: "), "{error}");
+    assert!(error.starts_with("only 1 of 2 were deleted: "), "{error}");
     assert_eq!((of("first"), of("second")), (None, Some(ids[1].clone())));
 }
 

@@ -326,7 +326,7 @@ async fn a_restart_takes_no_listener_off_for_one_that_was_refused() {
         assert_eq!(deletions_of_listeners(&world), 0);
         assert!(leads(&world, &[80], nodes), "it follows nodes");
     }
-    world.until_warned("web", "is not tried again before the Service changes").await;
+    world.until_warned("web", "is not tried again until the Service changes").await;
     world.cloud.faults().remove(refused);
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
     let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
@@ -398,7 +398,7 @@ async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once()
     world.restart().await;
     world.pass(7200).await;
     assert_eq!(*taken_off.lock().unwrap(), 1, "another process does not try again");
-    world.until_warned("web", "is not tried again before the Service or that floating IP changes").await;
+    world.until_warned("web", "is not tried again until the Service or that floating IP changes").await;
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
     world.pass(600).await;
     assert_eq!(*taken_off.lock().unwrap(), 2, "a change of the Service is a reason to try again");

@@ -151,7 +151,7 @@ async fn a_broken_load_balancer_is_retained_when_it_is_whole_again() {
     let before = kept(&world);
     breaks(&world, "web");
     world.delete("web");
-    world.until_warned("web", "it cannot be marked as one that stays").await;
+    world.until_warned("web", "it cannot be marked as retained").await;
     assert!(!world.service("web").is_null());
     let failover = format!("/v2.0/lbaas/loadbalancers/{}/failover", id(&load_balancer(&world)));
     assert_eq!(world.cloud.admin().put("load-balancer", &failover, &json!({})).0, 202);
@@ -167,7 +167,7 @@ async fn a_broken_load_balancer_that_was_retained_is_not_replaced() {
     let before = kept(&world);
     breaks(&world, "web");
     world.create(&service("web", json!({})));
-    world.until_warned("web", "was retained when its previous Service went").await;
+    world.until_warned("web", "was retained when its previous Service was deleted").await;
     goes(&world).await;
     assert_eq!(kept(&world), before);
 }

@@ -34,7 +34,13 @@ async fn one_service_that_needs_the_load_balancer_decides_for_all_on_its_address
     world.create(&neighbour(&world, true));
     until_both(&world, "198.19.0.11(Proxy)").await;
     let events = world.events("web").join("\n");
-    assert!(events.contains("another Service on the same address needs the load balancer"), "{events}");
+    assert!(
+        events.contains(
+            "another Service on the same address requires traffic to pass the load \
+    balancer"
+        ),
+        "{events}"
+    );
     world.annotate("web2", PROXY, None);
     until_both(&world, "198.19.0.11(VIP)").await;
     world.annotate("web2", PROXY, Some("v1"));

@@ -103,7 +103,8 @@ async fn no_status_changes_that_pods_got_through_by(
 #[case::plain(&[], &[])]
 #[case::hostname(&[(PROXY, "v1"), ("hostname", "web.example.org")], &[])]
 #[case::other_mode(&[(XFF, "true")], &[
-    "Normal LoadBalancerIPModeChanged: The load balancer is published by address with ipMode Proxy: the load balancer \
+    "Normal LoadBalancerIPModeChanged: The load balancer is now published by address with ipMode Proxy: the \
+    load balancer \
      inserts HTTP headers",
 ])]
 #[tokio::test(start_paused = true)]

@@ -260,7 +260,7 @@ async fn all_that_is_wrong_is_reported_in_one_event() {
     let world = World::serving(&service("web", json!({}))).await;
     let annotations: Value = wrong.iter().map(|(key, value)| (full(key), json!(value))).collect();
     world.patch("web", &json!({"metadata": {"annotations": annotations}}));
-    world.until_warned("web", "3 settings are wrong").await;
+    world.until_warned("web", "3 settings are invalid").await;
     tokio::time::sleep(std::time::Duration::from_secs(1000)).await;
     let warnings = world.warnings("web");
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };

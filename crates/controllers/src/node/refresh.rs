@@ -54,7 +54,7 @@ pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Fai
                     replaced(sync, &node, &now);
                 }
                 Description::PerhapsForeign(failure) => {
-                    tracing::debug!(node = node.name, %failure, "another instance may know the node");
+                    tracing::debug!(node = node.name, %failure, "the node might belong to another instance");
                 }
                 Description::Gone { failure, .. } | Description::Unknown(failure) => {
                     tracing::warn!(node = node.name, %failure, "the addresses of the node could not be checked");
@@ -70,8 +70,9 @@ pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Fai
 fn replaced(sync: &NodeSync, node: &NodeObject, now: &str) {
     let (name, before) = (&node.name, node.facts.provider_id.as_deref().unwrap_or_default());
     let message = format!(
-        "The server of spec.providerID {before} does not exist, and the server named {name} is {now}: it was replaced, and the Node \
-         keeps the id and the addresses of the old one. Have it registered anew, with all three steps: kubectl drain {name} \
+        "The server of spec.providerID {before} does not exist, and the server named {name} is {now}: the \
+        server was replaced, and the Node still has the id and addresses of the old server. Register the \
+        Node again in three steps: kubectl drain {name} \
          --ignore-daemonsets --delete-emptydir-data; kubectl delete node {name}; and on {name} itself: systemctl restart kubelet. \
          A kubelet registers its Node when it starts, so after the deletion alone there is no Node {name}"
     );
@@ -91,7 +92,7 @@ async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) {
         }
     };
     match sync.writer.patch_status(&node.name, &plan::addresses_patch(&addresses)).await {
-        Ok(_) => tracing::info!(node = node.name, "the addresses of the node are updated"),
+        Ok(_) => tracing::info!(node = node.name, "the addresses of the node were updated"),
         Err(error) if error.is_not_found() => {}
         Err(error) => {
             tracing::warn!(

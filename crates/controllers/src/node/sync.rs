@@ -87,7 +87,7 @@ impl NodeSync {
                 return Requeue::DONE;
             }
             Description::PerhapsForeign(failure) if is_young(node.created, jiff::Timestamp::now()) => {
-                tracing::debug!(node = node.name, %failure, "another instance may know the node");
+                tracing::debug!(node = node.name, %failure, "the node might belong to another instance");
                 return Requeue::Backoff(failure);
             }
             Description::Gone { failure, .. }
@@ -143,7 +143,7 @@ impl NodeSync {
         };
         let written = self.writer.patch(&node.name, &patch).await?;
         for reason in left_out {
-            tracing::warn!(node = node.name, reason, "a label of the provider is not set");
+            tracing::warn!(node = node.name, reason, "a label of the provider cannot be set");
         }
         Ok(Some(Ok(written)))
     }

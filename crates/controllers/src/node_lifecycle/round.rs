@@ -89,7 +89,7 @@ impl Lifecycle {
     pub(super) async fn round(&mut self) {
         let nodes = self.store.all();
         for node in nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint()) {
-            let done = "the node is ready; its shutdown taint is removed";
+            let done = "the node is ready; its shutdown taint was removed";
             self.write_taints(node, taint::without_taint, done, "the taint could not be removed").await;
         }
         let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
@@ -120,16 +120,17 @@ impl Lifecycle {
                 Presence::Gone => missing.push(Arc::clone(node)),
                 // The taint stays until the node is ready: a machine that was started may take long to become a node again.
                 Presence::ShutDown => {
-                    let done = "the server is shut down; the node is tainted";
+                    let done = "the server is shut down; the node was tainted";
                     self.write_taints(node, taint::with_taint, done, "the taint could not be set").await;
                 }
                 // Reported above.
                 Presence::Exists | Presence::Unnamed(_) => {}
                 Presence::Foreign(reason) => {
-                    tracing::debug!(node = node.name, reason, "the node is left alone");
+                    tracing::debug!(node = node.name, reason, "the node is not changed");
                 }
                 Presence::Unknown(failure) => {
-                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is kept");
+                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the \
+                    node is not deleted");
                 }
             }
         }
@@ -159,8 +160,9 @@ impl Lifecycle {
             }
             let name = &node.name;
             let message = format!(
-                "The Node is not ready, and may have lost its server: {failure}. That proves nothing, so the Node is kept. If its server is \
-                 gone: kubectl delete node {name}"
+                "The Node is not ready and its server might no longer exist: {failure}. This is not \
+                certain, so the Node is not deleted. If the server was deleted, delete the Node: kubectl \
+                delete node {name}"
             );
             tracing::warn!(node = name, "{message}");
             let notice = Notice::warning("NodeServerNotFound", message);
@@ -197,7 +199,8 @@ impl Lifecycle {
         self.metrics.failures.count(failure.class);
         self.not_before = failure.asked().map(|delay| Instant::now() + delay);
         if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
-            tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; they are left as they are");
+            tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; the nodes \
+            are not changed");
             self.last_failure = Some(failure.clone());
         }
     }
@@ -227,14 +230,14 @@ impl Lifecycle {
                 tracing::info!(
                     node = name,
                     provider_id = node.facts.provider_id,
-                    "the node is deleted: its server is gone"
+                    "the node was deleted: its server no longer exists"
                 );
                 self.metrics.deleted.inc();
             }
             Err(error) if error.is_not_found() => {}
             // It changed since it was read: the next round decides again.
             Err(error) if error.is_conflict() => {
-                tracing::info!(node = name, "the node has changed and is kept");
+                tracing::info!(node = name, "the node has changed and is not deleted");
             }
             Err(error) => {
                 tracing::warn!(node = name, error = error.message(), "the node could not be deleted");
@@ -279,7 +282,7 @@ impl Absences {
                 tracing::info!(
                     node = node.name,
                     ?delay,
-                    "the server is gone; the node is deleted after the delay"
+                    "the server no longer exists; the node will be deleted after the delay"
                 );
             }
             (0, Instant::now())

@@ -175,8 +175,8 @@ impl Known {
         let names = some_of(&names, MOST_NAMED);
         tracing::warn!(
             nodes = names,
-            "the API server shows Nodes as they were before, as after the restoration of a backup: members and routes stay as they \
-             are until these Nodes change, or their servers are gone"
+            "the API server returns an earlier state of these Nodes, as after a restore from a backup: \
+            members and routes are kept until these Nodes change or their servers no longer exist"
         );
         for (name, node) in lost {
             self.doubted.entry(name).or_insert(node);

@@ -41,14 +41,14 @@ impl Round {
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
             Err(failure) => {
-                tracing::warn!(error = %failure, "routes could not be listed; nothing is changed");
+                tracing::warn!(error = %failure, "routes could not be listed; no route is changed");
                 self.metrics.failures.count(failure.class);
                 return Err(failure);
             }
         };
         let nodes: Vec<RoutedNode> = known.iter().map(|node| routed(node)).collect();
         if nodes.is_empty() {
-            tracing::debug!("no node is known; routes are left as they are");
+            tracing::debug!("the cluster has no nodes; routes are not changed");
         }
         let plan = decide(&listed.routes, &nodes, &self.ranges);
         log(&plan.changes);

@@ -156,7 +156,7 @@ impl ServiceController {
         queue.0.close();
         let drained = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, drained).await.is_err() {
-            tracing::warn!("reconciliations that did not finish in time are abandoned");
+            tracing::warn!("reconciliations that did not finish in time are cancelled");
         }
         workers.shutdown().await;
         parts.shutdown().await;
@@ -211,7 +211,7 @@ fn spawn_measuring(
             let asking = ask_kube_proxies(proxies, node_changes.nodes(), sync.measured.clone());
             parts.spawn(named("questions to kube-proxies", asking));
         }
-        Err(error) => tracing::error!(%error, "kube-proxies cannot be asked"),
+        Err(error) => tracing::error!(%error, "kube-proxies cannot be queried"),
     }
 }
 

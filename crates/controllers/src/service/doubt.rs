@@ -54,8 +54,9 @@ impl ServiceSync {
             tracing::warn!(
                 service = %key,
                 uid,
-                "the service vanished without having been deleted: its load balancer is kept. It is served on if the \
-                 service comes back with this uid; if it is really gone, its load balancer is orphaned: {delete} ID"
+                "the service disappeared without having been deleted: its load balancer is kept and used \
+                again if the service returns with this uid; if the service no longer exists, the load \
+                balancer is orphaned, so delete it: {delete} ID"
             );
         }
     }
@@ -66,7 +67,7 @@ impl ServiceSync {
             Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(CATCH_UP)),
             Ok(_) => None,
             Err(error) => {
-                let failure = error.to_failure("failed to check whether the service is gone");
+                let failure = error.to_failure("failed to check whether the service still exists");
                 self.record_event(&known.key, &known.uid, event_texts::delete_failed(&failure));
                 Some(self.retry(&known.key, failure))
             }

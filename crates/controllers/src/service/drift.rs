@@ -41,7 +41,8 @@ impl Drift {
 
 fn repaired(drift: &Drift) -> Notice {
     let mut message =
-        "something was changed in the cloud although the Service did not change, and was corrected"
+        "the load balancer was changed in the cloud although the Service did not change; the change was \
+        reverted"
             .to_owned();
     for (index, step) in drift.steps.iter().take(MOST_STEPS).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
@@ -62,6 +63,6 @@ mod tests {
         let steps: Vec<String> = (0..7).map(|number| format!("step {number}")).collect();
         let message = repaired(&Drift { steps }).message;
         assert!(message.ends_with(": step 0; step 1; step 2; step 3; step 4; and more"), "{message}");
-        assert!(repaired(&Drift::default()).message.ends_with("was corrected"));
+        assert!(repaired(&Drift::default()).message.ends_with("was reverted"));
     }
 }

@@ -98,7 +98,7 @@ impl NodeListener for NodeChanges {
             return;
         }
         for (node, why) in changes.iter().filter_map(why_it_leaves) {
-            tracing::info!(node, "the node takes no traffic any more: {why}");
+            tracing::info!(node, "the node no longer takes traffic: {why}");
         }
         let (old, new) = self.judgement.of_changed_nodes();
         self.notify(&old, &new);

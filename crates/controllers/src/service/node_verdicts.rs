@@ -21,8 +21,9 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
             (None, Some(held)) => Notice::warning(
                 "ServiceProxyIgnoresIPMode",
                 format!(
-                    "Pods on this node bypass load balancers that their traffic has to pass through: {}. Upgrade or replace its \
-                     service proxy, or publish Services by hostname",
+                    "Pods on this node bypass load balancers, including those with PROXY protocol or TLS \
+                    termination: {}. Upgrade or replace the node's service proxy, or publish Services by \
+                    hostname",
                     held.cause
                 ),
             ),
@@ -39,8 +40,9 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
 
 fn contradictions(old: &Measurements, new: &Measurements) -> Vec<(String, Notice)> {
     let before: BTreeSet<&str> = old.contradictions().collect();
-    let text = "The canary's address with ipMode Proxy was answered on this node and the one with ipMode VIP was not, which no \
-                service proxy does: the node is judged by versions and images. Check for routes or proxies that use the canary's addresses";
+    let text = "On this node, the canary's address with ipMode Proxy was answered and its address with \
+    ipMode VIP was not, which no service proxy causes: the node is judged by versions and images instead. \
+    Check for routes or proxies that use the canary's addresses";
     let odd = new.contradictions().filter(|node| !before.contains(node));
     odd.map(|node| (node.to_owned(), Notice::warning("CanaryContradiction", text))).collect()
 }

@@ -63,7 +63,7 @@ impl ServiceSync {
         match finalizer::remove(&self.writer, &self.ours, service, rest).await {
             Ok(Edited::Done(_) | Edited::Gone) => {
                 self.forget(key);
-                tracing::info!(service = %key, "the Service has no load balancer any more");
+                tracing::info!(service = %key, "the Service no longer has a load balancer");
                 self.record_event(key, &uid, event_texts::deleted());
                 Reschedule::DONE
             }
@@ -112,7 +112,8 @@ impl ServiceSync {
 
     async fn release_vanished(&self, known: Service) -> Option<Reschedule> {
         let (key, uid) = (known.key.clone(), known.uid.clone());
-        tracing::warn!(service = %key, uid, "the service is gone although it was served; removing its load balancer");
+        tracing::warn!(service = %key, uid, "the service was deleted without cleanup; removing its load \
+        balancer");
         self.announce_deletion(&known);
         let reconciliation = self.reconcile_cloud(&Goal::Release(known), Operation::Release).await;
         let failure = match reconciliation.result {
@@ -153,5 +154,9 @@ fn in_removal(failure: &Failure) -> Failure {
 }
 
 fn not_released() -> Failure {
-    Failure::new(FailureClass::Bug, "the provider serves a load balancer that it was asked to remove")
+    Failure::new(
+        FailureClass::Bug,
+        "the provider reported a load balancer as in use that it was asked to \
+    remove",
+    )
 }

@@ -97,7 +97,7 @@ impl ServiceSync {
         let why_none = self.selectors.why_none(&facts.annotations, &nodes);
         self.note_without_nodes(&key, why_none.is_some());
         if let Some(why) = why_none.as_ref().filter(|_| is_news) {
-            tracing::warn!(service = %key, why, "no node can take traffic; members that are there are kept");
+            tracing::warn!(service = %key, why, "no node can take traffic; existing members are kept");
             self.record_event(&key, &facts.uid, event_texts::no_nodes(why));
         }
         self.memory.with(&key, |known| {
@@ -176,7 +176,8 @@ impl ServiceSync {
     async fn announce_contest(&self, key: &ServiceKey, uid: &str) {
         let writer = self.writer.last_status_writer(key, |manager| manager != FIELD_MANAGER).await;
         let writer = writer.unwrap_or_else(|error| {
-            tracing::warn!(service = %key, error = error.message(), "could not determine who else writes the status");
+            tracing::warn!(service = %key, error = error.message(), "could not determine which other \
+            controller writes the status");
             None
         });
         let writer = writer.unwrap_or_else(|| "another controller".to_owned());
@@ -226,7 +227,7 @@ impl ServiceSync {
             Ok(Outcome::Deferred(at_most)) => self.wait(&key, uid(service), WaitsOn::Turn, at_most),
             Ok(Outcome::Released) => failed(Failure::new(
                 FailureClass::Bug,
-                "the provider released a load balancer that it was asked to serve",
+                "the provider reported a load balancer as removed that it was asked to create or update",
             )),
             Err(failure) => {
                 self.write_annotations_anyway(service, &reconciliation.annotations).await;

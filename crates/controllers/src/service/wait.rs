@@ -58,10 +58,10 @@ fn notice(on: &WaitsOn) -> Option<Notice> {
         WaitsOn::OwnStep(_) => return None,
         WaitsOn::OtherChange(what) => (
             BUSY,
-            format!("Waiting: the cloud is at work on a change that was not made for this Service ({what})"),
+            format!("Waiting: the cloud is applying a change that this Service did not request ({what})"),
         ),
         WaitsOn::StalledChild(what) => {
-            (CHILD_PENDING, format!("Waiting: the cloud has not finished its work ({what})"))
+            (CHILD_PENDING, format!("Waiting: the cloud has not finished a change ({what})"))
         }
         WaitsOn::Turn => (
             SHARED,

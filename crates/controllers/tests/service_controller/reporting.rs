@@ -98,10 +98,9 @@ async fn a_changed_mode_is_an_event_and_counted() {
     settle().await;
     assert_eq!(
         changes(&world).await,
-        [
-            "The load balancer is published by address with ipMode Proxy: the load balancer adds the PROXY protocol \
-             header (1)",
-        ]
+        ["The load balancer is now published by address with ipMode Proxy: the load balancer adds the \
+            PROXY protocol \
+             header (1)",]
     );
     let published = |mode: &str, reason: &str| {
         world.metric(&format!("openstack_ccm_services_published{{mode=\"{mode}\",reason=\"{reason}\"}}"))
@@ -124,7 +123,7 @@ async fn where_neither_mode_nor_hostname_is_possible_the_ways_out_are_named() {
     let warning =
         events.iter().find(|event| event.contains("Warning LoadBalancerIPModeNotHonoured")).unwrap();
     assert!(warning.contains("lb.example.org/hostname"), "{warning}");
-    assert!(warning.contains("Upgrade the cluster"), "{warning}");
+    assert!(warning.contains("Upgrade the API server"), "{warning}");
 }
 
 /// An Event is gone after an hour, and what is held stays so until somebody acts on it.

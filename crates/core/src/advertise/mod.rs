@@ -35,7 +35,10 @@ impl fmt::Display for Needs {
             Self::ProxyProtocol => "the load balancer adds the PROXY protocol header",
             Self::TlsTermination => "the load balancer terminates TLS",
             Self::HeaderInsertion => "the load balancer inserts HTTP headers",
-            Self::SharedAddress => "another Service on the same address needs the load balancer",
+            Self::SharedAddress => {
+                "another Service on the same address requires traffic to pass the load \
+            balancer"
+            }
         })
     }
 }

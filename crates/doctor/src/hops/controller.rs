@@ -30,7 +30,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             Err(cause) => doubt(format!("who leads the controllers is not known: {cause}")).into(),
         },
         ServedBy::Class(class) if class.is_empty() => {
-            skipped("served without a class: leave --load-balancer-class out").into()
+            skipped("served without a class: remove --load-balancer-class").into()
         }
         ServedBy::Class(class) => {
             skipped(format!("served by class {class}: add --load-balancer-class={class}")).into()

@@ -84,7 +84,8 @@ impl Certificate {
                 // Half of a rotation, most likely.
                 Err(error) => {
                     tracing::warn!(
-                        "a certificate of the endpoints could not be reloaded and stays in use: {error:#}"
+                        "a certificate of the endpoints could not be reloaded; the previous one is still \
+                        used: {error:#}"
                     );
                 }
             }
@@ -131,7 +132,9 @@ impl Files {
         let files = Self { certificate, key };
         if !files.certificate.exists() || !files.key.exists() {
             let (certificate, key) = self_signed()?;
-            let problem = || format!("--cert-dir={}: a certificate cannot be kept there", folder.display());
+            let problem = || {
+                format!("--cert-dir={}: a certificate cannot be stored in this directory", folder.display())
+            };
             std::fs::create_dir_all(folder).with_context(problem)?;
             std::fs::write(&files.certificate, certificate).with_context(problem)?;
             write_private(&files.key, &key).with_context(problem)?;
@@ -152,7 +155,7 @@ fn certified(pem: &Pem) -> anyhow::Result<Arc<CertifiedKey>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem.0)
         .collect::<Result<_, _>>()
         .with_context(|| format!("{}: the certificate cannot be read as PEM", FLAGS.0))?;
-    anyhow::ensure!(!certificates.is_empty(), "{}: there is no certificate in the file", FLAGS.0);
+    anyhow::ensure!(!certificates.is_empty(), "{}: the file contains no certificate", FLAGS.0);
     let key = PrivateKeyDer::from_pem_slice(&pem.1)
         .with_context(|| format!("{}: the key cannot be read as PEM", FLAGS.1))?;
     let key = CertifiedKey::from_der(certificates, key, &rustls::crypto::ring::default_provider())

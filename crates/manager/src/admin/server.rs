@@ -44,7 +44,7 @@ pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> any
     let versions: &[&SupportedProtocolVersion] = if only_newest { &[&TLS13] } else { &[&TLS13, &TLS12] };
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
-        .context("--tls-min-version and --tls-cipher-suites leave no cipher suite to use")?
+        .context("no cipher suite is allowed by both --tls-min-version and --tls-cipher-suites")?
         .with_no_client_auth()
         .with_cert_resolver(certificate);
     Ok(config)

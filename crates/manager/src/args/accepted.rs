@@ -42,7 +42,7 @@ const NO_BUFFER: &str = "records are written to standard error at once";
 const NO_IPAM: &str = "ranges of pod addresses are given to nodes by kube-controller-manager";
 const HTTP_1: &str = "the endpoints speak HTTP/1.1 only";
 const TOKENS_ONLY: &str =
-    "callers of the endpoints are known by bearer tokens only, which the API server checks";
+    "callers of the endpoints authenticate only with bearer tokens, which the API server checks";
 const ONE_CERTIFICATE: &str = "the endpoints have one certificate, that of --tls-cert-file";
 const NO_PROFILER: &str = "this program has no profiler";
 

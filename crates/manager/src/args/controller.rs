@@ -125,15 +125,16 @@ pub struct RouteArgs {
 pub enum ClusterCidrError {
     /// Not given.
     #[error(
-        "--cluster-cidr is missing: routes are kept within the range of the pods' addresses; give it, for example \
-         --cluster-cidr=10.244.0.0/16, or switch routes off with --configure-cloud-routes=false"
+        "--cluster-cidr is missing: the route controller manages routes only within the pods' address \
+        range; set it, for example --cluster-cidr=10.244.0.0/16, or disable routes with \
+        --configure-cloud-routes=false"
     )]
     Missing,
     /// Not a range.
-    #[error("--cluster-cidr={0}: this is not a range of addresses; write it as 10.244.0.0/16")]
+    #[error("--cluster-cidr={0}: this is not an address range; write a CIDR such as 10.244.0.0/16")]
     NotARange(String),
     /// More than two, or two of one family.
-    #[error("--cluster-cidr={0}: give one range, or one of IPv4 and one of IPv6")]
+    #[error("--cluster-cidr={0}: specify one range, or one IPv4 range and one IPv6 range")]
     Families(String),
 }
 

@@ -8,7 +8,7 @@ use super::controllers::UnknownController;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgumentError {
     /// Another provider.
-    #[error("--cloud-provider={given}: this program serves only {}; set --cloud-provider={}", names.join(" and "), names.join(" or "))]
+    #[error("--cloud-provider={given}: this program supports only {}; set --cloud-provider={}", names.join(" and "), names.join(" or "))]
     CloudProvider {
         /// The name in the flag.
         given: String,
@@ -16,15 +16,17 @@ pub enum ArgumentError {
     },
     /// No configuration.
     #[error(
-        "--cloud-config is missing: name the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
+        "--cloud-config is missing: specify the cloud.conf file, for example \
+        --cloud-config=/etc/config/cloud.conf"
     )]
     NoConfig,
     #[error(transparent)]
     Controllers(#[from] UnknownController),
     /// Durations that do not fit.
     #[error(
-        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline ({renew:?}), and \
-         that longer than 1.2 times --leader-elect-retry-period ({retry:?}), all above 0"
+        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline \
+        ({renew:?}), the renew deadline must be longer than 1.2 times --leader-elect-retry-period \
+        ({retry:?}), and all must be above 0"
     )]
     LeaderElection {
         lease: Duration,
@@ -34,7 +36,7 @@ pub enum ArgumentError {
         retry: Duration,
     },
     /// A migration lease without a lease.
-    #[error("--enable-leader-migration needs the leader election: remove --leader-elect=false")]
+    #[error("--enable-leader-migration requires leader election: remove --leader-elect=false")]
     MigrationWithoutElection,
     /// An empty cluster name.
     #[error(
@@ -45,7 +47,7 @@ pub enum ArgumentError {
     #[error("--{0}=0: the time between two rounds must be above 0; leave the flag out for the default")]
     NoPeriod(&'static str),
     /// Two servers on one port.
-    #[error("--webhook-secure-port={0}: this is also --secure-port; give them different ports")]
+    #[error("--webhook-secure-port={0}: --secure-port has the same value; set different ports")]
     WebhookPort(u16),
     /// Cipher suites that nobody knows.
     #[error(transparent)]

@@ -40,8 +40,8 @@ impl FeatureGates {
         );
         if let Some(on) = self.load_balancer_ip_mode {
             warning.push_str(&format!(
-                ". {LOAD_BALANCER_IP_MODE}={on} in the same list switches the detection off of whether the cluster \
-                 honours ipMode; leave it out to have the cluster asked"
+                ". {LOAD_BALANCER_IP_MODE}={on} in the same list disables the detection of whether the \
+                cluster honours ipMode; remove it to enable the detection"
             ));
         }
         Some(warning)
@@ -148,7 +148,7 @@ mod tests {
     fn our_gate_in_a_list_for_all_components_switches_the_detection_off_and_the_warning_says_so() {
         let warning = merged(&["APIServerIdentity=true,LoadBalancerIPMode=true"]).warning().unwrap();
         assert!(
-            warning.contains("LoadBalancerIPMode=true in the same list switches the detection off"),
+            warning.contains("LoadBalancerIPMode=true in the same list disables the detection"),
             "{warning}"
         );
         assert_eq!(merged(&["LoadBalancerIPMode=true"]).warning(), None, "whoever writes it alone means it");

@@ -178,12 +178,15 @@ impl PersonArgs {
                     Kubeconfig::read_from(file).map_err(without_excerpt).with_context(problem)?;
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)
             }
-            (None, Some(name)) => Config::from_kubeconfig(&options)
-                .await
-                .with_context(|| format!("--context={name}: no kubeconfig has a context that can be used")),
+            (None, Some(name)) => Config::from_kubeconfig(&options).await.with_context(|| {
+                format!(
+                    "--context={name}: no kubeconfig contains a usable context of this \
+                name"
+                )
+            }),
             (None, None) => {
                 for file in named_in_environment() {
-                    let problem = || format!("KUBECONFIG names {}, which cannot be read", file.display());
+                    let problem = || format!("KUBECONFIG points to {}, which cannot be read", file.display());
                     std::fs::metadata(&file).with_context(problem)?;
                 }
                 // A file that is there and cannot be read is named before others are looked for.
@@ -192,7 +195,7 @@ impl PersonArgs {
                 }
                 Config::infer()
                     .await
-                    .context("no kubeconfig was found; name a file with --kubeconfig or in $KUBECONFIG")
+                    .context("no kubeconfig was found; specify a file with --kubeconfig or in $KUBECONFIG")
             }
         }
     }
@@ -271,8 +274,10 @@ async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Resu
     let mut config = match (kubeconfig, master.clone()) {
         (Some(file), _) => read("--kubeconfig", file).await?,
         (None, Some(url)) => Config::new(url),
-        (None, None) => Config::incluster()
-            .context("this is not a pod with a service account; name a file with --kubeconfig")?,
+        (None, None) => Config::incluster().context(
+            "the process does not run in a pod with a service account; specify a file with \
+            --kubeconfig",
+        )?,
     };
     if let Some(url) = master {
         config.cluster_url = url;

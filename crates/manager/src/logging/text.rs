@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn values_that_a_parser_of_logfmt_would_split_are_quoted() {
-        let fields = json!({"a": "default/web", "b": "2 settings are wrong: x=\"y\"", "c": 3, "d": "", "e": "two\nlines"});
+        let fields = json!({"a": "default/web", "b": "2 settings are invalid: x=\"y\"", "c": 3, "d": "", "e": "two\nlines"});
         let text = pairs(fields.as_object().unwrap());
-        assert_eq!(text, r#" a=default/web b="2 settings are wrong: x=\"y\"" c=3 d="" e="two\nlines""#);
+        assert_eq!(text, r#" a=default/web b="2 settings are invalid: x=\"y\"" c=3 d="" e="two\nlines""#);
     }
 }

@@ -93,7 +93,7 @@ async fn hold_lead(
     let led = leadership.lead(None, stop, async |leading: CancellationToken, fence: Fence| {
         lead.get_or_init(|| fence);
         let mut listed = overlay.listed();
-        health.set("services", Probe::Readiness, Some("the Services are not listed yet".to_owned()));
+        health.set("services", Probe::Readiness, Some("the Services have not been listed yet".to_owned()));
         let healthy = async {
             if listed.wait_for(|listed| *listed).await.is_ok() {
                 health.set("services", Probe::Readiness, None);
@@ -107,7 +107,7 @@ async fn hold_lead(
     });
     let led = led.await;
     ended?;
-    led.map_err(|_| anyhow::anyhow!("the leadership was lost; the process ends so that it starts afresh"))
+    led.map_err(|_| anyhow::anyhow!("leadership was lost; the process exits and has to be restarted"))
 }
 
 /// Serves probes until `stop`.

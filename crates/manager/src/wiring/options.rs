@@ -100,7 +100,7 @@ pub fn route(
     provider: &dyn Provider,
 ) -> Result<Option<RouteControllerOptions>, ClusterCidrError> {
     if !selection.runs(ControllerName::NodeRoute) || !arguments.configure_cloud_routes {
-        tracing::info!("the route controller is switched off");
+        tracing::info!("the route controller is disabled");
         return Ok(None);
     }
     if let Some(setting) = provider.left_out(Part::Routes) {
@@ -217,10 +217,8 @@ mod tests {
         assert_eq!(
             chosen(&["--controllers=service,cloud-node"], cloud).unwrap_err().to_string(),
             "cloud-node-controller cannot start: the catalog has no public endpoint of type compute; \
-             service-lb-controller cannot start: the catalog has no public endpoint of type load-balancer. The region is \
-             \"RegionX\", and the catalog knows RegionOne, RegionTwo. Correct region or os-endpoint-type in [Global] of \
-             cloud.conf; where the cloud really lacks the service, leave the controller out with --controllers=*,-NAME, or \
-             set enabled=false in [LoadBalancer]"
+             service-lb-controller cannot start: the catalog has no public endpoint of type load-balancer. The region is \"RegionX\"; the catalog lists RegionOne, RegionTwo. Correct region or os-endpoint-type in [Global] of \
+             cloud.conf; if the cloud does not have the service, disable the controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
         );
     }
 

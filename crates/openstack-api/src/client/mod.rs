@@ -210,8 +210,10 @@ fn check_status(
     let mut fault = Fault::from_body(body);
     if status.is_redirection() {
         let target = text("location").unwrap_or_else(|| "an unnamed place".to_owned());
-        fault.message =
-            format!("the endpoint redirects to {target}; redirects are not followed, correct the catalog");
+        fault.message = format!(
+            "the endpoint redirects to {target}; redirects are not followed: correct the endpoint \
+            in Keystone's catalog"
+        );
     }
     Err(ApiError::Status {
         call,

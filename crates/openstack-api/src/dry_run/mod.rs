@@ -102,7 +102,7 @@ impl DryRun {
     async fn write(&self, request: Request) -> Result<Response, Stop> {
         let segments: Vec<&str> = request.path.split('/').collect();
         let target = Target::of(request.service, &segments)
-            .ok_or_else(|| unknown(&request, "nothing is known of such objects"))?;
+            .ok_or_else(|| unknown(&request, "objects of this kind are not supported in a dry run"))?;
         let body: Option<Value> = request
             .body
             .as_deref()
@@ -147,7 +147,7 @@ impl From<TransportError> for Stop {
 /// A call of which nobody can say what it does: no plan is better than a wrong one.
 fn unknown(request: &Request, why: &str) -> TransportError {
     let Request { method, path, service, .. } = request;
-    let source = format!("a dry run does not know what {method} {path} does: {why}").into();
+    let source = format!("a dry run cannot predict the effect of {method} {path}: {why}").into();
     TransportError::Request { service: *service, source }
 }
 

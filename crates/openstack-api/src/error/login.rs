@@ -23,7 +23,7 @@ pub enum AuthError {
     },
     /// Something answered that is no Keystone, or not at this path.
     #[error(
-        "nothing at {url} answers as Keystone does ({}): check auth-url, which usually ends with /v3",
+        "{url} does not answer like Keystone ({}): check auth-url, which usually ends with /v3",
         status.as_u16()
     )]
     NotKeystone {
@@ -50,7 +50,8 @@ pub enum AuthError {
     },
     /// The answer is longer than any that is read.
     #[error(
-        "keystone at {host} answered with more than {} MiB, which is not read; is auth-url the address of an identity v3 service?",
+        "keystone at {host} answered with more than {} MiB, which is too much to read: check that auth-url \
+        is the address of an identity v3 service",
         crate::body::LONGEST_ANSWER >> 20
     )]
     TooLong {
@@ -58,7 +59,7 @@ pub enum AuthError {
         host: String,
     },
     /// Keystone's answer is not a token document.
-    #[error("keystone's answer cannot be read; is auth-url the address of an identity v3 service?")]
+    #[error("keystone's answer cannot be read: check that auth-url is the address of an identity v3 service")]
     Decode {
         /// Where the reading stopped.
         source: serde_json::Error,

@@ -106,7 +106,7 @@ pub enum TransportError {
         source: Cause,
     },
     /// The request went out and no complete answer came back: it may have been processed.
-    #[error("the {service} service at {host} gave no complete answer{}", if *.timed_out { " in time" } else { "" })]
+    #[error("the {service} service at {host} sent no complete answer{}", if *.timed_out { " in time" } else { "" })]
     LostAnswer {
         /// Service that was called.
         service: Service,
@@ -119,7 +119,8 @@ pub enum TransportError {
     },
     /// The answer is longer than any that is read. A change that was asked for may have been made.
     #[error(
-        "the {service} service at {host} answered with more than {} MiB, which is not read; is that its address?",
+        "the {service} service at {host} answered with more than {} MiB, which is too much to read: check \
+        that this is the address of the service",
         crate::body::LONGEST_ANSWER >> 20
     )]
     TooLong {
@@ -229,8 +230,9 @@ impl ApiError {
         let Self::Status { sent, .. } = self else { return None };
         self.is_of_this_call_alone().then(|| {
             format!(
-                "the credential may log in and make other calls, but not {sent}: add an access rule for this call to the application \
-                 credential, or use one without access rules"
+                "the application credential can log in and make other calls, but its access rules do not \
+                allow {sent}: add an access rule for this call, or use an application credential without \
+                access rules"
             )
         })
     }

@@ -174,7 +174,11 @@ impl TokenCache {
             Ok(renewed) => self.keep(renewed),
             Err(error) => {
                 let error = &error as &(dyn std::error::Error + 'static);
-                tracing::warn!(error, "the OpenStack token could not be renewed; the old one is still used");
+                tracing::warn!(
+                    error,
+                    "the OpenStack token could not be renewed; the previous token is \
+                still used"
+                );
                 let renew_from = Instant::now() + RENEWAL_PAUSE;
                 self.keep(Token { renew_from, ..Token::clone(&token) })
             }
@@ -208,7 +212,8 @@ impl TokenCache {
         };
         let Some(newer) = self.reread(&login).await else { return Err(refused) };
         tracing::info!(
-            "Keystone refused the login, and the configuration has other credentials by now: logging in with them"
+            "Keystone refused the login, but the configuration now contains other credentials: logging in \
+            with these credentials"
         );
         let token = self.request_token_as(&newer).await?;
         *self.login.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
@@ -224,7 +229,10 @@ impl TokenCache {
         match newer {
             Ok(newer) => (!newer.is_same(login)).then_some(newer),
             Err(error) => {
-                tracing::warn!(error, "the login was refused, and the configuration cannot be read again");
+                tracing::warn!(
+                    error,
+                    "Keystone refused the login, and the configuration cannot be read again"
+                );
                 None
             }
         }

@@ -166,7 +166,8 @@ impl Octavia {
             }
             Ok(_) => {}
             Err(error) => {
-                debug!(%error, "the API versions of Octavia could not be read: keeping what was known");
+                debug!(%error, "the API versions of Octavia could not be read; still using the versions \
+                read before");
             }
         }
     }

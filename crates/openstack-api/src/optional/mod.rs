@@ -32,7 +32,7 @@ impl fmt::Display for Lacking {
         let Feature { name, promised_by, without, .. } = self.part.feature();
         write!(
             formatter,
-            "{name}: the cloud lacks what {promised_by} promises ({}); without it, {without}",
+            "{name}: the cloud does not provide what {promised_by} promises ({}); without it, {without}",
             self.refusal
         )
     }
@@ -101,7 +101,7 @@ impl Parts {
         match error {
             None if is_asked => {
                 if known.lacking.remove(&part).is_some() {
-                    info!(part = part.feature().name, "the cloud has it again");
+                    info!(part = part.feature().name, "the cloud has this part of its API again");
                 }
             }
             Some(error) if is_lasting(part, error) => {

@@ -69,7 +69,7 @@ async fn a_service_that_never_answers_is_given_up_as_a_lost_answer() {
     let error = create(&openstack).await;
     assert_eq!(error.kind(), ErrorKind::LostAnswer, "{error:?}");
     let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(source.ends_with("gave no complete answer in time"), "{source}");
+    assert!(source.ends_with("sent no complete answer in time"), "{source}");
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ impl Reconciler {
         state: &State,
     ) -> Result<Again, Failure> {
         let patch = serde_json::from_value(patch(service, wanted)).map_err(|error| {
-            Failure::new(FailureClass::Bug, format!("the patch of the status cannot be made: {error}"))
+            Failure::new(FailureClass::Bug, format!("the patch of the status cannot be created: {error}"))
         })?;
         let answer = match self.writer.json_patch_status(key, patch).await {
             Ok(answer) => answer,
@@ -136,7 +136,8 @@ impl Reconciler {
         let (sent, answered) = (entries(&with_list(service, wanted)), entries(&answer));
         let learned = self.server.answered(&sent, &answered);
         if !learned && sent != answered {
-            tracing::warn!(service = %key, "the API server stored other ingress entries than were sent");
+            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those \
+            that were sent");
         }
         tracing::info!(service = %key, entries = wanted.len(), "status written");
         Ok(None)
@@ -174,10 +175,12 @@ impl Reconciler {
         let before = self.with(key, service, |known| std::mem::replace(&mut known.contested, true));
         self.metrics.contest_changed(before, true);
         if !before {
-            tracing::warn!(service = %key, "another manager keeps rewriting the status; it is left alone for a while");
+            tracing::warn!(service = %key, "another controller keeps overwriting the status; this \
+            controller stops writing the status for a while");
             let message = format!(
-                "another manager keeps rewriting the status without ipMode; after six corrections it is left as it is for up to \
-                 {} minutes. metadata.managedFields names who writes it",
+                "another controller keeps overwriting the status without ipMode; after six corrections, \
+                this controller stops writing the status for up to {} minutes. metadata.managedFields names \
+                the other controller",
                 WINDOW.as_secs() / 60
             );
             self.record_event(service, Notice::warning("IPModeContested", message));

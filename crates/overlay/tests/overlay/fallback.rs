@@ -14,9 +14,7 @@ async fn a_server_that_drops_the_mode_is_reported_and_nothing_is_written() {
     assert_eq!(world.writes().len(), 0);
     let events = world.events("app");
     assert!(
-        events
-            .iter()
-            .any(|event| event.contains("does not keep ipMode") && event.contains("--hostname-suffix")),
+        events.iter().any(|event| event.contains("drops ipMode") && event.contains("--hostname-suffix")),
         "{events:?}"
     );
 }

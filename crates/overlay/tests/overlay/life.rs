@@ -28,10 +28,9 @@ async fn a_service_with_the_proxy_protocol_gets_the_mode_once_and_then_there_is_
     assert_eq!(world.metric(labels), "1");
     assert_eq!(
         world.events("app"),
-        [
-            "Normal LoadBalancerIPModeChanged: The load balancer is published by address with ipMode Proxy: the load balancer \
-          adds the PROXY protocol header"
-        ]
+        ["Normal LoadBalancerIPModeChanged: The load balancer is now published by address with ipMode \
+            Proxy: the load balancer \
+          adds the PROXY protocol header"]
     );
 }
 

@@ -122,7 +122,7 @@ impl Assembly {
             format!("[{section}] {}", keys.join(", ")).trim_end().to_owned()
         };
         let names: Vec<_> = self.without_effect.iter().map(name).collect();
-        let text = format!("accepted, and without effect in this program: {}", names.join("; "));
+        let text = format!("accepted but without effect in this program: {}", names.join("; "));
         self.warnings.push(Finding::warning(origin, None, None, text));
     }
 
@@ -172,17 +172,18 @@ impl Assembly {
             (None, _) => {
                 let meant = nearest(&section.name, SectionName::ALL.map(SectionName::as_str));
                 let hint = meant.map_or(String::new(), |name| format!("; did you mean [{name}]?"));
-                self.warnings.push(warning(format!("this section is not known and is ignored{hint}")));
+                self.warnings.push(warning(format!("the section is unknown and is ignored{hint}")));
             }
             (Some(SectionName::LoadBalancerClass), None) => self.errors.push(error(
                 "the class has no name",
-                "write `[LoadBalancerClass \"name\"]`; Services choose it by the annotation `loadbalancer.openstack.org/class: name`",
+                "write `[LoadBalancerClass \"name\"]`; Services select the class with the annotation \
+                `loadbalancer.openstack.org/class: name`",
             )),
             (Some(SectionName::LoadBalancerClass), Some(name)) => {
                 self.config.classes.entry(name.clone()).or_default();
             }
             (Some(SectionName::LoadBalancerNamespace), None) => self.errors.push(error(
-                "it names no namespace",
+                "the section names no namespace",
                 "write `[LoadBalancerNamespace \"name\"]`, or `\"*\"` for all others",
             )),
             (Some(SectionName::LoadBalancerNamespace), Some(name)) => {
@@ -201,7 +202,10 @@ impl Assembly {
                 } else {
                     String::new()
                 };
-                self.warnings.push(warning(format!("there are no named sections of this kind: it is ignored{hint}")));
+                self.warnings.push(warning(format!(
+                    "sections of this kind have no name; the section is \
+                ignored{hint}"
+                )));
             }
         }
     }
@@ -247,7 +251,8 @@ impl Assembly {
             self.note_repetition(place, applied.key);
         }
         if place.entry.cut_by_comment {
-            let text = "`#` and `;` start a comment, so the value ends there; if the rest belongs to the value, put the value in double quotes";
+            let text = "`#` and `;` start a comment, so the value ends before it; if the rest belongs to \
+            the value, put the value in double quotes";
             self.warnings.push(place.warning(text));
         }
         if let EntryValue::Text(text) = &place.entry.value
@@ -255,8 +260,8 @@ impl Assembly {
             && text.starts_with('\'')
             && text.ends_with('\'')
         {
-            let text =
-                "single quotes belong to the value; if they do not, leave them out or use double quotes";
+            let text = "single quotes become part of the value; if that is not intended, remove the quotes or use \
+                double quotes";
             self.warnings.push(place.warning(text));
         }
         match applied.result {
@@ -282,8 +287,11 @@ impl Assembly {
     fn note_repetition(&mut self, place: KeyPlace<'_>, key: &'static str) {
         let id = (place.file.to_owned(), title(place.section), key);
         if let Some(before) = self.written.insert(id, place.entry.position) {
-            let text =
-                format!("it is already set in line {}; this one counts: remove the other one", before.line);
+            let text = format!(
+                "the key is already set in line {}; the later value is used: remove one of the \
+                two",
+                before.line
+            );
             self.warnings.push(place.warning(text));
         }
     }

@@ -33,8 +33,10 @@ fn known_words(assembly: &mut Assembly) {
     let listed = listed.map(|provider| ("lb-providers", Some(provider), KNOWN_PROVIDERS.as_slice()));
     for (key, word, known) in words.into_iter().chain(listed) {
         if let Some(word) = word.filter(|word| !known.contains(&word.as_str())) {
-            let text =
-                format!("`{word}` is not supported and used as it is; supported are {}", known.join(", "));
+            let text = format!(
+                "`{word}` is not a supported value and is used unchanged; supported values are {}",
+                known.join(", ")
+            );
             assembly.warn(SectionName::LoadBalancer, key, text);
         }
     }
@@ -48,10 +50,11 @@ fn monitor(assembly: &mut Assembly) {
         [("monitor-delay", section.monitor_delay), ("monitor-timeout", section.monitor_timeout)]
     {
         if value.as_secs() == 0 {
-            let fault = ValueFault::new("it is below one second", "use whole seconds from `1s` on");
+            let fault = ValueFault::new("the value is below one second", "use whole seconds, `1s` or more");
             monitor_fault(assembly, key, &format!("{value:?}"), &fault);
         } else if value.subsec_nanos() > 0 {
-            let text = format!("Octavia counts in seconds: {value:?} is cut to {}s", value.as_secs());
+            let text =
+                format!("Octavia uses whole seconds: {value:?} is rounded down to {}s", value.as_secs());
             assembly.warn(SectionName::LoadBalancer, key, text);
         }
     }
@@ -61,14 +64,14 @@ fn monitor(assembly: &mut Assembly) {
     ];
     for (key, value) in tries {
         if !(1..=10).contains(&value) {
-            let fault = ValueFault::new("Octavia takes 1 to 10", "use 1 to 10");
+            let fault = ValueFault::new("Octavia accepts 1 to 10", "use 1 to 10");
             monitor_fault(assembly, key, &value.to_string(), &fault);
         }
     }
     let (delay, timeout) = (section.monitor_delay_seconds(), section.monitor_timeout_seconds());
     if timeout > delay && delay > 0 && !assembly.has_failed(SectionName::LoadBalancer, "monitor-delay") {
         let text = format!(
-            "monitor-timeout ({timeout}s) is longer than monitor-delay ({delay}s), so that checks overlap: raise \
+            "monitor-timeout ({timeout}s) is longer than monitor-delay ({delay}s), so checks overlap: raise \
              monitor-delay or lower monitor-timeout"
         );
         let written = assembly.is_written(SectionName::LoadBalancer, "monitor-timeout");
@@ -96,7 +99,7 @@ fn node_selector(assembly: &mut Assembly) {
     let Some(selector) = assembly.config.load_balancer.node_selector.clone() else { return };
     if let Err(error) = NodeSelector::parse(&selector) {
         let fix = "write `key=value` or `key`, separated by commas";
-        let fault = ValueFault::new(format!("no node matches: {error}"), fix);
+        let fault = ValueFault::new(format!("no node can match: {error}"), fix);
         assembly.fault(SectionName::LoadBalancer, "node-selector", Some(&selector), &fault);
     }
 }
@@ -105,7 +108,7 @@ fn address(assembly: &mut Assembly) {
     let Some(text) = assembly.config.global.auth_url.clone() else {
         if assembly.may_miss_keys() && !assembly.has_failed(SectionName::Global, "auth-url") {
             let fix = "add `auth-url = https://host:5000/v3`";
-            let fault = ValueFault::new("the address of Keystone is missing", fix);
+            let fault = ValueFault::new("the address of Keystone is not set", fix);
             assembly.fault(SectionName::Global, "auth-url", None, &fault);
         }
         return;
@@ -116,14 +119,19 @@ fn address(assembly: &mut Assembly) {
     }
     // An address may hold a password in front of its host.
     let value = (!text.contains('@')).then_some(text);
-    let fault = ValueFault::new("it is no http or https address", "write it as `https://host:5000/v3`");
+    let fault = ValueFault::new(
+        "the value is not an http or https address",
+        "write it as \
+    `https://host:5000/v3`",
+    );
     assembly.fault(SectionName::Global, "auth-url", value.as_deref(), &fault);
 }
 
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     let global = assembly.config.global.clone();
     if global.tls_insecure == Some(true) {
-        let text = "certificates of servers are not checked: anyone on the network path can read the credentials; use `ca-file`";
+        let text = "server certificates are not verified: anyone on the network path can read the \
+        credentials; use `ca-file`";
         assembly.warn(SectionName::Global, "tls-insecure", text);
     }
     for (key, other, given, other_given) in [
@@ -131,7 +139,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         ("cert-file", "key-file", global.cert_file.is_some(), global.key_file.is_some()),
     ] {
         if given && !other_given && !assembly.has_failed(SectionName::Global, other) {
-            let problem = format!("a client certificate needs `{other}` as well");
+            let problem = format!("a client certificate also requires `{other}`");
             let fault = ValueFault::new(problem, format!("add `{other}`"));
             assembly.fault(SectionName::Global, key, None, &fault);
         }
@@ -147,8 +155,8 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
         }
     }
     if global.ca_file_contents.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----\n")) {
-        let fix = "put it into quotes, with `\\n` for each line break";
-        let fault = ValueFault::new("there is no PEM certificate in it", fix);
+        let fix = "put the text in double quotes, with `\\n` for each line break";
+        let fault = ValueFault::new("the value contains no PEM certificate", fix);
         assembly.fault(SectionName::Global, "cafilecontents", None, &fault);
     }
 }
@@ -165,7 +173,7 @@ fn kinds_of_login(assembly: &mut Assembly) {
     if let (Some(taken), Some(other), None, None) =
         (kinds.first(), kinds.get(1), global.login_kind, &global.trust_id)
     {
-        let text = format!("there is also `{}`; the login uses `{}`", name(taken), name(taken));
+        let text = format!("`{}` is also set; the login uses `{}`", name(taken), name(taken));
         let key = name(other);
         assembly.warn(SectionName::Global, key, text);
         return;
@@ -175,14 +183,15 @@ fn kinds_of_login(assembly: &mut Assembly) {
     let unscoped = no_scope.iter().all(|part| part.is_none()) && !global.system_scope;
     if unscoped && kinds.first() == Some(&LoginKind::Password) && global.login_kind != Some(LoginKind::Token)
     {
-        let text = "no project is named: the login is for the user's default project, if Keystone knows one";
+        let text = "no project is set: the login uses the user's default project, if the user has one in \
+        Keystone";
         assembly.warn(SectionName::Global, "tenant-id", text);
     }
 }
 
 fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
     if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
-        let text = "has no effect: nothing waits in steps for a load balancer; remove it";
+        let text = "has no effect: this program does not poll a load balancer in steps; remove the key";
         let origin = ConfigOrigin::file("environment");
         assembly.warnings.push(Finding::warning(origin, None, Some("OCCM_WAIT_LB_ACTIVE_STEPS"), text));
     }

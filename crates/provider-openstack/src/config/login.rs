@@ -86,7 +86,7 @@ fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Sco
     let kind = missing.need(
         kind(global),
         "password",
-        "no login is configured",
+        "no credentials are configured",
         "set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, \
          `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`",
     )?;
@@ -94,7 +94,7 @@ fn login(global: &Global, missing: &mut MissingKeys) -> Option<(Credentials, Sco
         LoginKind::Password => password(global, missing),
         LoginKind::Token => {
             let token = global.token.clone();
-            let token = missing.need(token, "token", "a token login needs a token", "add `token`");
+            let token = missing.need(token, "token", "a token login requires a token", "add `token`");
             token.map(|token| Credentials::Token { token })
         }
         LoginKind::ApplicationCredential => {
@@ -115,7 +115,7 @@ fn trust(global: &Global, trust_id: &str, missing: &mut MissingKeys) -> Option<(
         Some(id) => Some(InDomain::Id(id.clone())),
         None => user(global, "a trust login", "trustee-id", missing),
     };
-    let (problem, fix) = ("a trust login needs the trustee's password", "add `trustee-password`");
+    let (problem, fix) = ("a trust login requires the trustee's password", "add `trustee-password`");
     let password = missing.need(password.cloned(), "trustee-password", problem, fix);
     Some((Credentials::Password { user: trustee?, password: password? }, scope))
 }
@@ -123,7 +123,7 @@ fn trust(global: &Global, trust_id: &str, missing: &mut MissingKeys) -> Option<(
 fn password(global: &Global, missing: &mut MissingKeys) -> Option<Credentials> {
     let user = user(global, "a password login", "username", missing);
     let (problem, fix) =
-        ("a login with a user needs a password", "add `password`, or use an application credential");
+        ("a login with a user requires a password", "add `password`, or use an application credential");
     let password = missing.need(global.password.clone(), "password", problem, fix);
     Some(Credentials::Password { user: user?, password: password? })
 }
@@ -136,14 +136,14 @@ fn application_credential(global: &Global, missing: &mut MissingKeys) -> Option<
         (None, None) => missing.need(
             None,
             "application-credential-id",
-            "an application credential needs its id or name",
+            "an application credential requires an id or a name",
             "add `application-credential-id`",
         ),
     };
     let secret = missing.need(
         global.application_credential_secret.clone(),
         "application-credential-secret",
-        "an application credential needs its secret",
+        "an application credential requires a secret",
         "add `application-credential-secret`",
     );
     Some(Credentials::ApplicationCredential { name: name?, secret: secret? })
@@ -158,12 +158,12 @@ fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKey
         "username" => "add `username` and `user-domain-name`, or `user-id`".to_owned(),
         other => format!("add `{other}`"),
     };
-    let name = missing.need(global.username.clone(), key, &format!("{what} needs a user"), &fix)?;
+    let name = missing.need(global.username.clone(), key, &format!("{what} requires a user"), &fix)?;
     let own = domain(global.user_domain_id.as_ref(), global.user_domain_name.as_ref());
     let domain = missing.need(
         own.or_else(|| default_domain(global)),
         "user-domain-name",
-        &format!("{what} with a user's name needs the user's domain"),
+        &format!("{what} with a user name requires the user's domain"),
         "add `user-domain-name` or `user-domain-id`, or use `user-id`",
     )?;
     Some(InDomain::Name { name, domain })
@@ -179,7 +179,7 @@ fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
         let domain = missing.need(
             own.or_else(|| default_domain(global)),
             "tenant-domain-name",
-            "a project's name needs the project's domain",
+            "a project name requires the project's domain",
             "add `tenant-domain-name` or `tenant-domain-id`, or use `tenant-id`",
         )?;
         return Some(Scope::Project(InDomain::Name { name, domain }));

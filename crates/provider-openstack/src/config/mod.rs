@@ -84,8 +84,8 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     if paths.is_empty() {
         assembly.file_error(
             ConfigOrigin::file("command line"),
-            "no cloud configuration is given".to_owned(),
-            "name a file with --cloud-config",
+            "no cloud configuration is specified".to_owned(),
+            "specify a file with --cloud-config",
         );
     }
     for path in paths {

@@ -34,13 +34,15 @@ pub(super) fn other_word(section: SectionName, key: &str) -> Option<&'static str
 /// What to say about a key that its section does not know.
 pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
     if LEGACY_KEYS.iter().any(|(of, legacy)| *of == section && legacy.eq_ignore_ascii_case(key)) {
-        return "this key of former versions has no effect any more; remove it".to_owned();
+        return "this key of earlier versions no longer has any effect; remove it".to_owned();
     }
     if let Some(meant) = other_word(section, key) {
-        return format!("this key is not known and is ignored; in cloud.conf it is called `{meant}`");
+        return format!("this key is unknown and is ignored; in cloud.conf it is called `{meant}`");
     }
     if section == SectionName::LoadBalancer && key.eq_ignore_ascii_case("enable-health-monitor") {
-        return "this key is not known and is ignored; that is the annotation, in cloud.conf it is called `create-monitor`".to_owned();
+        return "this key is unknown and is ignored; it is the name of an annotation, in cloud.conf the key \
+        is called `create-monitor`"
+            .to_owned();
     }
     let holds = |other: &SectionName| key_names(*other).iter().any(|known| known.eq_ignore_ascii_case(key));
     let hint = match (SectionName::ALL.into_iter().find(holds), nearest(key, key_names(section))) {
@@ -48,7 +50,7 @@ pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
         (None, Some(meant)) => format!("; did you mean `{meant}`?"),
         (None, None) => String::new(),
     };
-    format!("this key is not known and is ignored{hint}")
+    format!("this key is unknown and is ignored{hint}")
 }
 
 /// The candidate that is nearest to the name, if one is near enough to be meant. Case and the difference between

@@ -84,7 +84,7 @@ impl OpenStackInstances {
                     Err(error).while_doing("asking for the versions of the compute service")
                 }
                 Err(error) => {
-                    tracing::info!(%error, "the compute service does not show its versions; 2.1 is used");
+                    tracing::info!(%error, "the compute service does not report its versions; using 2.1");
                     Ok(self.nova.clone())
                 }
             }
@@ -179,6 +179,6 @@ fn described(found: FoundServer<'_>) -> Description {
 
 fn gone(namesake: Option<String>) -> Description {
     let what =
-        "the server of the node's provider id does not exist, or the project of cloud.conf cannot see it";
+        "the server in the node's provider id does not exist, or is not visible in the project of cloud.conf";
     Description::Gone { failure: Failure::user_input(what), namesake }
 }

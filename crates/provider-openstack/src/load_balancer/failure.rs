@@ -100,14 +100,15 @@ fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
 fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
     match kind {
         ErrorKind::Quota if is_out_of_addresses(error) => Some(
-            "no address is left there: enlarge the subnet, free some addresses, or choose another network or subnet"
+            "the subnet has no free address: enlarge the subnet, release some addresses, or choose another \
+            network or subnet"
                 .to_owned(),
         ),
         ErrorKind::Quota => Some(quota_advice(error)),
         ErrorKind::Policy => Some(policy_advice(error)),
         ErrorKind::Unauthorized if error.is_of_this_call_alone() => error.access_advice(),
         ErrorKind::Unauthorized => {
-            Some("check the credentials in cloud.conf and whether they have expired".to_owned())
+            Some("check that the credentials in cloud.conf are correct and have not expired".to_owned())
         }
         ErrorKind::NotFound => missing_advice(error).map(str::to_owned),
         _ => None,
@@ -123,7 +124,10 @@ pub(super) fn is_out_of_addresses(error: &ApiError) -> bool {
 fn quota_advice(error: &ApiError) -> String {
     let resource = error.fault().and_then(|fault| quota_resource(&fault.message));
     let resource = resource.map_or_else(|| "this kind of object".to_owned(), |name| format!("{name:?}"));
-    format!("the project's quota of {resource} is used up: have it raised, or delete what is not needed")
+    format!(
+        "the project's quota of {resource} is used up: have an administrator raise the quota, or delete \
+    objects that are no longer needed"
+    )
 }
 
 /// The resource in Octavia's `Quota has been met for resources: Load Balancer` and in Neutron's
@@ -140,8 +144,9 @@ fn policy_advice(error: &ApiError) -> String {
     if call == "floating_ip_delete" {
         let rule = rule.unwrap_or("delete_floatingip");
         return format!(
-            "the cloud's policy {rule} forbids it to the user of cloud.conf: have the floating IP deleted by who may, or keep it in the \
-             project with the annotation loadbalancer.openstack.org/keep-floatingip: \"true\""
+            "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have a user with \
+            that right delete the floating IP, or keep the floating IP in the project with the annotation \
+            loadbalancer.openstack.org/keep-floatingip: \"true\""
         );
     }
     if call.starts_with("floating_ip_create") {
@@ -149,7 +154,12 @@ fn policy_advice(error: &ApiError) -> String {
     }
     rule.map_or_else(
         || role_advice(call).to_owned(),
-        |rule| format!("the cloud's policy {rule} forbids it to the user of cloud.conf: have the rule changed, or give the user a role that it allows"),
+        |rule| {
+            format!(
+                "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an \
+        administrator change the rule, or give the user a role that the rule allows"
+            )
+        },
     )
 }
 
@@ -163,11 +173,11 @@ fn policy_rule(message: &str) -> Option<&str> {
 
 fn role_advice(call: &str) -> &'static str {
     if call.starts_with("loadbalancer") {
-        "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default \
-         policy) in the project of the load balancer: check first that cloud.conf is of that project"
+        "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the \
+        default policy) in the project of the load balancer: first check that cloud.conf names that project"
     } else if call.starts_with("floating_ip_create") {
-        "choosing the address of a floating IP is a right of administrators on most clouds: have the floating IP \
-         created for the project, or remove spec.loadBalancerIP"
+        "most clouds let only administrators choose the address of a floating IP: have an administrator \
+        create the floating IP in the project, or remove spec.loadBalancerIP"
     } else if call.starts_with("container") || call.starts_with("secret") {
         "the user of cloud.conf needs the role creator in the project, or an ACL on the TLS container"
     } else {
@@ -244,8 +254,7 @@ mod tests {
         403,
         r#"{"faultstring":"Policy does not allow this request to be performed."}"#,
         FailureClass::Auth,
-        "role load-balancer_member (or member, where the cloud uses the default policy) in the project of the load balancer: check first that \
-         cloud.conf is of that project"
+        "role load-balancer_member (or member, where the cloud uses the default policy) in the project of the load balancer: first check that cloud.conf names that project"
     )]
     #[case::lock(
         409,
@@ -265,12 +274,12 @@ mod tests {
         FailureClass::UserInput,
         "Subnet x not found"
     )]
-    #[case::credentials(401, "{}", FailureClass::Auth, "check the credentials")]
+    #[case::credentials(401, "{}", FailureClass::Auth, "check that the credentials")]
     #[case::nova_rule(
         403,
         r#"{"forbidden":{"code":403,"message":"Policy doesn't allow os_compute_api:servers:detail to be performed."}}"#,
         FailureClass::Auth,
-        "the cloud's policy os_compute_api:servers:detail forbids it"
+        "the cloud's policy os_compute_api:servers:detail does not allow the user of cloud.conf to do this"
     )]
     #[case::fault(500, r#"{"faultstring":"boom"}"#, FailureClass::Unavailable, "boom")]
     #[tokio::test(start_paused = true)]

@@ -151,8 +151,8 @@ fn with_port(ports: Option<&NextHopPorts>, add: &[NodeRoute], applied: &mut Appl
         add.iter().copied().partition(|route| ports.at(route.next_hop).is_some());
     applied.missing.extend(lost.into_iter().map(|route| {
         let message = format!(
-            "no port with the address {} is on a network of the router, as far as the user of cloud.conf can see: the node \
-             needs a port behind an internal interface of the router, in the same project",
+            "the user of cloud.conf sees no port with the address {} on a network of the router: the node \
+            requires a port on a network with an internal interface of the router, in the same project",
             route.next_hop
         );
         (route, Failure::user_input(message))
@@ -168,7 +168,7 @@ impl Routes for OpenStackRoutes {
             return none("router-id in [Route] of cloud.conf is not set");
         }
         if !self.has_network_service {
-            return none("the catalog of the cloud has no endpoint of type network in the region");
+            return none("the cloud's catalog has no endpoint of type network in the region");
         }
         if !self.abilities().await?.routes {
             return none("this Neutron has neither the extension extraroute nor extraroute-atomic");

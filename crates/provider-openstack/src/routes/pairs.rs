@@ -77,7 +77,7 @@ async fn change_port(
         }
         newer = Some(neutron.get_port(&port.id).await.while_doing(doing(port))?);
     }
-    Err(Failure::new(FailureClass::Busy, format!("{}: others keep changing it", doing(port))))
+    Err(Failure::new(FailureClass::Busy, format!("{}: other clients keep changing it", doing(port))))
 }
 
 fn doing(port: &Port) -> String {

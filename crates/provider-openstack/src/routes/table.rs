@@ -140,7 +140,7 @@ impl Table<'_> {
         let doing = format!("changing the routes of router {}", self.router_id);
         match &error.0 {
             Some(error) => of_call(error, doing, Missing::Race),
-            None => Failure::new(FailureClass::Busy, format!("{doing}: others keep changing them")),
+            None => Failure::new(FailureClass::Busy, format!("{doing}: other clients keep changing them")),
         }
     }
 }

@@ -118,15 +118,15 @@ fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
     assert_eq!(region(&with("").variable("OS_CLOUD", "a").load().unwrap()), "A");
     insta::assert_snapshot!(with("").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: it has `a`, `b`; set `cloud`, or the variable OS_CLOUD, to one of its entries
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: the file has `a`, `b`; set `cloud`, or the variable OS_CLOUD, to one of its entries
     ");
     insta::assert_snapshot!(with("cloud=c\n").load().unwrap_err(), @r#"
     the cloud configuration has an error:
-      cloud.conf:3:1: [Global] cloud = "c": /etc/openstack/clouds.yaml has no such entry; use one that is there: it has `a`, `b`
+      cloud.conf:3:1: [Global] cloud = "c": /etc/openstack/clouds.yaml has no such entry; use an existing entry: the file has `a`, `b`
     "#);
     insta::assert_snapshot!(with("").variable("OS_CLOUD", "c").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: OS_CLOUD names the entry `c`, which /etc/openstack/clouds.yaml does not have; set `cloud`, or correct OS_CLOUD: the file has `a`, `b`
+      cloud.conf:2:1: [Global] use-clouds: OS_CLOUD selects the entry `c`, which is not in /etc/openstack/clouds.yaml; set `cloud`, or correct OS_CLOUD: the file has `a`, `b`
     ");
 }
 
@@ -134,7 +134,7 @@ fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
 fn no_file_at_all_names_the_places() {
     insta::assert_snapshot!(Memory::with_cloud_conf(USE_CLOUDS).variable("HOME", "/h").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: there is no clouds.yaml in /here, /h/.config/openstack, /etc/openstack; name it by `clouds-file`, or set `use-clouds = false`
+      cloud.conf:2:1: [Global] use-clouds: no clouds.yaml was found in /here, /h/.config/openstack, /etc/openstack; set `clouds-file` to its path, or set `use-clouds = false`
     ");
 }
 
@@ -144,7 +144,7 @@ fn a_file_that_is_no_yaml_names_the_place() {
         Memory::with_cloud_conf(USE_CLOUDS).file("/etc/openstack/clouds.yaml", "clouds:\n  a: [\n");
     insta::assert_snapshot!(environment.load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml:2:6 is not a clouds.yaml; correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml:2:6 is not a valid clouds.yaml; correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice
     ");
 }
 
@@ -166,7 +166,7 @@ fn a_profile_that_nobody_has_is_an_error() {
         .file("/etc/openstack/clouds.yaml", "clouds:\n  c:\n    profile: vendor\n");
     insta::assert_snapshot!(environment.load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml names the profile `vendor`, which no clouds-public.yaml has; remove the profile, or add the clouds-public.yaml with it
+      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml refers to the profile `vendor`, which is not in any clouds-public.yaml; remove the profile, or add a clouds-public.yaml that contains it
     ");
 }
 
@@ -189,7 +189,7 @@ fn auth_type_and_system_scope_decide_the_log_in() {
     assert_eq!(options.scope, Scope::System);
     insta::assert_snapshot!(load("v3oidcpassword").unwrap_err(), @r#"
     the cloud configuration has an error:
-      /etc/openstack/clouds.yaml (entry `c`): [Global] auth_type = "v3oidcpassword": this kind of login is not supported; use `v3password`, `v3applicationcredential` or `v3token`
+      /etc/openstack/clouds.yaml (entry `c`): [Global] auth_type = "v3oidcpassword": this authentication type is not supported; use `v3password`, `v3applicationcredential` or `v3token`
     "#);
 }
 

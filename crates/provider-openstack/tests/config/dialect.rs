@@ -99,7 +99,7 @@ fn one_scan_finds_every_error() {
     let found: Vec<_> =
         document.errors.iter().map(|error| format!("{}: {}", error.position.line, error.problem)).collect();
     insta::assert_snapshot!(found.join("\n"), @"
-    1: there is a key before the first section
+    1: a key stands before the first section
     2: the section header has something other than a quoted name or `]` after its name
     4: `_` is not allowed in a key
     5: the quoted value has an unknown escape sequence

@@ -159,7 +159,7 @@ fn providers_that_services_may_choose_are_listed_and_one_that_is_not_known_is_a_
     let conf = "[LoadBalancer]\nlb-providers = ovn, vendor\n";
     assert_eq!(loaded(conf).config.load_balancer.lb_providers, ["ovn", "vendor"]);
     assert!(
-        warnings(conf).contains("lb-providers: `vendor` is not supported and used as it is"),
+        warnings(conf).contains("lb-providers: `vendor` is not a supported value and is used unchanged"),
         "{}",
         warnings(conf)
     );
@@ -185,7 +185,7 @@ fn errors_name_their_own_file() {
     let message = environment.load_files(&["cloud.conf", "extra.conf", "none.conf"]).unwrap_err().to_string();
     insta::assert_snapshot!(message, @r#"
     the cloud configuration has 3 errors:
-      cloud.conf:5:1: [Global] use-clouds = "maybe": it is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
+      cloud.conf:5:1: [Global] use-clouds = "maybe": the value is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
       extra.conf:2:1: [LoadBalancer] max-shared-lb = "-1": the number is out of range; use a number from 0 to 4294967295
       none.conf: the file cannot be read: entity not found; correct the path, or make the file readable for this program
     "#);
@@ -195,7 +195,7 @@ fn errors_name_their_own_file() {
 fn without_a_file_nothing_is_configured() {
     insta::assert_snapshot!(Memory::default().load_files(&[]).unwrap_err(), @"
     the cloud configuration has an error:
-      command line: no cloud configuration is given; name a file with --cloud-config
+      command line: no cloud configuration is specified; specify a file with --cloud-config
     ");
 }
 
@@ -203,8 +203,8 @@ fn without_a_file_nothing_is_configured() {
 fn an_empty_file_is_valid_and_the_log_in_is_missing() {
     insta::assert_snapshot!(Memory::with_cloud_conf("").load().unwrap_err(), @"
     the cloud configuration has 2 errors:
-      cloud.conf: [Global] auth-url: the address of Keystone is missing; add `auth-url = https://host:5000/v3`
-      cloud.conf: [Global] password: no login is configured; set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`
+      cloud.conf: [Global] auth-url: the address of Keystone is not set; add `auth-url = https://host:5000/v3`
+      cloud.conf: [Global] password: no credentials are configured; set `application-credential-id` and `application-credential-secret`, or `username`, `user-domain-name`, `password`, `tenant-name` and `tenant-domain-name`, or `use-clouds`
     ");
 }
 

@@ -30,12 +30,12 @@ request-timeout = 10 s
     the cloud configuration has 8 errors:
       cloud.conf:2:1: [Global] auth_url: `_` is not allowed in a key; keys hold letters, digits and `-` only, and `=` separates key and value; did you mean `auth-url`?
       cloud.conf:4:19: [Global] password: the quoted value has an unknown escape sequence; inside quotes only `\\`, `\"`, `\n` and `\t` are escapes; double a backslash
-      cloud.conf:6:1: [Global] use-clouds = "maybe": it is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
-      cloud.conf:9:1: [LoadBalancer] monitor-delay = "5": it has no unit; write `5s` for seconds
-      cloud.conf:10:1: [LoadBalancer] max-shared-lb = "many": it is not a whole number; write digits only, such as `3`; hexadecimal numbers start with `0x`
-      cloud.conf:11:1: [LoadBalancer] lb-version = "v1": there is no such version; remove the key, or use `v2`
+      cloud.conf:6:1: [Global] use-clouds = "maybe": the value is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
+      cloud.conf:9:1: [LoadBalancer] monitor-delay = "5": the value has no unit; write `5s` for seconds
+      cloud.conf:10:1: [LoadBalancer] max-shared-lb = "many": the value is not a whole number; write digits only, such as `3`; hexadecimal numbers start with `0x`
+      cloud.conf:11:1: [LoadBalancer] lb-version = "v1": this version is not supported; remove the key, or use `v2`
       cloud.conf:13:1: the section header has something other than a quoted name or `]` after its name; write `[Name]`, or `[Name "sub name"]` with the quotes
-      cloud.conf:17:1: [Metadata] request-timeout = "10 s": it is not a duration; write a number with a unit, such as `5s`, `1m30s` or `500ms`
+      cloud.conf:17:1: [Metadata] request-timeout = "10 s": the value is not a duration; write a number with a unit, such as `5s`, `1m30s` or `500ms`
     "#);
 }
 
@@ -62,7 +62,7 @@ fn an_address_with_a_password_is_not_shown() {
     "[LoadBalancer]\nenable-health-monitor = true",
     "called `create-monitor`"
 )]
-#[case::single_quotes("password = 'lab'", "single quotes belong to the value")]
+#[case::single_quotes("password = 'lab'", "single quotes become part of the value")]
 fn words_of_other_tools_are_recognised(#[case] line: &str, #[case] expected: &str) {
     let conf = format!(
         "[Global]\nauth-url=https://k.example.org/v3\nusername=u\nuser-domain-name=d\npassword=p\n{line}\n"

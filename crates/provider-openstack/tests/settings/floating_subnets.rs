@@ -51,9 +51,9 @@ fn a_pattern_means_whole_names(#[case] pattern: &str, #[case] name: &str, #[case
 
 /// Defect: 11, better: a malformed pattern is an error of its Service, not the end of the process.
 #[rstest]
-#[case::class_not_closed("[abc", "its '[' is never closed")]
-#[case::alternatives_not_closed("{a,b", "its '{' is never closed")]
-#[case::class_only_opened("!pool-[^]", "its '[' is never closed")]
+#[case::class_not_closed("[abc", "the '[' is never closed")]
+#[case::alternatives_not_closed("{a,b", "the '{' is never closed")]
+#[case::class_only_opened("!pool-[^]", "the '[' is never closed")]
 #[case::range_reversed("[z-a]", "the glob is malformed: ")]
 #[case::expression_not_closed("~(a", "the regular expression is malformed: unclosed group")]
 #[case::not_well_formed_by_its_anchors("~a)|(?:b", "the regular expression is malformed: unopened group")]

@@ -11,7 +11,7 @@ fn several_errors_are_one_failure_that_only_the_user_can_mend() {
     let case = Case::new().annotate("connection-limit", "-2").annotate("ip-mode", "both");
     let failure = case.read().0.unwrap_err().failure().unwrap();
     assert_eq!(failure.class, FailureClass::UserInput);
-    insta::assert_snapshot!(failure, @r#"2 settings are wrong: (1) annotation loadbalancer.openstack.org/connection-limit: "-2" is out of range; write a number from -1 to 2147483647, without a unit. (2) annotation loadbalancer.openstack.org/ip-mode: "both" is not a valid value; use "auto", "proxy", "vip""#);
+    insta::assert_snapshot!(failure, @r#"2 settings are invalid: (1) annotation loadbalancer.openstack.org/connection-limit: "-2" is out of range; write a number from -1 to 2147483647, without a unit. (2) annotation loadbalancer.openstack.org/ip-mode: "both" is not a valid value; use "auto", "proxy", "vip""#);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_unknown_annotation_is_a_warning_with_the_key_that_may_be_meant(
     let notices: Vec<_> =
         case.notices().into_iter().map(|notice| (notice.severity, notice.reason, notice.message)).collect();
     let expected = advice.map(|advice| {
-        let message = format!("annotation {key} is not known and has no effect; {advice}");
+        let message = format!("annotation {key} is unknown and has no effect; {advice}");
         (Severity::Warning, "UnknownAnnotation", message)
     });
     assert_eq!(notices, expected.into_iter().collect::<Vec<_>>());

@@ -223,10 +223,8 @@ fn an_unknown_class_names_the_classes_there_are() {
         .annotate("class", "Gold");
     assert_eq!(
         case.errors(),
-        [
-            "annotation loadbalancer.openstack.org/class: \"Gold\" is not a class of cloud.conf; use one of \"gold\", \
-          \"silver\" (case matters), or have the class added"
-        ]
+        ["annotation loadbalancer.openstack.org/class: \"Gold\" is not a class in cloud.conf; use one of \
+            \"gold\", \"silver\" (case-sensitive), or ask the operator to add the class"]
     );
     let none = Case::new().internal().annotate("class", "gold").errors();
     assert!(none[0].contains("has no [LoadBalancerClass] section"), "{none:?}");

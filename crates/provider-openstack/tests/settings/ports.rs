@@ -90,7 +90,7 @@ fn a_warning_names_the_ports_that_do_not_follow(
     let notices = case.notices();
     assert_eq!(notices.first().map(|notice| (notice.severity, notice.reason)), expected);
     let message = format!(
-        "loadbalancer.openstack.org/{} works with TCP ports only: 53/UDP stays as it is",
+        "loadbalancer.openstack.org/{} applies to TCP ports only and has no effect on 53/UDP",
         annotation.0
     );
     assert!(notices.iter().all(|notice| notice.message == message), "{notices:?}");

@@ -342,11 +342,10 @@ fn a_check_that_takes_longer_than_the_time_between_two_is_reported() {
     let messages: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
     assert_eq!(
         messages,
-        [
-            "monitor-timeout in [LoadBalancer] of cloud.conf: 3 is longer than the time between two checks, 2 seconds, \
-          so that checks overlap; set annotation loadbalancer.openstack.org/health-monitor-timeout to 2 or less, or \
-          loadbalancer.openstack.org/health-monitor-delay to 3 or more"
-        ]
+        ["monitor-timeout in [LoadBalancer] of cloud.conf: 3 is longer than the time between two checks, \
+            2 seconds, so checks overlap; set annotation loadbalancer.openstack.org/health-monitor-timeout \
+            to 2 or less, or \
+          loadbalancer.openstack.org/health-monitor-delay to 3 or more"]
     );
 }
 
@@ -357,10 +356,8 @@ fn a_wrong_monitor_value_of_config_matters_only_where_there_is_a_monitor() {
     let errors = Case::new().config(broken).annotate("enable-health-monitor", "true").errors();
     assert_eq!(
         errors,
-        [
-            "monitor-max-retries in [LoadBalancer] of cloud.conf: \"0\" is out of range; use 1 to 10 there, or set \
-          annotation loadbalancer.openstack.org/health-monitor-max-retries"
-        ]
+        ["monitor-max-retries in [LoadBalancer] of cloud.conf: \"0\" is out of range; use 1 to 10 in \
+            cloud.conf, or set annotation loadbalancer.openstack.org/health-monitor-max-retries"]
     );
 }
 
@@ -434,10 +431,8 @@ fn a_wrong_source_range_of_the_field_is_named() {
         Case::new().service(|service| service.source_ranges = vec!["10.0.0.1".into(), "10.0.0.0/8".into()]);
     assert_eq!(
         case.errors(),
-        [
-            "spec.loadBalancerSourceRanges: \"10.0.0.1\" is not a CIDR; write networks such as 192.0.2.0/24, a single \
-          address as 192.0.2.7/32"
-        ]
+        ["spec.loadBalancerSourceRanges: \"10.0.0.1\" is not a CIDR; write networks such as \
+            192.0.2.0/24, and a single address as 192.0.2.7/32"]
     );
 }
 

@@ -242,7 +242,8 @@ impl Elector {
             }
         };
         if timeout(left.min(grace), work).await.is_err() {
-            tracing::warn!(lease = %self.options.name, "work that did not finish in time is abandoned");
+            tracing::warn!(lease = %self.options.name, "reconciliations that did not finish in time are \
+            cancelled");
         }
     }
 

@@ -81,7 +81,7 @@ pub(crate) async fn image_in_use(client: &Client) -> anyhow::Result<String> {
     };
     let ours = containers.filter(|container| program(&container.args) || program(&container.command));
     ours.filter_map(|container| container.image).next().context(
-        "no pod in kube-system runs openstack-ccm: name an image that the nodes can pull with --image",
+        "no pod in kube-system runs openstack-ccm: specify an image that the nodes can pull with --image",
     )
 }
 
@@ -97,8 +97,8 @@ impl Once {
         match namespaces.create(&PostParams::default(), &typed(self.canary.namespace())?).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 409 => bail!(
-                "the namespace {name} exists: another measurement is under way, or was interrupted; \
-                 kubectl delete namespace {name} removes what it left"
+                "the namespace {name} exists: another measurement is running, or was interrupted; if none \
+                is running, clean up with kubectl delete namespace {name}"
             ),
             Err(error) => Err(error).context(format!("the namespace {name} cannot be created")),
         }
@@ -130,7 +130,7 @@ impl Once {
             let entries = ingress(&name, &ips, &self.canary.addresses);
             anyhow::ensure!(
                 !entries.is_empty(),
-                "--addresses has none of the families of this cluster ({})",
+                "--addresses has no address of an IP family of this cluster ({})",
                 ips.join(", ")
             );
             let entries: Vec<Value> =
@@ -141,7 +141,8 @@ impl Once {
             let answer = answer.with_context(problem)?;
             anyhow::ensure!(
                 name != SUBJECT || keeps(&answer),
-                "the API server does not keep ipMode (older than 1.29, or its feature gate is off), so that no node can honour it"
+                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is \
+                off), so kube-proxy cannot honour it"
             );
         }
         Ok(())
@@ -244,7 +245,7 @@ impl Once {
 }
 
 fn typed<T: DeserializeOwned>(object: Value) -> anyhow::Result<T> {
-    serde_json::from_value(object).context("an object of the canary is not what Kubernetes knows")
+    serde_json::from_value(object).context("an object of the canary is not valid for Kubernetes")
 }
 
 fn keeps(subject: &Service) -> bool {
@@ -261,12 +262,12 @@ pub(crate) fn excuse(node: &Node) -> Option<&'static str> {
         return Some("the canary has no program for this operating system");
     }
     if matches!(label("type"), Some("virtual-kubelet" | "kwok")) {
-        return Some("nothing of this cluster runs on a virtual node");
+        return Some("no service proxy runs on a virtual node");
     }
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let silent =
         conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "Unknown");
-    silent.then_some("nothing has been heard of its kubelet")
+    silent.then_some("its kubelet has not reported yet")
 }
 
 /// Why a pod says nothing.
@@ -317,7 +318,7 @@ fn row(
 ) -> Row {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     let name = node.name_any();
-    let none = || (Verdict::Unknown, excuse(node).unwrap_or("its pod is gone").to_owned());
+    let none = || (Verdict::Unknown, excuse(node).unwrap_or("its pod was deleted").to_owned());
     let (verdict, reason) = verdicts.get(&name).cloned().unwrap_or_else(none);
     Row {
         service_proxy: proxies.get(&name).cloned().unwrap_or_default(),

@@ -53,12 +53,12 @@ pub(super) async fn check(
     let openstack = provider.log_in_through(|transport, _| transport).await?;
     findings.ok("login to Keystone")?;
     for (service, address) in &provider.config().global.endpoints {
-        findings.ok(format_args!("{service} is at {address}, as the configuration says"))?;
+        findings.ok(format_args!("{service} is at {address}, as configured"))?;
     }
     let runs = |controller| selection.runs(controller) && provider.left_out(part_of(controller)).is_none();
     match MissingParts::check(&provider.cloud(openstack.clone()), runs) {
         Err(lacks) => findings.error("", lacks)?,
-        Ok(()) => findings.ok("the catalog has the services that the controllers need")?,
+        Ok(()) => findings.ok("the catalog has all services that the controllers require")?,
     }
     for (place, kind, name) in named(provider.config(), runs) {
         if !has_service(&openstack, kind) {
@@ -73,7 +73,7 @@ pub(super) async fn check(
             Ok(Found::NotExternal) => {
                 format!("the network {name:?} is not external, so it has no floating IPs")
             }
-            Ok(Found::No) => format!("there is no {what} {name:?} that the user may see"),
+            Ok(Found::No) => format!("the {what} {name:?} does not exist, or the user cannot see it"),
             Err(error) => explained(&format!("the {what} {name:?} could not be looked up"), &error),
         };
         findings.error("", format_args!("{place}: {problem}"))?;
@@ -233,7 +233,7 @@ fn explained(what: &str, error: &ApiError) -> String {
         ErrorKind::Policy => {
             "; give the user a role that allows it: member in the project, and load-balancer_member where Octavia has its own roles"
         }
-        ErrorKind::BadRequest => "; write an id as OpenStack shows it, a name is not enough",
+        ErrorKind::BadRequest => "; write the id as OpenStack shows it: a name is not enough",
         _ => "",
     };
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();

@@ -248,7 +248,7 @@ impl World {
                 tokio::time::sleep(AGAIN).await;
             }
         };
-        tokio::time::timeout(LIMIT, asked).await.context("the controller did not ask the new API server")
+        tokio::time::timeout(LIMIT, asked).await.context("the controller did not query the new API server")
     }
 
     /// Replaces the kubelet, and with it kube-proxy, of the node with this index.

@@ -70,7 +70,7 @@ fn agree(arguments: &WalkArgs) -> anyhow::Result<()> {
     if arguments.yes {
         return Ok(());
     }
-    anyhow::ensure!(std::io::stdin().is_terminal(), "--live creates pods: say so with --yes");
+    anyhow::ensure!(std::io::stdin().is_terminal(), "--live creates pods: confirm with --yes");
     let question =
         format!("Create the namespace {NAMESPACE} with one short pod on each node, and remove it? [y/N] ");
     let _ = write!(std::io::stderr(), "{question}");
@@ -116,8 +116,8 @@ async fn make_namespace(client: &Client) -> anyhow::Result<()> {
     match Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => bail!(
-            "the namespace {NAMESPACE} exists: another look is under way, or was interrupted; \
-             kubectl delete namespace {NAMESPACE} removes what it left"
+            "the namespace {NAMESPACE} exists: another check is running, or was interrupted; if none is \
+            running, clean up with kubectl delete namespace {NAMESPACE}"
         ),
         Err(error) => Err(error).context(format!("the namespace {NAMESPACE} cannot be created")),
     }

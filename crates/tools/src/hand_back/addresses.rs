@@ -23,7 +23,7 @@ impl CloudAddresses {
         let project_id = openstack.project_id.as_deref();
         let load_balancers = openstack.octavia.list_load_balancers_of_project(project_id).await;
         let floating_ips = openstack.neutron.list_floating_ips_of_project(project_id).await;
-        let problem = "the cloud cannot be asked for the addresses of load balancers";
+        let problem = "the addresses of load balancers cannot be read from the cloud";
         Ok(Self {
             load_balancers: load_balancers.context(problem)?,
             floating_ips: floating_ips.context(problem)?,

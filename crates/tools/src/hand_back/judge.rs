@@ -71,7 +71,8 @@ impl Return {
             .filter(|address| entry.as_ref().is_some_and(|one| names(one, address)) && !is_own(address));
         if let Some(address) = &foreign {
             let text = format!(
-                "{address} is not the address of a load balancer of this Service in the cloud: its status stays as it is"
+                "{address} is not the address of a load balancer of this Service in the cloud: the \
+                Service's status is not changed"
             );
             findings.push(Finding { severity: Severity::Changes, text });
         }
@@ -153,7 +154,7 @@ fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
 
 fn forgotten(key: &str, value: &str) -> String {
     let end = if key == RECLAIM_POLICY { ": OCCM deletes the load balancer with the Service" } else { "" };
-    format!("{key}: {value} has no effect any more{end}")
+    format!("{key}: {value} no longer has any effect{end}")
 }
 
 impl fmt::Display for Return {

@@ -23,7 +23,7 @@ pub fn chosen(orphans: &[Orphan], ids: &[String]) -> anyhow::Result<Vec<Orphan>>
     let mut chosen = Vec::new();
     for id in ids {
         let Some(orphan) = by_id.get(id.as_str()) else {
-            anyhow::bail!("{id} is not orphaned, or no longer: list the orphans again");
+            anyhow::bail!("{id} is not orphaned, or no longer orphaned: list the orphans again");
         };
         if let Some(cause) = &orphan.refused {
             anyhow::bail!("{} {} ({id}) is not deleted: {cause}", orphan.kind.as_str(), orphan.name);
@@ -46,7 +46,7 @@ pub async fn delete_all(
 ) -> anyhow::Result<()> {
     let all = chosen(&judge().await?, ids).context("nothing was deleted")?;
     for (place, orphan) in all.iter().enumerate() {
-        let stays = || format!("{} of {} were deleted, and nothing more", place, all.len());
+        let stays = || format!("only {} of {} were deleted", place, all.len());
         if place > 0 {
             chosen(&judge().await.with_context(stays)?, std::slice::from_ref(&orphan.id))
                 .with_context(stays)?;
@@ -91,7 +91,7 @@ async fn until_gone(openstack: &OpenStack, id: &str) -> anyhow::Result<()> {
     for _ in 0..LOOKS {
         match openstack.octavia.get_load_balancer(id).await {
             Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error).context("it is not known whether the load balancer is gone"),
+            Err(error) => return Err(error).context("whether the load balancer was deleted is not known"),
             Ok(seen) if seen.provisioning_status.as_str() == "DELETED" => return Ok(()),
             Ok(seen) if seen.provisioning_status.as_str() == "ERROR" => {
                 anyhow::bail!("Octavia failed to delete the load balancer {id}: it is in ERROR");

@@ -86,7 +86,7 @@ struct Survey {
 /// The cloud first: what is made afterwards is not listed, and the Service of what is listed is among the Services.
 async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<Survey> {
     let occm_names_of = arguments.occm_names.then_some(arguments.cluster_name.as_str());
-    let inventory = Inventory::read(openstack, occm_names_of).await.context("the cloud cannot be asked")?;
+    let inventory = Inventory::read(openstack, occm_names_of).await.context("the cloud cannot be queried")?;
     let (owners, uid) = match &arguments.cluster_uid {
         None => {
             let client = arguments.person.client().await?;
@@ -126,8 +126,9 @@ fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
     let begin = format!("kube_service_{}_", arguments.cluster_name);
     let is_named = inventory.load_balancers.iter().any(|one| one.name.starts_with(&begin))
         || tags().any(|tag| tag.starts_with(&begin));
-    (arguments.occm_names && !is_named)
-        .then(|| format!("No object is named {begin}*: is --cluster-name={} right?", arguments.cluster_name))
+    (arguments.occm_names && !is_named).then(|| {
+        format!("No object is named {begin}*: is --cluster-name={} correct?", arguments.cluster_name)
+    })
 }
 
 fn nothing(older_than: Duration) -> String {
@@ -161,7 +162,7 @@ async fn refuse_living(arguments: &OrphansArgs, uid: &str) -> anyhow::Result<()>
     if let Ok(living) = cluster_uid(client).await {
         anyhow::ensure!(
             living != uid,
-            "the cluster with the uid {uid} is there and answers: leave out --cluster-uid"
+            "the cluster with uid {uid} still exists and answers: remove --cluster-uid"
         );
     }
     Ok(())

@@ -23,7 +23,7 @@ impl AsIf {
         match (text.split_once('='), text.strip_suffix('-')) {
             (Some((key, value)), _) if !key.is_empty() => Ok((key.to_owned(), Some(value.to_owned()))),
             (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),
-            _ => Err("write KEY=VALUE, or KEY- for an annotation that is removed".to_owned()),
+            _ => Err("write KEY=VALUE, or KEY- to remove an annotation".to_owned()),
         }
     }
 

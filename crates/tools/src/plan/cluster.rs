@@ -47,7 +47,7 @@ impl Cluster {
             Method::DELETE => self.delete(&path, request).await,
             _ => {
                 self.journal
-                    .trouble(format!("a dry run does not know what {} {path} changes", request.method()));
+                    .trouble(format!("a dry run cannot predict the effect of {} {path}", request.method()));
                 Ok(status(StatusCode::METHOD_NOT_ALLOWED, "nothing may be written here"))
             }
         }
@@ -186,7 +186,7 @@ async fn body(answer: Response<Body>) -> Result<Value, kube::Error> {
 /// An object as the answer to a read; null stands for one that is gone.
 fn shown(object: &Value) -> Response<Body> {
     if object.is_null() {
-        return status(StatusCode::NOT_FOUND, "the object would be gone");
+        return status(StatusCode::NOT_FOUND, "the object would be deleted");
     }
     json_answer(StatusCode::OK, object)
 }

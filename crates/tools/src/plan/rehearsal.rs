@@ -154,7 +154,7 @@ pub async fn rehearse(
         items.append(&mut of_services);
     }
     let troubles = journal.take_troubles();
-    anyhow::ensure!(troubles.is_empty(), "the plan would be wrong: {}", troubles.join("; "));
+    anyhow::ensure!(troubles.is_empty(), "the plan would be incorrect: {}", troubles.join("; "));
     Ok(DryRunResult { items, nodes: count })
 }
 
@@ -172,7 +172,8 @@ async fn services(
             for key in named {
                 anyhow::ensure!(
                     concerned.contains(key),
-                    "there is no Service {key} of type LoadBalancer that this controller serves: check its name, its type and its loadBalancerClass"
+                    "this controller serves no Service {key} of type LoadBalancer: check the Service's \
+                    name, type and loadBalancerClass"
                 );
             }
             named.clone()

@@ -121,9 +121,9 @@ fn questions(forecasts: &[Forecast], cluster_name: &str) -> Vec<String> {
         let (verb, services) =
             if count == 1 { ("is", "1 load balancer") } else { ("are", &*format!("{count} load balancers")) };
         format!(
-            "{services} {verb} named kube_service_{name}_…: is --cluster-name={cluster_name} right? If the cluster is called \
-             {name}, plan again with --cluster-name={name}; if it was renamed, add {name} to former-cluster-names in \
-             cloud.conf. Change no Service before."
+            "{services} {verb} named kube_service_{name}_…: is --cluster-name={cluster_name} correct? If \
+            the cluster is called {name}, plan again with --cluster-name={name}; if the cluster was \
+            renamed, add {name} to former-cluster-names in cloud.conf. Do not change any Service until then."
         )
     };
     counts.into_iter().map(question).collect()
@@ -212,11 +212,9 @@ fn head(one: &Forecast) -> String {
 fn interruption(summary: &Summary, colours: bool) -> String {
     match summary.interrupted {
         0 if summary.unknown > 0 => {
-            "no interruption is known, but not everything could be planned".to_owned()
+            "no interruption is expected, but not everything could be planned".to_owned()
         }
-        0 if !summary.questions.is_empty() => {
-            "not to be relied on before the question is answered".to_owned()
-        }
+        0 if !summary.questions.is_empty() => "not reliable until the question is answered".to_owned(),
         0 => "no connections will be interrupted".to_owned(),
         1 => bold("connections of 1 Service will be INTERRUPTED", colours),
         many => bold(&format!("connections of {many} Services will be INTERRUPTED"), colours),

@@ -61,7 +61,10 @@ impl LeaseHolder {
             text: match self.missing() {
                 [] => self.to_string(),
                 missing => {
-                    format!("{self}; the cloud lacks optional parts of its API: {}", missing.join(", "))
+                    format!(
+                        "{self}; the cloud does not have these optional parts of the API: {}",
+                        missing.join(", ")
+                    )
                 }
             },
             program: self.record.as_ref().map(|_| self.version()),
@@ -80,7 +83,7 @@ impl LeaseHolder {
     /// The version of the program, if the leader says it.
     pub(super) fn version(&self) -> String {
         self.record.as_ref().map_or_else(
-            || "not known: the leader does not publish it".to_owned(),
+            || "not known: the leader does not publish this".to_owned(),
             |record| format!("openstack-ccm {}", record.version),
         )
     }
@@ -128,7 +131,7 @@ impl LeaseHolder {
 
 impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(identity) = &self.identity else { return f.write_str("nobody: the Lease was given back") };
+        let Some(identity) = &self.identity else { return f.write_str("none: the Lease was released") };
         match self.acquired {
             Some(acquired) => write!(f, "{identity} since {acquired:.0}")?,
             None => f.write_str(identity)?,
@@ -136,7 +139,7 @@ impl fmt::Display for LeaseHolder {
         match self.renewed {
             None => f.write_str(", never renewed"),
             Some(_) if self.works() => write!(f, ", renewed {} s ago", self.age.max(0)),
-            Some(_) => write!(f, ", NOT RENEWED for {} s (it holds for {} s)", self.age, self.duration),
+            Some(_) => write!(f, ", NOT RENEWED for {} s (it is valid for {} s)", self.age, self.duration),
         }
     }
 }
@@ -199,9 +202,9 @@ mod tests {
         "cp-1_a",
         "2026-11-22T11:59:00.000000Z",
         false,
-        "cp-1_a since 2026-11-22T11:00:00Z, NOT RENEWED for 70 s (it holds for 15 s)"
+        "cp-1_a since 2026-11-22T11:00:00Z, NOT RENEWED for 70 s (it is valid for 15 s)"
     )]
-    #[case::given_back("", "2026-11-22T12:00:08.000000Z", false, "nobody: the Lease was given back")]
+    #[case::given_back("", "2026-11-22T12:00:08.000000Z", false, "none: the Lease was released")]
     fn a_leader_is_one_who_renews(
         #[case] holder: &str,
         #[case] renewed: &str,
@@ -221,7 +224,7 @@ mod tests {
         assert!(
             ours.fact(String::new(), "c1")
                 .text
-                .ends_with("the cloud lacks optional parts of its API: Status tree")
+                .ends_with("the cloud does not have these optional parts of the API: Status tree")
         );
         let other = leader("occm-7_b", "2026-11-22T12:00:08.000000Z");
         assert_eq!((other.host(), other.controllers().as_str()), (Some("occm-7"), "not known"));

@@ -77,7 +77,7 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
         StatusOutput::Json => print_line(serde_json::to_string_pretty(&status.json())?)?,
     }
     let works = status.leader.is_some_and(|leader| leader.works());
-    anyhow::ensure!(works, "there is no leader: the log and /readyz?verbose of a pod say why");
+    anyhow::ensure!(works, "no leader: see the log and /readyz?verbose of a pod for the reason");
     Ok(())
 }
 
@@ -133,7 +133,7 @@ impl Status {
             lease;
         let mut lines: Vec<(&str, String)> = Vec::new();
         match &self.leader {
-            None => lines.push(("Leader", format!("nobody: there is no Lease {namespace}/{name}"))),
+            None => lines.push(("Leader", format!("none: the Lease {namespace}/{name} does not exist"))),
             Some(leader) => {
                 lines.push(("Leader", leader.to_string()));
                 match (&self.pod, leader.host()) {

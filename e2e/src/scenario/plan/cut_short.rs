@@ -150,7 +150,7 @@ fn gone(stage: &mut Stage, operator: &Terminal) -> Result<()> {
     stage.check(SCENARIO, "--cluster-uid is refused while the cluster answers", |_| {
         let said = operator.types(&[&FLAGS[..], &[flag.as_str()]].concat())?;
         ensure!(said.code == 1, "exit code {}: {}{}", said.code, said.text, said.error);
-        let refused = format!("the cluster with the uid {uid} is there and answers");
+        let refused = format!("the cluster with uid {uid} still exists and answers");
         ensure!(said.error.contains(&refused), "it ends for another reason: {}", said.error);
         Ok(said.error.trim_end().to_owned())
     });

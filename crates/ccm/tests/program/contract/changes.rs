@@ -534,7 +534,7 @@ async fn affinity_lasts_as_long_as_the_service_says(#[case] timeout: u32, #[case
 /// user is warned.
 #[rstest]
 #[case::http2_without_tls("kubernetes.io/h2c", "true", Some("speaks HTTP/1.1"))]
-#[case::tls("https", "true", Some("reads plain HTTP"))]
+#[case::tls("https", "true", Some("expects plain HTTP"))]
 #[case::fits("http", "true", None)]
 #[case::untouched("kubernetes.io/h2c", "false", None)]
 #[tokio::test(start_paused = true)]

@@ -160,7 +160,7 @@ async fn l5_members_are_on_the_subnet_that_is_named_nearest(#[case] expected: &s
 async fn l6_an_unknown_class_is_an_error(#[case] internal: &str) {
     let world = configured(|_| "[LoadBalancerClass \"dmz\"]\n".to_owned()).await;
     world.create(&annotated(&[("class", "dmy"), (INTERNAL, internal)]));
-    world.until_warned("web", "\"dmy\" is not a class of cloud.conf; use one of \"dmz\"").await;
+    world.until_warned("web", "\"dmy\" is not a class in cloud.conf; use one of \"dmz\"").await;
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", "loadbalancer.openstack.org/class", Some("dmz"));
     world.until_published("web").await;

@@ -207,7 +207,7 @@ async fn c27_both_addresses_have_the_mode_that_the_service_needs() {
 
 /// Where a second address cannot be had the Service gets one, and an event says why.
 #[rstest]
-#[case::old_octavia("", 25, "needs Octavia API 2.26")]
+#[case::old_octavia("", 25, "requires Octavia API 2.26")]
 #[case::no_subnet("narrow", 30, "has no IPv6 subnet")]
 #[tokio::test(start_paused = true)]
 async fn c27_a_second_address_that_cannot_be_had_is_named(
@@ -336,7 +336,7 @@ async fn a_service_of_two_families_chooses_both_addresses() {
     let lb = load_balancer(&world);
     assert_eq!((&lb["vip_subnet_id"], &lb["additional_vips"][0]["subnet_id"]), (&v4, &v6));
     world.annotate("web", VIP_ADDRESS, Some(&format!("{prefix}.200,fd00:18::6")));
-    world.until_warned("web", "vip-address asks for fd00:18::6, it has fd00:18::5").await;
+    world.until_warned("web", "vip-address asks for fd00:18::6, the load balancer has fd00:18::5").await;
 }
 
 /// The IPv4 subnet of cloud.conf gives an IPv6 Service no address that it wants.

@@ -279,7 +279,7 @@ async fn g8_two_groups_of_one_name_are_an_error_that_hides_nothing() {
     let (first, second) = (occm_group(&world), occm_group(&world));
     world.start().await;
     world.until_ingress("web", "198.19.0.11(VIP)").await;
-    world.until_warned("web", "there are multiple security groups named lb-sg-").await;
+    world.until_warned("web", "several security groups are named lb-sg-").await;
     let warning = world.warnings("web").concat();
     assert!(warning.contains(text(&first)) && warning.contains(text(&second)), "{warning}");
     let path = format!("/v2.0/security-groups/{}", text(&second));

@@ -177,7 +177,7 @@ async fn h5_an_octavia_without_tags_shares_nothing() {
     let id = lb_id(&world, &lb_name("web"));
     let before = world.cloud_state();
     world.create(&guest("web2", 8080, &id, json!({})));
-    world.until_warned("web2", "sharing one needs tags").await;
+    world.until_warned("web2", "sharing a load balancer requires tags").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
 }

@@ -132,7 +132,7 @@ async fn s5_what_ovn_cannot_do_is_refused(#[case] annotations: &[(&str, &str)]) 
     })
     .await;
     world.create(&annotated(annotations));
-    world.until_warned("web", "the provider ovn only forwards packets").await;
+    world.until_warned("web", "provider ovn only forwards packets").await;
     assert!(world.cloud.load_balancers().is_empty());
 }
 

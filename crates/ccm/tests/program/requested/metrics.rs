@@ -74,7 +74,7 @@ async fn a_wrong_wish_changes_nothing(#[case] key: &str, #[case] value: Option<&
 
 /// Where it cannot be, the Service is served without, and a Warning says why.
 #[rstest]
-#[case::ovn("ovn", &ASKED, "needs Octavia API 2.25")]
+#[case::ovn("ovn", &ASKED, "requires Octavia API 2.25")]
 #[case::other_family("amphora", &[("metrics-enable", "true"), ("metrics-allow-cidrs", "2001:db8::/32")], "of the family")]
 #[tokio::test(start_paused = true)]
 async fn where_it_cannot_be_the_service_goes_without(
@@ -120,7 +120,7 @@ async fn a_guest_opens_no_metrics_of_others(
         .await;
     assert_eq!(metrics(&world.cloud), expected);
     let warnings = world.warnings("guest");
-    assert!(warnings.len() == 1 && warnings[0].contains("made for another Service"), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].contains("created for another Service"), "{warnings:?}");
     world.delete("guest");
     world.until_gone("guest").await;
     assert_eq!(metrics(&world.cloud), expected);

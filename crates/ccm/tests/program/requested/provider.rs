@@ -33,7 +33,7 @@ async fn a_service_gets_a_provider_that_cloud_conf_lists_and_others_that_of_all(
     // What the provider cannot do is refused before anything is made.
     let proxied = json!({"metadata": {"annotations": {LB_PROVIDER: "ovn", "loadbalancer.openstack.org/proxy-protocol": "v2"}}});
     world.create(&service("proxied", proxied));
-    world.until_warned("proxied", "the provider ovn only forwards packets").await;
+    world.until_warned("proxied", "provider ovn only forwards packets").await;
     assert_eq!(world.cloud.load_balancers().len(), 2);
 }
 
@@ -56,7 +56,13 @@ async fn a_provider_that_cloud_conf_does_not_list_is_refused_and_what_serves_sta
     world.stop().await;
     world.settings.cloud_conf = "lb-providers = ovn\n".to_owned();
     world.start().await;
-    world.until_warned("web", "lb-provider asks for ovn, it has amphora; revert the change, or delete the Service and create it again").await;
+    world
+        .until_warned(
+            "web",
+            "lb-provider asks for ovn, the load balancer has amphora; revert the change, \
+    or delete the Service and create it again",
+        )
+        .await;
     world.quiet().await;
     assert!(world.take_cloud_writes().is_empty());
 }

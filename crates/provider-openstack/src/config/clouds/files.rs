@@ -67,7 +67,7 @@ pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
     let unusable = |place: String| {
-        let problem = format!("{}{place} is not a clouds.yaml", path.display());
+        let problem = format!("{}{place} is not a valid clouds.yaml", path.display());
         let fix = "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice";
         ("use-clouds", ValueFault::new(problem, fix))
     };

@@ -21,7 +21,7 @@ pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOr
         assembly.warn(
             SectionName::Global,
             key,
-            "has no effect: the endpoint of this service is that of Keystone's catalog",
+            "has no effect: the endpoint of this service comes from Keystone's catalog",
         );
     }
     fill_words(assembly, &entry, origin);
@@ -87,7 +87,7 @@ fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin
             None => {
                 assembly.set_origin(SectionName::Global, "auth_type", origin.clone());
                 let fix = "use `v3password`, `v3applicationcredential` or `v3token`";
-                let fault = ValueFault::new("this kind of login is not supported", fix);
+                let fault = ValueFault::new("this authentication type is not supported", fix);
                 assembly.fault(SectionName::Global, "auth_type", Some(text), &fault);
             }
         }

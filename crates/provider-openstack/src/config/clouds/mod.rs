@@ -79,12 +79,13 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
         match files::read(environment, path.as_ref())? {
             Some(file) => return Ok(file),
             None if from_key => {
-                let text = "this file does not exist; clouds.yaml is searched in the usual places";
+                let text = "this file does not exist; looking for clouds.yaml in the default locations";
                 assembly.warn(SectionName::Global, "clouds-file", text);
             }
             None => {
                 let text = format!(
-                    "OS_CLIENT_CONFIG_FILE names {path}, which does not exist; clouds.yaml is searched in the usual places"
+                    "OS_CLIENT_CONFIG_FILE points to {path}, which does not exist; looking for clouds.yaml \
+                    in the default locations"
                 );
                 assembly.warn(SectionName::Global, "use-clouds", text);
             }
@@ -93,8 +94,8 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
     files::find(environment, &["clouds.yaml", "clouds.yml"])?.ok_or_else(|| {
         let searched: Vec<_> =
             files::directories(environment).iter().map(|path| path.display().to_string()).collect();
-        let problem = format!("there is no clouds.yaml in {}", searched.join(", "));
-        ("use-clouds", ValueFault::new(problem, "name it by `clouds-file`, or set `use-clouds = false`"))
+        let problem = format!("no clouds.yaml was found in {}", searched.join(", "));
+        ("use-clouds", ValueFault::new(problem, "set `clouds-file` to its path, or set `use-clouds = false`"))
     })
 }
 
@@ -117,14 +118,17 @@ fn entry_name(
             return Ok(name.clone());
         }
         let problem = format!("{} has no such entry", clouds.path.display());
-        return Err(("cloud", ValueFault::new(problem, format!("use one that is there: it {}", offered()))));
+        return Err((
+            "cloud",
+            ValueFault::new(problem, format!("use an existing entry: the file {}", offered())),
+        ));
     }
     if let Some(name) = environment.variable("OS_CLOUD").filter(|name| !name.is_empty()) {
         if known(&name) {
             return Ok(name);
         }
         let problem =
-            format!("OS_CLOUD names the entry `{name}`, which {} does not have", clouds.path.display());
+            format!("OS_CLOUD selects the entry `{name}`, which is not in {}", clouds.path.display());
         return Err((
             "use-clouds",
             ValueFault::new(problem, format!("set `cloud`, or correct OS_CLOUD: the file {}", offered())),
@@ -132,7 +136,8 @@ fn entry_name(
     }
     let only = |file: &CloudsFile| file.entries.keys().next().filter(|_| file.entries.len() == 1).cloned();
     only(clouds).or_else(|| secure.filter(|_| clouds.entries.is_empty()).and_then(only)).ok_or_else(|| {
-        let problem = format!("{} does not say which entry to use: it {}", clouds.path.display(), offered());
+        let problem =
+            format!("{} does not say which entry to use: the file {}", clouds.path.display(), offered());
         (
             "use-clouds",
             ValueFault::new(problem, "set `cloud`, or the variable OS_CLOUD, to one of its entries"),
@@ -148,9 +153,16 @@ fn public_entry(
     let public = files::find(environment, &["clouds-public.yaml", "clouds-public.yml"])?;
     public.and_then(|file| file.public_entries.get(profile).cloned()).ok_or_else(|| {
         let problem = format!(
-            "{} names the profile `{profile}`, which no clouds-public.yaml has",
+            "{} refers to the profile `{profile}`, which is not in any clouds-public.yaml",
             clouds.path.display()
         );
-        ("use-clouds", ValueFault::new(problem, "remove the profile, or add the clouds-public.yaml with it"))
+        (
+            "use-clouds",
+            ValueFault::new(
+                problem,
+                "remove the profile, or add a clouds-public.yaml that \
+        contains it",
+            ),
+        )
     })
 }

@@ -18,11 +18,11 @@ pub struct SyntaxError {
 pub enum SyntaxProblem {
     #[error("the file starts with a byte-order mark")]
     ByteOrderMark,
-    #[error("there is a NUL character")]
+    #[error("the file contains a NUL character")]
     Nul,
     #[error("the file is not UTF-8 text")]
     NotUtf8,
-    #[error("there is a key before the first section")]
+    #[error("a key stands before the first section")]
     KeyOutsideSection,
     #[error("a section name is missing after `[`")]
     SectionName,
@@ -30,11 +30,11 @@ pub enum SyntaxProblem {
     SectionHeader,
     #[error("the sub-section name is empty")]
     EmptySubsection,
-    #[error("the sub-section name has no end quote on its line")]
+    #[error("the sub-section name has no closing quote on its line")]
     OpenSubsection,
     #[error("the sub-section name has an unknown escape sequence")]
     SubsectionEscape,
-    #[error("there is something after the section header on its line")]
+    #[error("the section header is followed by other text on its line")]
     BehindSection,
     #[error("the line starts with neither a section, a key nor a comment")]
     LineStart,
@@ -42,13 +42,13 @@ pub enum SyntaxProblem {
     KeyCharacter(char),
     #[error("an equal sign is missing after the key")]
     EqualSign,
-    #[error("a quoted value has no end quote on its line")]
+    #[error("a quoted value has no closing quote on its line")]
     OpenQuote,
     #[error("the quoted value has an unknown escape sequence")]
     QuotedEscape,
     #[error("the value has a backslash outside quotes")]
     BareBackslash,
-    #[error("there are too many errors to read on")]
+    #[error("the file has too many errors to continue")]
     TooMany,
 }
 
@@ -72,11 +72,11 @@ impl SyntaxProblem {
                 "keys hold letters, digits and `-` only, and `=` separates key and value"
             }
             Self::EqualSign => "write `key = value`",
-            Self::OpenQuote => "end the quotes on the same line; write `\\n` for a line break",
+            Self::OpenQuote => "close the quotes on the same line; write `\\n` for a line break",
             Self::QuotedEscape => {
                 "inside quotes only `\\\\`, `\\\"`, `\\n` and `\\t` are escapes; double a backslash"
             }
-            Self::BareBackslash => "put the value into quotes and double each backslash",
+            Self::BareBackslash => "put the value in double quotes and double each backslash",
             Self::TooMany => "correct the errors before this line first",
         }
     }

@@ -227,7 +227,11 @@ pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType
         "public" => Ok(InterfaceType::Public),
         "internal" => Ok(InterfaceType::Internal),
         "admin" => Ok(InterfaceType::Admin),
-        _ => Err(ValueFault::new("it is no endpoint type", "use exactly `public`, `internal` or `admin`")),
+        _ => Err(ValueFault::new(
+            "the value is not an endpoint type",
+            "use exactly `public`, `internal` or \
+        `admin`",
+        )),
     }
 }
 
@@ -241,7 +245,7 @@ pub(in crate::config) fn endpoint(global: &mut Global, service: Service, text: &
         Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let address = address.filter(|url| url.username().is_empty() && url.password().is_none());
     let fix = "write an http or https address without user name and password, such as `https://octavia.example.org`";
-    let address = address.ok_or_else(|| ValueFault::new("it is no address of a service", fix))?;
+    let address = address.ok_or_else(|| ValueFault::new("the value is not the address of a service", fix))?;
     global.endpoints.insert(service, address);
     Ok(None)
 }
@@ -254,5 +258,9 @@ fn endpoint_type(global: &mut Global, text: &str) -> Parsed {
 fn tls_insecure(global: &mut Global, text: &str) -> Parsed {
     global.tls_insecure = (!text.is_empty()).then_some(text == "true");
     let meant = crate::config::value::parse_bool(text) == Some(true) && text != "true";
-    Ok(meant.then(|| "has no effect: only the literal `true` turns the check of certificates off".to_owned()))
+    Ok(meant.then(|| {
+        "has no effect: only the literal `true` disables the verification of \
+    certificates"
+            .to_owned()
+    }))
 }

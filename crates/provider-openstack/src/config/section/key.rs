@@ -171,7 +171,7 @@ impl<S> Field<S> {
             Self::Names(field) => {
                 field(section).push(text.to_owned());
                 if text.is_empty() {
-                    return Ok(Some("adds an empty name, which no network has".to_owned()));
+                    return Ok(Some("adds an empty name, which matches no network".to_owned()));
                 }
             }
             Self::BoolOr { set, .. } | Self::Form { set, .. } => return set(section, text),
@@ -194,7 +194,11 @@ impl<S> Field<S> {
 }
 
 fn not_a_bool() -> ValueFault {
-    ValueFault::new("it is not a bool", "use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)")
+    ValueFault::new(
+        "the value is not a bool",
+        "use `true` or `false` (also `yes`, `on`, `1` and `no`, \
+    `off`, `0`)",
+    )
 }
 
 fn count(text: &str) -> Result<u32, ValueFault> {
@@ -212,7 +216,7 @@ fn unsigned(text: &str) -> Result<u32, ValueFault> {
 
 fn not_a_number() -> ValueFault {
     let fix = "write digits only, such as `3`; hexadecimal numbers start with `0x`";
-    ValueFault::new("it is not a whole number", fix)
+    ValueFault::new("the value is not a whole number", fix)
 }
 
 fn not_a_duration(error: DurationError, text: &str) -> ValueFault {

@@ -205,7 +205,7 @@ fn address_sort_order(networking: &mut Networking, text: &str) -> Parsed {
     let wrong: Vec<_> =
         parts().filter(|part| part.parse::<IpNet>().is_err()).map(|part| format!("`{part}`")).collect();
     Ok((!wrong.is_empty())
-        .then(|| format!("leaves out {}, which is no CIDR such as `10.0.0.0/8`", wrong.join(", "))))
+        .then(|| format!("ignores {}, which is not a CIDR such as `10.0.0.0/8`", wrong.join(", "))))
 }
 
 /// Routes of pod networks.
@@ -277,7 +277,7 @@ fn search_order(metadata: &mut Metadata, text: &str) -> Parsed {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > WORDS.len() || !parts.iter().all(|part| WORDS.contains(part)) {
         return Err(ValueFault::new(
-            "it is not a search order",
+            "the value is not a search order",
             "remove the key, which has no effect, or use one or two of `configDrive` and `metadataService`",
         ));
     }

@@ -103,7 +103,10 @@ impl Applier<'_> {
                     present(neutron.update_floating_ip(id, None).await)?;
                     let failure =
                         failure::of_call(&error, "the Service gives its floating IP up", Missing::Race);
-                    let message = format!("floating IP {address} ({id}) stays in the project: {failure}");
+                    let message = format!(
+                        "floating IP {address} ({id}) is not deleted and remains in the \
+                    project: {failure}"
+                    );
                     self.applied.notices.push(Notice::warning(NOT_DELETED, message));
                 }
                 answer => answer.map(drop)?,

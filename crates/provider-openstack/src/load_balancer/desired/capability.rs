@@ -32,7 +32,8 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let (settings, features) = (sources.settings, sources.facts.features);
     if port.protocol == Protocol::Sctp && !features.sctp {
         let message = format!(
-            "the SCTP port {} needs Octavia API 2.23, which this cloud does not have: remove it from spec.ports",
+            "SCTP port {} requires Octavia API 2.23, which this cloud does not have: remove the port from \
+            spec.ports",
             port.port
         );
         return Some(Fault::new([Aspect::Sctp], message));
@@ -43,8 +44,9 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
             && matches!(pool, PoolProtocol::Tcp | PoolProtocol::Udp | PoolProtocol::Sctp);
     if !forwards_only && !features.layer_7 {
         let message = format!(
-            "port {} needs a listener of protocol {listener} and a pool of protocol {pool}, and the provider ovn only \
-             forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded headers, or use the provider \
+            "port {} requires a listener of protocol {listener} and a pool of protocol {pool}, but provider \
+            ovn only forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded \
+            headers, or use the provider \
              amphora; with ovn, pods see the addresses of clients without any header if externalTrafficPolicy is Local and \
              there is a health monitor ({}: \"true\")",
             port.port, ENABLE_HEALTH_MONITOR.key
@@ -53,7 +55,7 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     }
     (pool == PoolProtocol::ProxyV2 && !features.proxy_v2).then(|| {
         let message = format!(
-            "annotation {}: \"v2\" needs Octavia API 2.22, which this cloud does not have: write \"v1\"",
+            "annotation {}: \"v2\" requires Octavia API 2.22, which this cloud does not have: use \"v1\"",
             PROXY_PROTOCOL.key
         );
         Fault::new([Aspect::ProxyProtocol], message)
@@ -64,14 +66,12 @@ fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
     let algorithm = sources.lb_algorithm();
     let features = sources.facts.features;
     if algorithm == LbAlgorithm::SourceIpPort && !features.source_ip_port {
-        let message =
-            "lb-method SOURCE_IP_PORT needs Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
+        let message = "lb-method SOURCE_IP_PORT requires Octavia API 2.13, which this cloud does not have: use SOURCE_IP";
         return Some(Fault::new([Aspect::Algorithm], message));
     }
     let hashes = matches!(algorithm, LbAlgorithm::SourceIpPort | LbAlgorithm::SourceIp);
     (!features.layer_7 && !hashes).then(|| {
-        let message =
-            format!("lb-method {algorithm} does not exist with the provider ovn: use SOURCE_IP_PORT");
+        let message = format!("lb-method {algorithm} is not supported by provider ovn: use SOURCE_IP_PORT");
         Fault::new([Aspect::Algorithm], message)
     })
 }
@@ -81,8 +81,8 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let delay = sources.settings.health_monitor.as_ref()?.delay;
     if kind == HealthMonitorType::UdpConnect && delay < SHORTEST_UDP_DELAY {
         let message = format!(
-            "health-monitor-delay is {delay}, and Octavia asks for at least {SHORTEST_UDP_DELAY} on the UDP port {}: \
-             raise it",
+            "health-monitor-delay is {delay}, but Octavia requires at least {SHORTEST_UDP_DELAY} for UDP \
+            port {}: raise health-monitor-delay",
             port.port
         );
         return Some(Fault::new([Aspect::MonitorDelay], message));
@@ -90,7 +90,7 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     (kind != HealthMonitorType::Tcp && port.protocol == Protocol::Tcp && !sources.facts.features.http_monitor)
         .then(|| {
             let message = format!(
-                "annotation {}: {:?} does not exist with the provider ovn: write \"TCP\", or remove it",
+                "annotation {}: {:?} is not supported by provider ovn: use \"TCP\", or remove the annotation",
                 HEALTH_MONITOR_TYPE.key,
                 kind.to_string()
             );
@@ -102,8 +102,9 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
 fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let is_ipv6 = settings.families.as_slice() == [IpFamily::V6];
     (is_ipv6 && facts.vip_family == IpFamily::V4).then(|| {
-        let message = "spec.ipFamilies asks for IPv6 alone, and the subnet of the load balancer is an IPv4 one: name an IPv6 \
-                       subnet with loadbalancer.openstack.org/subnet-id, or subnet-id in cloud.conf; or set spec.ipFamilies to \
+        let message = "spec.ipFamilies asks for IPv6 only, but the load balancer's subnet is an IPv4 \
+        subnet: specify an IPv6 subnet with loadbalancer.openstack.org/subnet-id, or subnet-id in \
+        cloud.conf; or set spec.ipFamilies to \
                        IPv4";
         Fault::new([Aspect::Creation], message)
     })
@@ -114,8 +115,8 @@ fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let has = |asked: &IpAddr| facts.vip_families().any(|family| family == family_of(*asked));
     let asked = settings.vip.addresses().find(|asked| !has(asked))?;
     let message = format!(
-        "{} {asked} is not of the family of the load balancer's subnet: name an address of that subnet, or another subnet \
-         with loadbalancer.openstack.org/subnet-id",
+        "{} {asked} has another IP family than the load balancer's subnet: specify an address of that \
+        subnet, or another subnet with loadbalancer.openstack.org/subnet-id",
         settings.vip.asked_by
     );
     Some(Fault::new([Aspect::Creation], message))

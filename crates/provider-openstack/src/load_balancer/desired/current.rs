@@ -69,8 +69,9 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     });
     if !waiting.is_empty() {
         let ports = waiting.join(", ");
-        let message =
-            format!("the load balancer does not listen on {ports} until the wrong settings are corrected");
+        let message = format!(
+            "the load balancer has no listeners for {ports} until the invalid settings are corrected"
+        );
         desired.notices.push(Notice::warning(PORT_WAITS, message));
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn waiting(sources: Sources<'_>, members: &[&Member]) -> Option<Notic
         sources.intent.nodes.iter().filter(|node| !is_member(node)).map(|node| node.name.as_str()).collect();
     (!waiting.is_empty()).then(|| {
         let message = format!(
-            "nodes that are no members do not become any until {} is corrected: {}",
+            "these nodes are not added as members until {} is corrected: {}",
             NODE_SELECTOR.key,
             some_of(&waiting, |name| (*name).to_owned())
         );
@@ -81,8 +81,8 @@ fn selected(sources: Sources<'_>) -> impl Iterator<Item = &Arc<Node>> {
 pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
     let without = names_of(&sources.intent.service.ports, |port| port.node_port.is_none())?;
     let message = format!(
-        "there is no node port for {without}, so nothing answers there: set spec.allocateLoadBalancerNodePorts to true, or \
-         give the ports a nodePort"
+        "port(s) {without} have no node port, so the load balancer has nowhere to send their traffic: set \
+        spec.allocateLoadBalancerNodePorts to true, or set nodePort for each of these ports"
     );
     Some(Notice::warning(WITHOUT_NODE_PORTS, message))
 }

@@ -25,7 +25,7 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let unchecked = unchecked.map(|ports| format!("no health monitor for {ports}"));
     let said: Vec<String> = keys.into_iter().chain(unchecked).collect();
     (!said.is_empty()).then(|| {
-        let message = format!("the provider ovn only forwards packets: {}", said.join("; "));
+        let message = format!("provider ovn only forwards packets: {}", said.join("; "));
         Notice::warning(NOT_SUPPORTED, message)
     })
 }

@@ -51,8 +51,8 @@ pub(crate) fn notice(
     }));
     (!differences.is_empty()).then(|| {
         let message = format!(
-            "{existing} cannot be changed in this way and stays as it is: {}; revert the change, or delete the Service and \
-             create it again",
+            "{existing} cannot be changed in this way and is left as it is: {}; revert the change, or \
+            delete the Service and create it again",
             differences.join(", ")
         );
         Notice::warning(NEEDS_RECREATION, message)
@@ -61,5 +61,5 @@ pub(crate) fn notice(
 
 fn difference<T: ToString>(key: &str, wanted: Option<&T>, has: Option<&T>) -> String {
     let text = |value: Option<&T>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
-    format!("{key} asks for {}, it has {}", text(wanted), text(has))
+    format!("{key} asks for {}, the load balancer has {}", text(wanted), text(has))
 }

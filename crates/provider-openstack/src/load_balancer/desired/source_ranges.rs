@@ -29,8 +29,8 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
         if ranges.requested && !by_group {
             notices.push(Notice::warning(
                 IGNORED,
-                "the source ranges are ignored, everybody may connect: this needs Octavia API 2.12 and a provider other \
-                 than ovn",
+                "the source ranges are ignored, so any client can connect: source ranges require Octavia \
+                API 2.12 or later, and provider ovn does not support them",
             ));
         }
         return None;
@@ -45,7 +45,10 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     let (mut fitting, others) = split(sources);
     if !others.is_empty() {
         let list = names(&others);
-        let message = format!("source ranges of another family than the load balancer's address: {list}");
+        let message = format!(
+            "these source ranges have no effect because their IP family is not that of \
+        the load balancer's address: {list}"
+        );
         notices.push(Notice::warning(IGNORED, message));
     }
     let of_cluster = sources.facts.cluster_sources.iter().copied();
@@ -54,7 +57,8 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     let added = names(of_cluster.difference(&fitting));
     if !added.is_empty() && !sources.settings.keeps(Aspect::ClusterSources) {
         let message = format!(
-            "the cluster itself may connect, as loadbalancer.openstack.org/allow-cluster-sources asks for: {added}"
+            "the listeners also allow connections from the cluster itself, as \
+            loadbalancer.openstack.org/allow-cluster-sources requests: {added}"
         );
         notices.push(Notice::normal(CLUSTER_SOURCES, message));
     }
@@ -83,8 +87,8 @@ pub(super) fn fault(sources: Sources<'_>) -> Option<Fault> {
     let (fitting, others) = split(sources);
     fitting.is_empty().then(|| {
         let message = format!(
-            "none of the source ranges ({}) is of the family of the load balancer's address: add the networks of its \
-             clients",
+            "none of the source ranges ({}) has the IP family of the load balancer's address: add the \
+            networks of the clients",
             names(&others)
         );
         Fault::new([Aspect::SourceRanges], message)

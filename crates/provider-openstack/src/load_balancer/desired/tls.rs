@@ -36,8 +36,10 @@ pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
         (options.alpn_protocols.is_some() && !features.alpn_protocols, ALPN_PROTOCOLS.key, "2.20"),
     ];
     asked.into_iter().filter(|(missing, _, _)| *missing).map(|(_, key, version)| {
-        let message =
-            format!("{key} is ignored: it needs Octavia API {version} and a provider that terminates TLS");
+        let message = format!(
+            "annotation {key} is ignored: it requires Octavia API {version} or later and a provider \
+            that terminates TLS"
+        );
         Notice::warning(NOT_SUPPORTED, message)
     })
 }

@@ -138,8 +138,10 @@ impl Draft {
         let failed = *status == ProvisioningStatus::Error;
         if failed {
             self.plan.heals = true;
-            let message =
-                format!("Octavia failed to apply the last change of {kind} {name} ({id}): sending it again");
+            let message = format!(
+                "Octavia failed to apply the last change of {kind} {name} ({id}); the change is \
+                sent again"
+            );
             self.warn(CHILD_FAILED, message);
         }
         failed

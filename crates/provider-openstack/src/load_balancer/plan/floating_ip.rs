@@ -76,8 +76,9 @@ pub(super) fn serve(
 fn exposed(attached: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, .. } = attached;
     format!(
-        "the Service is internal, and somebody attached the floating IP {address} ({id}) to its load balancer, which can be reached from outside \
-         by it: take it off with `{}`, or say that it is wanted with the annotation {}: \"true\"",
+        "the Service is internal, but another client attached floating IP {address} ({id}) to the load \
+        balancer, which makes the load balancer reachable from outside: detach the floating IP with `{}`, \
+        or confirm it with the annotation {}: \"true\"",
         unset_port(id),
         KEEP_FLOATING_IP.key
     )
@@ -91,7 +92,8 @@ fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, owners
         Ownership::Sole => {}
         Ownership::Shared => {
             let message = format!(
-                "the Service is internal, but the floating IP {address} ({id}) stays, because other Services use the load balancer"
+                "the Service is internal, but floating IP {address} ({id}) is not detached because other \
+                Services use the load balancer"
             );
             return draft.warn(LEFT_IN_USE, message);
         }
@@ -141,17 +143,19 @@ fn keep_or_swap(
             Some(_) | None => {
                 let has = attached.address;
                 let way = if !spec.exchanges {
-                    "it was written before this program began to watch the Service, and may never have had an effect; write it again to have it \
-                     acted on, or remove it".to_owned()
+                    "the setting was made before this controller started watching the Service, and might \
+                    never have taken effect; set it again to apply it, or remove it"
+                        .to_owned()
                 } else if vip.ownership == Ownership::Sole {
                     format!(
-                        "create {asked} in the project, on the same network, or detach {has}, to change it"
+                        "to change the address, create floating IP {asked} in the project, on the same \
+                        network, or detach {has}"
                     )
                 } else {
                     "other Services use the load balancer".to_owned()
                 };
                 let message = format!(
-                    "{} is {asked}, but the load balancer has the floating IP {has} and keeps it: {way}",
+                    "{} is {asked}, but the load balancer keeps floating IP {has}: {way}",
                     spec.asked_by
                 );
                 draft.warn(ADDRESS_IGNORED, message);
@@ -165,17 +169,17 @@ fn keep_or_swap(
 fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloatingIp], vip: &VipPort) {
     if vip.ownership == Ownership::Guest {
         return draft.block(Failure::user_input(
-            "the load balancer belongs to somebody else and has no floating IP: make the Service internal with the \
-             annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or give the load balancer a \
-             floating IP",
+            "the load balancer was not created for this Service and has no floating IP: make the Service \
+            internal with the annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or \
+            attach a floating IP to the load balancer",
         ));
     }
     if let Some(load_balancer) = &vip.without_port {
         return draft.block(Failure::new(
             FailureClass::Unavailable,
             format!(
-                "Octavia shows {load_balancer} without its port (vip_port_id), so no floating IP can lead to it: ask the operator of the cloud, \
-                 or make the Service internal"
+                "Octavia shows {load_balancer} without a VIP port (vip_port_id), so no floating IP can be \
+                attached: ask the operator of the cloud, or make the Service internal"
             ),
         ));
     }
@@ -184,7 +188,8 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
     if spec.unreadable {
         return draft.block(Failure::user_input(
-            "the load balancer has no floating IP, and gets none until the Service's settings for it are corrected",
+            "the load balancer has no floating IP, and none is attached until the Service's floating IP \
+            settings are corrected",
         ));
     }
     let own = candidates
@@ -218,7 +223,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         (None, None) => {
             draft.warn(
                 FORCED_INTERNAL,
-                "there is no external network for a floating IP, so the Service is internal: set \
+                "the cloud has no external network for a floating IP, so the Service is internal: set \
                  floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
             );
             draft.plan.address = vip.address;
@@ -242,8 +247,8 @@ fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, port_id, device, .. } = own;
     let device = device.as_ref().map(|device| format!(", which belongs to {device}")).unwrap_or_default();
     format!(
-        "the floating IP of the Service, {address} ({id}), is attached to port {}{device}, and not to its load balancer: take it off there with \
-         `{}`; until then no other one is made",
+        "the Service's floating IP {address} ({id}) is attached to port {}{device}, not to the Service's \
+        load balancer: detach the floating IP with `{}`; until then, no other floating IP is created",
         port_id.as_deref().unwrap_or_default(),
         unset_port(id)
     )
@@ -272,14 +277,15 @@ fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
     }
     if found.in_use && found.port_id.is_none() {
         return Some(Failure::user_input(format!(
-            "{asked_by} {} is a floating IP that is already in use, by a router or for port forwardings: take it off there, or \
-             choose another address",
+            "{asked_by} {} is a floating IP that a router or port forwardings already use: detach the \
+            floating IP, or choose another address",
             found.address
         )));
     }
     let port = found.port_id.as_ref()?;
     Some(Failure::user_input(format!(
-        "{asked_by} {} is a floating IP that is already attached to port {port}: detach it there, or choose another address",
+        "{asked_by} {} is a floating IP that is already attached to port {port}: detach the floating IP, or \
+        choose another address",
         found.address
     )))
 }
@@ -399,10 +405,13 @@ pub(super) fn release(
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
             Some(port) if !ports.contains(&Some(port.as_str())) => {
-                let user = "which something else uses, for example another Service on the same load balancer";
+                let user = "which is in use, for example by another Service on the same load balancer";
                 draft.warn(
                     LEFT_IN_USE,
-                    format!("the Service's floating IP {address} ({id}) stays on port {port}, {user}"),
+                    format!(
+                        "the Service's floating IP {address} ({id}) is left attached to port {port}, \
+                    {user}"
+                    ),
                 );
             }
             Some(_) | None => draft.step(Step::FloatingIp(FloatingIpStep::Delete { id, address })),

@@ -72,8 +72,8 @@ fn predecessor<'a>(
 fn lost_with(listener: &ObservedListener) -> Option<Failure> {
     listener.has_policies.then(|| {
         Failure::user_input(format!(
-            "listener {} ({}) keeps its protocol {}: it has L7 policies, which would be lost with it; delete them, or take back the \
-             setting that asks for another protocol",
+            "listener {} ({}) keeps its protocol {}: replacing the listener would delete its L7 policies; \
+            delete the policies, or revert the setting that asks for another protocol",
             listener.name, listener.id, listener.protocol
         ))
     })
@@ -82,8 +82,9 @@ fn lost_with(listener: &ObservedListener) -> Option<Failure> {
 /// Another process met the refusal.
 fn refused_before(listener: &ObservedListener) -> Failure {
     Failure::user_input(format!(
-        "listener {} ({}) keeps its protocol {}: the cloud refused the one that was to take its place, as an earlier Event said, and it is not \
-         tried again before the Service changes; correct the Service, or take the setting back and set it again once the cloud takes it",
+        "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event \
+        reported, and the replacement is not tried again until the Service changes; correct the Service, or \
+        revert the setting and set it again when the cloud accepts it",
         listener.name, listener.id, listener.protocol
     ))
 }

@@ -83,8 +83,9 @@ pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> 
     let headers: Vec<&str> = inserted.filter(|one| !one.goes_with_proxy()).map(|one| one.name()).collect();
     (!headers.is_empty()).then(|| {
         let message = format!(
-            "somebody has listener {} ({}) insert {}, and Octavia does not do that where the pool speaks the PROXY \
-             protocol, which says the same to the nodes; take it off the listener, or remove {}",
+            "another client configured listener {} ({}) to insert {}, which Octavia does not support with a \
+            PROXY protocol pool (PROXY protocol gives the nodes the same information); remove the header \
+            from the listener, or remove {}",
             observed.name,
             observed.id,
             headers.join(", "),

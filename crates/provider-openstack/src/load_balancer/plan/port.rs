@@ -118,7 +118,8 @@ pub(super) fn converge_metrics(
         Some(there) if there.ours => return None,
         Some(there) => {
             let message = format!(
-                "there are no metrics: port {key} is used by listener {} ({}); choose another port with {}",
+                "metrics are not served: port {key} is already used by listener {} ({}); choose another \
+                port with {}",
                 there.name, there.id, METRICS_PORT.key
             );
             draft.warn(NO_METRICS, message);
@@ -147,17 +148,20 @@ fn warn_of_proxy(draft: &mut Draft, children: &Children, listener: &ObservedList
     let port = listener.key();
     let duty = match (is_proxy(before), is_proxy(after)) {
         (false, true) => format!(
-            "the load balancer sends the PROXY header ({after}) to port {port}: the pods must accept it"
+            "the load balancer now sends the PROXY header ({after}) on port {port}: the pods must accept \
+            this header"
         ),
         (true, false) => format!(
-            "the load balancer no longer sends the PROXY header to port {port}: the pods must not expect it"
+            "the load balancer no longer sends the PROXY header on port {port}: the pods must not expect \
+            this header"
         ),
         (true, true) if before != after => format!(
-            "the load balancer sends {after} instead of {before} to port {port}: the pods must accept it"
+            "the load balancer now sends {after} instead of {before} on port {port}: the pods must accept \
+            {after}"
         ),
         _ => return,
     };
-    draft.warn(PROXY_SWITCHED, format!("{duty} from this moment on, or every connection fails"));
+    draft.warn(PROXY_SWITCHED, format!("{duty} from now on, or every connection fails"));
 }
 
 fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, wanted: &ListenerSpec) {
@@ -202,8 +206,8 @@ fn replace(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, default_p
     if let Some(existing) = port.existing {
         let key = existing.key();
         let message = format!(
-            "port {key} changes from {} to {}, which Octavia cannot do on a live listener: connections to it fail for some \
-             seconds",
+            "port {key} changes from {} to {}, which requires replacing the listener: connections to this \
+            port fail for a few seconds",
             existing.protocol, wanted.protocol
         );
         draft.warn(LISTENER_REPLACED, message);

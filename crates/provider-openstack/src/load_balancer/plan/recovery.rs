@@ -61,7 +61,7 @@ pub(super) fn remedy(desired: &Desired, observed: &Observed, broken: &ObservedLo
         return obstacle.map_or(Remedy::Replace, Remedy::Leave);
     }
     match recovery.choice {
-        ErrorRecovery::Report => Remedy::Leave("it may still serve".to_owned()),
+        ErrorRecovery::Report => Remedy::Leave("it might still forward traffic".to_owned()),
         ErrorRecovery::Failover => fail_over(recovery),
         ErrorRecovery::Replace => {
             obstacle.or_else(|| reason_to_keep(recovery, broken)).map_or(Remedy::Replace, Remedy::Leave)
@@ -72,16 +72,16 @@ pub(super) fn remedy(desired: &Desired, observed: &Observed, broken: &ObservedLo
 fn fail_over(recovery: &Recovery) -> Remedy {
     match &recovery.failover {
         Failover::NotAsked => Remedy::FailOver,
-        Failover::Asked => Remedy::Leave("a failover did not help".to_owned()),
+        Failover::Asked => Remedy::Leave("a failover did not repair it".to_owned()),
         Failover::Refused(answer) => Remedy::Leave(format!("Octavia refused to fail it over ({answer})")),
     }
 }
 
 fn of_somebody_else(broken: &ObservedLoadBalancer) -> Option<&'static str> {
     if broken.ownership == Ownership::Guest {
-        return Some("it belongs to somebody else");
+        return Some("it was not created for this Service");
     }
-    broken.is_retained().then_some("it was retained when its previous Service went")
+    broken.is_retained().then_some("it was retained when its previous Service was deleted")
 }
 
 /// Why one that could be replaced is not.
@@ -91,7 +91,7 @@ fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<
     }
     match broken.operating {
         OperatingStatus::Offline | OperatingStatus::Error => recovery.no_replacement.clone(),
-        _ => Some("it serves according to its operating status".to_owned()),
+        _ => Some("its operating status says that it forwards traffic".to_owned()),
     }
 }
 
@@ -106,7 +106,7 @@ fn obstacle_to_replacement(
     }
     let Some(below) = &broken.children else { return Some("its children are not known".to_owned()) };
     if let Some(foreign) = children::first_foreign(below) {
-        return Some(format!("it carries {foreign}, which is not this Service's"));
+        return Some(format!("it has {foreign}, which does not belong to this Service"));
     }
     let own_port = desired.load_balancer.vip.port_id.is_some()
         && desired.load_balancer.vip.port_id == broken.vip_port_id;
@@ -115,7 +115,7 @@ fn obstacle_to_replacement(
     let foreign = on_vip.find(|floating_ip| !floating_ip.ours);
     foreign.filter(|_| !own_port).map(|foreign| {
         format!(
-            "it has the floating IP {}, which does not belong to this Service and would be lost",
+            "it has floating IP {}, which does not belong to this Service and would be lost",
             foreign.address
         )
     })
@@ -132,7 +132,10 @@ pub(super) fn recover(
         Remedy::Replace => replace(draft, desired, observed, broken),
         Remedy::Leave(reason) => leave(draft, desired, observed, broken, &reason),
         Remedy::FailOver => {
-            draft.warn(FAILOVER, format!("{}: Octavia is asked to fail it over", statuses(broken)));
+            draft.warn(
+                FAILOVER,
+                format!("{}; Octavia is asked to fail the load balancer over", statuses(broken)),
+            );
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
             // Where Octavia refuses.
             draft.block(in_error(broken));
@@ -149,7 +152,7 @@ fn statuses(broken: &ObservedLoadBalancer) -> String {
 /// Recreates it, on its address.
 fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
     draft.plan.heals = true;
-    draft.warn(REPLACED, format!("{}: it is deleted and recreated", statuses(broken)));
+    draft.warn(REPLACED, format!("{}; the load balancer is deleted and recreated", statuses(broken)));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
         // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
         // records the VIP.
@@ -186,13 +189,14 @@ fn leave(
         String::new()
     } else {
         format!(
-            "; if it serves nobody, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
+            "; if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade \
+            {id}), and it is recreated"
         )
     };
     let statuses = statuses(broken);
     let message = format!(
-        "{statuses} and stays as it is, because {reason}: have an administrator fail it over (openstack loadbalancer \
-         failover {id}){deletion}"
+        "{statuses} and is left as it is because {reason}: have an administrator fail the load balancer \
+        over (openstack loadbalancer failover {id}){deletion}"
     );
     draft.warn(IN_ERROR, message);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
@@ -206,7 +210,7 @@ fn leave(
 }
 
 fn in_error(broken: &ObservedLoadBalancer) -> Failure {
-    let message = format!("{broken} is in ERROR, so no change of the Service or of nodes reaches it");
+    let message = format!("{broken} is in ERROR, so changes of the Service or of nodes cannot be applied");
     Failure::held(Hold::LoadBalancerInError, message)
 }
 

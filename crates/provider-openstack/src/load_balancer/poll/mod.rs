@@ -83,7 +83,8 @@ impl Poller {
                             .delay(failures)
                             .max(asked_for)
                             .min(PAUSES_AFTER_ERRORS.longest);
-                        warn!(%error, retry_seconds = pause.as_secs(), "could not look at load balancers that are pending");
+                        warn!(%error, retry_seconds = pause.as_secs(), "could not read the load balancers \
+                        that are pending");
                         failures = failures.saturating_add(1);
                         rests_until = now + pause;
                     }

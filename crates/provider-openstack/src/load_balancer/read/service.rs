@@ -157,9 +157,12 @@ impl Observing<'_> {
             return Ok(());
         }
         Err(Failure::user_input(format!(
-            "load balancer {name} ({id}) has the name of this Service's, but none of its members is a node of this cluster: another \
-             cluster may have the same name, so it is left alone. Give the clusters different names with --cluster-name; if it is \
-             this cluster's, set {} to {id}, and the operator adds the id to allowed-load-balancers of the namespace in cloud.conf",
+            "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its \
+            members is a node of this cluster: another cluster might have the same name, so this load \
+            balancer is not used. \
+            Give the clusters different names with --cluster-name; if the load balancer belongs to this \
+            cluster, set {} to {id}, and have the operator add the id to allowed-load-balancers of the \
+            namespace in cloud.conf",
             LOAD_BALANCER_ID.key
         )))
     }
@@ -171,8 +174,8 @@ impl Observing<'_> {
             return failure;
         }
         Failure::user_input(format!(
-            "annotation {}: the user of cloud.conf may not see load balancer {id}, which belongs to another project; name one \
-             of this project, or remove the annotation",
+            "annotation {}: the user of cloud.conf is not allowed to see load balancer {id}, which belongs \
+            to another project; specify a load balancer of this project, or remove the annotation",
             LOAD_BALANCER_ID.key
         ))
     }

@@ -261,8 +261,10 @@ impl Releasing<'_> {
 fn left(found: &Found) -> Notice {
     let LoadBalancer { id, name, .. } = &found.load_balancer;
     let message = format!(
-        "load balancer {name} ({id}) has the name of this Service's, but none of its members is a node of this cluster: it stays, since \
-         another cluster may have the same name. If it is this cluster's, delete it: openstack loadbalancer delete --cascade {id}"
+        "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its members \
+        is a node of this cluster: the load balancer is kept because another cluster might have the same \
+        name. If the load balancer belongs to this cluster, delete it: openstack loadbalancer delete \
+        --cascade {id}"
     );
     Notice::warning(plan::LOAD_BALANCER_LEFT, message)
 }

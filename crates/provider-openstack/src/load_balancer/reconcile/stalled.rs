@@ -25,8 +25,9 @@ impl Reconciler {
         report: &mut Report,
     ) -> Progress {
         let message = format!(
-            "{wait} for more than {} minutes although {there} is {}: Octavia may have lost the work; have an administrator \
-             look at it, and fail the load balancer over (openstack loadbalancer failover {}) if nothing is at work on it",
+            "{wait} for more than {} minutes although {there} is {}: Octavia might have lost the task; have \
+            an administrator check Octavia, and fail the load balancer over (openstack loadbalancer \
+            failover {}) if Octavia is not working on it",
             STUCK.as_secs() / 60,
             there.status,
             there.id
@@ -48,8 +49,8 @@ impl Reconciler {
             return None;
         }
         let message = format!(
-            "Octavia has refused every change of {there} for more than {} minutes as immutable, although it is \
-             {}: have an administrator look at it",
+            "Octavia has refused every change of {there} as immutable for more than {} minutes although it \
+            is {}: have an administrator check Octavia",
             STUCK.as_secs() / 60,
             there.status
         );

@@ -123,8 +123,8 @@ impl Resolver {
             return Ok(Some(no_subnet(network_id, *lacking)));
         }
         Ok(Some(single_stack(&format!(
-            "it was made without an {} address, and Octavia cannot add one later; delete the Service and create it again \
-             to get one",
+            "the load balancer was created without an {} address, and Octavia cannot add one later; delete \
+            the Service and create it again",
             family_name(*lacking)
         ))))
     }
@@ -156,9 +156,9 @@ fn choose(
 /// Why there can be one address only.
 fn obstacle(lookup: &Lookup<'_>) -> Option<&'static str> {
     if !lookup.features.additional_vips {
-        return Some("a second address needs Octavia API 2.26, which this cloud does not have");
+        return Some("a second address requires Octavia API 2.26, which this cloud does not have");
     }
-    lookup.settings.vip.port_id.as_ref().map(|_| "the port of port-id gives it one address")
+    lookup.settings.vip.port_id.as_ref().map(|_| "the port of port-id has only one address")
 }
 
 fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
@@ -166,7 +166,10 @@ fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
 }
 
 fn single_stack(why: &str) -> Notice {
-    let message = format!("spec.ipFamilies asks for two families, and the load balancer has one: {why}");
+    let message = format!(
+        "spec.ipFamilies asks for two IP families, but the load balancer has only one: \
+    {why}"
+    );
     Notice::warning(SINGLE_STACK, message)
 }
 

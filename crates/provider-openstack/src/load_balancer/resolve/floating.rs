@@ -89,7 +89,8 @@ impl Resolver {
         let network = self.network(id, "floating-network-id").await?;
         if network.is_some_and(|network| !network.external) {
             return Err(Failure::user_input(format!(
-                "floating-network-id {id} is not an external network: name one that gives floating IPs"
+                "floating-network-id {id} is not an external network: specify an external network, from \
+                which floating IPs can be allocated"
             )));
         }
         Ok(FloatingIpSource::of(Some(id.clone()), SubnetChoice::Any))
@@ -219,12 +220,13 @@ fn single<'a>(mut networks: impl Iterator<Item = &'a Network>) -> Option<String>
 
 fn why_none(candidates: &[Network]) -> String {
     if candidates.is_empty() {
-        return "there is no external network with IPv4 addresses".to_owned();
+        return "the cloud has no external network with IPv4 addresses".to_owned();
     }
     let names: Vec<String> =
         candidates.iter().map(|network| format!("{} ({})", network.name, network.id)).collect();
     format!(
-        "there are several external networks, and not exactly one to which a router leads from the load balancer's network: {}",
+        "the cloud has several external networks, and the routers of the load balancer's network do not \
+        lead to exactly one of them: {}",
         names.join(", ")
     )
 }
@@ -275,6 +277,6 @@ mod tests {
     #[test]
     fn no_candidate_is_no_network() {
         assert_eq!(choose(&[]), None);
-        assert_eq!(why_none(&[]), "there is no external network with IPv4 addresses");
+        assert_eq!(why_none(&[]), "the cloud has no external network with IPv4 addresses");
     }
 }

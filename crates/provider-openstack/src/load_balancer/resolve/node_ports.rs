@@ -120,7 +120,8 @@ impl Resolver {
         notices.extend(skipped("were not considered for the subnet of the load balancer", silent));
         most_shared(ports.into_iter().flatten().map(|port| port.subnet_id)).ok_or_else(|| {
             Failure::user_input(
-                "no subnet is configured, and no node has a port with its address in this project: set subnet-id in \
+                "no subnet is configured, and no node's address belongs to a port in this project: set \
+                subnet-id in \
                  cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
             )
         })
@@ -191,7 +192,7 @@ fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Op
     let names = some_of(&nodes, MOST_NAMES);
     (!nodes.is_empty()).then(|| {
         let message = format!(
-            "the nodes {names} {what}: they have no providerID of a server with a port in this project"
+            "nodes {names} {what}: their providerID does not refer to a server with a port in this project"
         );
         Notice::warning(NODES_SKIPPED, message)
     })

@@ -69,18 +69,20 @@ impl Resolver {
                     taken.push(*address);
                     advice.push(in_use(*address, &port));
                 }
-                None => advice
-                    .push(format!("{address} may be in use by another project, whose ports are not shown")),
+                None => advice.push(format!(
+                    "{address} might be in use by another project, whose ports this user \
+                    cannot see"
+                )),
             }
         }
         if taken.is_empty() {
             advice.push(
-                "the project's quota of ports may be used up, or the addresses of the subnet: have the quota raised, or \
-                 delete what is not needed"
+                "the project's quota of ports or the subnet's addresses might be used up: have an \
+                administrator raise the quota, or delete ports that are no longer needed"
                     .to_owned(),
             );
         }
-        let message = format!("{}; Octavia does not say why: {}", refusal.message, advice.join("; "));
+        let message = format!("{}; Octavia gives no reason: {}", refusal.message, advice.join("; "));
         Refusal { failure: Failure { message, ..refusal }, taken }
     }
 
@@ -121,15 +123,15 @@ fn names(text: &str, word: &str) -> bool {
 fn in_use(address: IpAddr, port: &Port) -> String {
     let owner = if port.device_owner.is_empty() { "no device" } else { &port.device_owner };
     format!(
-        "{address} is in use by port {} ({owner}): choose another address, or delete the port if \
-         nothing needs it",
+        "{address} is in use by port {} ({owner}): choose another address, or delete the port if it is no \
+        longer needed",
         port.id
     )
 }
 
 fn corrected(annotation: &str, key: &str) -> String {
     format!(
-        "nothing in this cloud has that name or id: correct annotation {annotation}, or {key} in cloud.conf"
+        "this cloud has no object with that name or id: correct annotation {annotation}, or {key} in cloud.conf"
     )
 }
 

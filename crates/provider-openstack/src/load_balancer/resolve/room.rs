@@ -21,18 +21,19 @@ impl Resolver {
             Err(error) if self.openstack.client.lacks(OptionalPart::Quotas) || is_not_shown(&error) => {
                 return Ok(());
             }
-            answer => answer.while_doing("reading the quota before a listener makes way for another one")?,
+            answer => answer.while_doing("reading the quota before a listener is replaced")?,
         };
         let Some(most) = quota.listener.and_then(|most| usize::try_from(most).ok()) else { return Ok(()) };
         let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
         let listeners = octavia.list_listeners(&of_project).await;
-        let used = listeners.while_doing("counting listeners before one makes way for another one")?.len();
+        let used = listeners.while_doing("counting listeners before a listener is replaced")?.len();
         if used < most {
             return Ok(());
         }
         let message = format!(
-            "a listener keeps its protocol: it would have to be deleted before another one takes its place, and the project's quota of listeners is \
-             used up ({used} of {most}), so that the place may be lost; have the quota raised by one, or delete a listener that is not needed"
+            "a listener keeps its protocol: it would have to be deleted before its replacement is created, \
+            and the project's quota of listeners is used up ({used} of {most}), so the replacement might \
+            fail; have an administrator raise the quota by one, or delete a listener that is no longer needed"
         );
         Err(Failure::new(FailureClass::Quota, message))
     }

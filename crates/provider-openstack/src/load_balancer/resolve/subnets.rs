@@ -146,8 +146,8 @@ impl Resolver {
             let Ok(network) = subnet.cidr.parse::<IpNet>() else { continue };
             if !network.contains(&address) {
                 return Err(Failure::user_input(format!(
-                    "{}: {address} is not in {network}, the subnet {id} of the load balancer; an internal load balancer has no \
-                     floating IP: name an address of the subnet, or another subnet",
+                    "{}: {address} is not in {network}, the subnet {id} of the load balancer; an internal \
+                    load balancer has no floating IP: specify an address of that subnet, or another subnet",
                     vip.asked_by
                 )));
             }
@@ -195,7 +195,7 @@ impl Resolver {
             return Ok(());
         };
         let message = format!(
-            "annotation {}: {id:?} is the VIP port of load balancer {} ({}) already; name another port",
+            "annotation {}: {id:?} is already the VIP port of load balancer {} ({}); specify another port",
             PORT_ID.key, user.name, user.id
         );
         let goes = user.provisioning_status == ProvisioningStatus::PendingDelete;

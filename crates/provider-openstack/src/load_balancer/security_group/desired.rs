@@ -68,8 +68,11 @@ fn clients(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> BTreeSet<IpN
         settings.source_ranges.networks.iter().copied().partition(fits);
     if settings.source_ranges.requested && !others.is_empty() {
         let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
-        let message =
-            format!("source ranges of another family than the subnet of the members: {}", list.join(", "));
+        let message = format!(
+            "these source ranges have no effect on the security group because their IP family is \
+            not that of the members' subnet: {}",
+            list.join(", ")
+        );
         notices.push(Notice::warning(RANGES_IGNORED, message));
     }
     if settings.health_monitor.is_some() {

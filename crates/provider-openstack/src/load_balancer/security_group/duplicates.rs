@@ -42,7 +42,7 @@ impl GroupChoice {
 fn ambiguous(first: &ObservedGroup, others: &[ObservedGroup]) -> Failure {
     let ids: Vec<&str> = std::iter::once(first).chain(others).map(|group| group.id.as_str()).collect();
     Failure::user_input(format!(
-        "there are multiple security groups named {}: {}; delete those that are not needed",
+        "several security groups are named {}: {}; delete those that are not needed",
         first.name,
         ids.join(", ")
     ))
@@ -90,6 +90,6 @@ mod tests {
     #[case::unused("a b")]
     fn nothing_decides_between_groups_without_tags(#[case] groups: &str) {
         let failure = GroupChoice::of(groups.split_whitespace().map(group).collect()).expect_err("ambiguous");
-        assert!(failure.message.contains("multiple security groups named lb-sg"), "{failure}");
+        assert!(failure.message.contains("security groups are named lb-sg"), "{failure}");
     }
 }

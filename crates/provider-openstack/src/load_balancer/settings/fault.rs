@@ -83,7 +83,7 @@ impl fmt::Display for Faults {
         match self.messages.as_slice() {
             [] => return Ok(()),
             [only] => return f.write_str(only),
-            several => write!(f, "{} settings are wrong", several.len())?,
+            several => write!(f, "{} settings are invalid", several.len())?,
         }
         for (index, message) in self.messages.iter().enumerate() {
             write!(f, "{} ({}) {message}", if index == 0 { ":" } else { "." }, index + 1)?;

@@ -44,7 +44,7 @@ pub enum PatternError {
     #[error("the regular expression is malformed: {0}")]
     Expression(String),
     /// A `[` or `{` of the glob is never closed.
-    #[error("its {0:?} is never closed")]
+    #[error("the {0:?} is never closed")]
     Unclosed(char),
     /// A glob is malformed in another way: a range such as `[z-a]`.
     #[error("the glob is malformed: {0}")]
@@ -107,7 +107,7 @@ fn compile(expression: &str) -> Result<Regex, String> {
 
 /// Why a text is no condition for tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it names no tag")]
+#[error("the condition contains no tag")]
 pub struct NoTag;
 
 /// A condition for tags: a list separated by commas or blanks, of which a subnet must have one; behind `&` all;

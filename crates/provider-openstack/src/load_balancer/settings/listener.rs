@@ -68,8 +68,9 @@ pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) ->
         reader.reject(
             value,
             "is not the address of a Barbican container or secret",
-            "write it as Barbican shows it, such as https://barbican.example.org/v1/containers/<id>; \
-             for another store set container-store = external in cloud.conf",
+            "write the reference as Barbican shows it, such as \
+            https://barbican.example.org/v1/containers/<id>; for another store set container-store = \
+            external in cloud.conf",
         );
     }
     Some(TlsContainer { reference, barbican })
@@ -109,7 +110,7 @@ pub(super) fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> O
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),
         Err(_) => {
-            let fix = "write networks such as 192.0.2.0/24, a single address as 192.0.2.7/32";
+            let fix = "write networks such as 192.0.2.0/24, and a single address as 192.0.2.7/32";
             reader.reject(value, "is not a CIDR", fix);
             None
         }

@@ -32,7 +32,7 @@ pub(super) fn metrics(reader: &mut SettingsReader<'_>) -> Option<MetricsSettings
         let value = Sourced { text: "true", origin: Origin::Annotation(METRICS_ENABLE.key) };
         let fix =
             format!("set {} to the networks of your Prometheus, such as 10.0.0.0/8", METRICS_ALLOW_CIDRS.key);
-        reader.reject(&value, "does not say who may read the metrics", fix);
+        reader.reject(&value, "does not say which clients are allowed to read the metrics", fix);
     }
     Some(settings)
 }

@@ -273,7 +273,7 @@ fn provider(reader: &mut SettingsReader<'_>) -> Option<String> {
             some.join(", ")
         ),
     };
-    reader.reject(&value, "is not a provider that a Service may choose", fix);
+    reader.reject(&value, "is not a provider that Services are allowed to choose", fix);
     configured
 }
 

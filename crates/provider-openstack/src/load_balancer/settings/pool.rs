@@ -66,7 +66,7 @@ pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
     let only_if_new = reader.config.create_monitor == CreateMonitor::Local
         && reader.annotation(&ENABLE_HEALTH_MONITOR).is_none();
     let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, configured);
-    let why_not = "there is no health monitor";
+    let why_not = "the pools have no health monitor";
     // Where that is not clear, an existing monitor stays, with all that is known of it.
     let used = enabled || only_if_new || reader.odd.contains(&Aspect::Monitor);
     let settings = reader.used_if(used, why_not, |reader| monitor_settings(reader, enabled));
@@ -115,7 +115,7 @@ fn monitor_value(
     let number = i64::try_from(configured).ok().filter(|number| (min..=max).contains(number));
     if number.is_none() && enabled {
         let text = configured.to_string();
-        let fix = format!("use {min} to {max} there, or set annotation {}", annotation.key);
+        let fix = format!("use {min} to {max} in cloud.conf, or set annotation {}", annotation.key);
         reader.reject(&Sourced { text: &text, origin: Origin::Config(key) }, "is out of range", fix);
     }
     number.and_then(|number| u32::try_from(number).ok())
@@ -132,7 +132,8 @@ fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitor
         None => Origin::Config("monitor-timeout"),
     };
     let message = format!(
-        "{origin}: {timeout} is longer than the time between two checks, {delay} seconds, so that checks overlap; set \
+        "{origin}: {timeout} is longer than the time between two checks, {delay} seconds, so checks \
+        overlap; set \
          annotation {} to {delay} or less, or {} to {timeout} or more",
         HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
     );

@@ -97,7 +97,7 @@ impl Settings {
             proxy.into_iter().chain(headers).chain(self.tls.iter().map(|_| DEFAULT_TLS_CONTAINER_REF.key));
         let all = ports.iter().all(|port| port.protocol != Protocol::Tcp);
         let notice = |key| {
-            let message = format!("{key} works with TCP ports only: {others} stays as it is");
+            let message = format!("{key} applies to TCP ports only and has no effect on {others}");
             if all { Notice::warning(WITHOUT_EFFECT, message) } else { Notice::normal(TCP_ONLY, message) }
         };
         asked.map(notice).collect()

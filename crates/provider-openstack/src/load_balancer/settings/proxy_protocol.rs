@@ -51,7 +51,7 @@ fn ports(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> BTreeMap<u16, 
         match port(reader, item.text) {
             Ok((port, version)) => {
                 if ports.insert(port, version).is_some() {
-                    reject(reader, value, &format!("names port {port} twice"));
+                    reject(reader, value, &format!("lists port {port} twice"));
                 }
             }
             Err(problem) => reject(reader, value, &problem),
@@ -64,7 +64,8 @@ fn reject(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, problem: &str) {
     reader.reject(
         value,
         problem,
-        "write version and port of each TCP port that needs it, such as \"v2:443,v1:80\", or one of \"true\", \"v1\", \
+        "write a version and a port for each TCP port that needs the header, such as \"v2:443,v1:80\", or \
+        one of \"true\", \"v1\", \
          \"v2\", \"false\" for all",
     );
 }
@@ -72,11 +73,11 @@ fn reject(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, problem: &str) {
 /// One `version:port`.
 fn port(reader: &SettingsReader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> {
     let (version, number) =
-        item.split_once(':').ok_or_else(|| format!("has {item:?}, which names no port"))?;
+        item.split_once(':').ok_or_else(|| format!("has {item:?}, which contains no port"))?;
     let version = match version {
         "v1" => ProxyVersion::V1,
         "v2" => ProxyVersion::V2,
-        _ => return Err(format!("has the version {version:?}, which is not known")),
+        _ => return Err(format!("has the version {version:?}, which is unknown")),
     };
     let number: u16 = number.parse().map_err(|_| format!("has the port {number:?}, which is not a port"))?;
     let of_number = |port: &&openstack_ccm_core::service::ServicePort| port.port == number;

@@ -98,7 +98,13 @@ impl<'a> SettingsReader<'a> {
             self.faults.absorb(own);
         } else {
             for message in own.messages() {
-                self.warn(WRONG_WITHOUT_EFFECT, format!("{message}. It has no effect now: {why_not}"));
+                self.warn(
+                    WRONG_WITHOUT_EFFECT,
+                    format!(
+                        "{message}. This setting has no effect at present: \
+                {why_not}"
+                    ),
+                );
             }
         }
         result
@@ -118,7 +124,7 @@ impl<'a> SettingsReader<'a> {
         let there = annotations.into_iter().filter(|annotation| self.annotation(annotation).is_some());
         let keys: Vec<&str> = there.map(|annotation| annotation.key).collect();
         if !keys.is_empty() {
-            self.warn(WITHOUT_EFFECT, format!("{} without effect: {why}", keys.join(", ")));
+            self.warn(WITHOUT_EFFECT, format!("{} has no effect: {why}", keys.join(", ")));
         }
     }
 
@@ -149,8 +155,8 @@ impl<'a> SettingsReader<'a> {
         parse_bool(value.text).unwrap_or_else(|| {
             self.odd.extend(Aspect::of(&value.origin));
             let message = format!(
-                "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an existing load balancer \
-                 does not change; write \"true\" or \"false\"",
+                "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an \
+                existing load balancer is not changed; write \"true\" or \"false\"",
                 annotation.key,
                 shown(value.text)
             );

@@ -64,7 +64,8 @@ const MEANINGS: [(&[&str], &str); 8] = [
     ),
     (
         &["enableingresshostname", "ingresshostname", "ingresshostnamesuffix"],
-        "for a name instead of the address set loadbalancer.openstack.org/enable-ingress-hostname: \"true\", or loadbalancer.openstack.org/hostname to a name of your own",
+        "to publish a name instead of the address, set loadbalancer.openstack.org/enable-ingress-hostname: \
+        \"true\", or set loadbalancer.openstack.org/hostname to your own name",
     ),
     (
         &["floatingtag", "floatingtags"],
@@ -103,7 +104,8 @@ fn misspelt_internal(service: &Service, faults: &mut Faults) {
     }
     for (key, value) in unknown(service).filter(|(key, value)| asks_to_be_internal(key, value)) {
         let message = format!(
-            "annotation {key}: {value:?} is not known, so that the load balancer would be public; {}, or remove the annotation",
+            "annotation {key}: {value:?} is unknown, so the load balancer would be public and is not \
+            created; {}, or remove the annotation",
             MEANINGS[0].1
         );
         faults.add(Fault::new([Aspect::Exposure], message));
@@ -124,6 +126,6 @@ fn unknown_annotations(service: &Service) -> impl Iterator<Item = Notice> + '_ {
             },
             str::to_owned,
         );
-        Notice::warning(REASON, format!("annotation {key} is not known and has no effect; {advice}"))
+        Notice::warning(REASON, format!("annotation {key} is unknown and has no effect; {advice}"))
     })
 }

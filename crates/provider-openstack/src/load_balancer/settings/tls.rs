@@ -79,9 +79,13 @@ fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str
         let problem = if unknown.is_empty() {
             "names nothing".to_owned()
         } else {
-            format!("has {}, which is not known", unknown.join(", "))
+            format!("has {}, which is unknown", unknown.join(", "))
         };
-        reader.reject(&value, problem, format!("write some of {}, separated by commas", known.join(", ")));
+        reader.reject(
+            &value,
+            problem,
+            format!("write one or more of {}, separated by commas", known.join(", ")),
+        );
     }
     Some(words)
 }
@@ -92,7 +96,7 @@ fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
     if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
         let fix = format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'");
-        reader.reject(&value, "is not a revision", fix);
+        reader.reject(&value, "is not a valid revision", fix);
     }
     Some(value.text.to_owned())
 }
@@ -101,7 +105,7 @@ fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
     if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {
-        let fix = format!("write OpenSSL's names, separated by ':', at most {LONGEST_CIPHERS} characters");
+        let fix = format!("write OpenSSL names separated by ':', at most {LONGEST_CIPHERS} characters");
         reader.reject(&value, "is not a list of ciphers", fix);
     }
     Some(value.text.to_owned())

@@ -53,7 +53,10 @@ impl State {
         let now = Instant::now();
         if has_begun_now && !self.counts_as_settled {
             let minutes = AFTER_START.as_secs() / 60;
-            return Err(format!("none is replaced in the first {minutes} minutes of this program"));
+            return Err(format!(
+                "no load balancer is replaced in the first {minutes} minutes after this \
+            controller starts"
+            ));
         }
         if let Some((other, since)) = self.under_way.clone().filter(|(other, _)| other != service) {
             if now.saturating_duration_since(since) < LONGEST {
@@ -63,7 +66,7 @@ impl State {
             self.under_way = None;
         }
         if let Some(other) = self.failure_before(service) {
-            return Err(format!("the last creation of a load balancer failed, that of Service {other}"));
+            return Err(format!("the most recent creation of a load balancer, for Service {other}, failed"));
         }
         self.under_way.get_or_insert_with(|| (service.clone(), now));
         Ok(())
@@ -175,10 +178,7 @@ mod tests {
         replacements.creating(&first);
         replacements.creation_failed(&first);
         replacements.give_back(&first);
-        assert!(
-            refusal(&second)
-                .contains("last creation of a load balancer failed, that of Service default/first")
-        );
+        assert!(refusal(&second).contains("creation of a load balancer, for Service default/first, failed"));
         replacements.is_active(&second);
         assert!(refusal(&second).contains("failed"), "it was not created");
         replacements.creating(&third);

@@ -53,7 +53,7 @@ pub(super) async fn gather(
                 facts.insert(key_of(service), Err(format!("served by the controller of {cloud}")));
             }
             ServedBy::Class(class) if class.is_empty() => {
-                let cause = "served without a class: leave --load-balancer-class out".to_owned();
+                let cause = "served without a class: remove --load-balancer-class".to_owned();
                 facts.insert(key_of(service), Err(cause));
             }
             ServedBy::Class(class) => {

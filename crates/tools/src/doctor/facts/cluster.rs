@@ -148,7 +148,9 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         _ => {}
     }
     let Some(candidate) = services.iter().find(|service| is_load_balancer(service)) else {
-        return Err("there is no Service of type LoadBalancer to ask the API server with".to_owned());
+        return Err("the cluster has no Service of type LoadBalancer with which to test the API \
+        server"
+            .to_owned());
     };
     let writer = StatusWriter::new(client.clone(), LIMIT, FIELD_MANAGER);
     let intervals = Intervals { probe: LIMIT, version: LIMIT };
@@ -158,7 +160,8 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         ServerSupport::Keeps => Ok(true),
         ServerSupport::Drops => Ok(false),
         ServerSupport::Unknown => Err(format!(
-            "of {} only a status written on trial shows it (patch of services/status with dryRun=All), which was refused",
+            "for {} only a dry-run write of a status shows this (patch of services/status with dryRun=All), \
+            which was refused",
             version.git_version
         )),
     }

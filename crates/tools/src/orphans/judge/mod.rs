@@ -111,7 +111,7 @@ impl Judge<'_> {
             && *cluster == self.question.cluster.name
             && !self.owners.has_named(service);
         counts.then(|| Claim {
-            why: format!("it has the name that OCCM gives to objects of {service}, which is gone"),
+            why: format!("it has the name that OCCM gives to objects of {service}, which no longer exists"),
             service: Some(service.clone()),
         })
     }
@@ -126,7 +126,8 @@ impl Judge<'_> {
             return None;
         }
         let uids = uids.into_iter().collect::<Vec<_>>().join(", ");
-        let why = format!("its tags name this cluster and the Service with uid {uids}, which is gone");
+        let why =
+            format!("its tags name this cluster and the Service with uid {uids}, which no longer exists");
         Some(Claim { why, service: service.cloned() })
     }
 
@@ -142,17 +143,25 @@ impl Judge<'_> {
         let other_cluster = names::cluster_uids(tags).find(others).map(str::to_owned);
         let guests: Vec<&str> = names::user_names(tags).filter(|name| *name != one.name).collect();
         let refused = if !names::is_made_for_service(&one.name, &one.description) {
-            Some("somebody made it by hand, and the Service only used it: what is left of that is its tags, and perhaps listeners and pools".to_owned())
+            Some(
+                "it was created by another client, and the Service only used it: only the Service's tags \
+            remain, and possibly listeners and pools"
+                    .to_owned(),
+            )
         } else if names::is_retained(&one.description) {
             Some("it is kept on purpose (reclaim-policy: retain)".to_owned())
         } else if let Some(uid) = other_cluster {
             Some(format!("it is shared with the cluster {uid}"))
         } else if let Some(guest) = guests.iter().find(|guest| self.is_used(guest)) {
-            Some(format!("it is shared: {guest} uses it"))
+            Some(format!("it is shared: {guest} also uses it"))
         } else if one.provisioning_status.is_pending() {
-            Some(format!("Octavia is at work on it ({})", one.provisioning_status.as_str()))
+            Some(format!("Octavia is working on it ({})", one.provisioning_status.as_str()))
         } else if self.leads_elsewhere(one) {
-            Some("none of its members is a node of this cluster: it may be that of another cluster of the same name".to_owned())
+            Some(
+                "none of its members is a node of this cluster: it might belong to another cluster of the \
+            same name"
+                    .to_owned(),
+            )
         } else {
             self.namesake(claim.service.as_ref())
         };
@@ -182,7 +191,7 @@ impl Judge<'_> {
 
     fn namesake(&self, service: Option<&ServiceKey>) -> Option<String> {
         let service = service.filter(|service| self.owners.has_named(service))?;
-        Some(format!("there is a Service {service}, which may take it over"))
+        Some(format!("Service {service} exists and might take it over"))
     }
 
     fn floating_ip(&self, one: &FloatingIp, gone: &BTreeSet<String>) -> Option<Orphan> {
@@ -197,14 +206,14 @@ impl Judge<'_> {
         let claim = self.claim(&one.tags, described.as_ref(), port.is_none()).or_else(|| {
             let (_, service) = described.filter(|_| !is_tagged)?;
             let user = user.filter(|user| gone.contains(&user.id))?;
-            let why = format!("it leads to the load balancer {}, which is orphaned", user.name);
+            let why = format!("it is attached to load balancer {}, which is orphaned", user.name);
             Some(Claim { why, service: Some(service) })
         })?;
         let refused = match (port, user) {
             (None, _) => self.namesake(claim.service.as_ref()),
             (Some(_), Some(user)) if gone.contains(&user.id) => self.namesake(claim.service.as_ref()),
-            (Some(_), Some(user)) => Some(format!("it leads to the load balancer {}", user.name)),
-            (Some(port), None) => Some(format!("it leads to the port {port}")),
+            (Some(_), Some(user)) => Some(format!("it is attached to load balancer {}", user.name)),
+            (Some(port), None) => Some(format!("it is attached to port {port}")),
         };
         let address = &one.floating_ip_address;
         Some(orphan(OrphanKind::FloatingIp, &one.id, address, one.created_at.as_deref(), claim, refused))
@@ -220,12 +229,12 @@ impl Judge<'_> {
         if in_use {
             return None;
         }
-        let why =
-            "Octavia made it for a load balancer that does not exist; it is not known for which cluster";
+        let why = "Octavia created it for a load balancer that no longer exists; which cluster the load balancer \
+            belonged to is not known";
         let claim = Claim { why: why.to_owned(), service: None };
         let found = orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None);
         let refused = match found.created {
-            None => Some("its age is not known, so that its load balancer may be under way".to_owned()),
+            None => Some("its age is not known, so its load balancer might still be in creation".to_owned()),
             Some(created) if !self.is_older_than(created, CREATION) => return None,
             Some(_) => None,
         };

@@ -47,13 +47,13 @@ const GONE_NAME: &str = "kube_service_k_default_gone";
 #[case::one_of_two_is_there(GONE_NAME, "", &[CLUSTER, GONE, LIVING], None)]
 #[case::of_another_cluster(GONE_NAME, "", &["openstack-ccm-cluster=c2", GONE], None)]
 #[case::of_nobody(GONE_NAME, "", &[], None)]
-#[case::made_by_hand("by hand", "", &[CLUSTER, GONE], Some(Some("made it by hand")))]
+#[case::made_by_hand("by hand", "", &[CLUSTER, GONE], Some(Some("created by another client")))]
 #[case::of_another_name("renamed", "Kubernetes external service default/gone from cluster k", &[CLUSTER, GONE], Some(None))]
 #[case::kept(GONE_NAME, "Retained: x", &[CLUSTER, GONE], Some(Some("kept on purpose")))]
 #[case::two_clusters(GONE_NAME, "", &[CLUSTER, GONE, "openstack-ccm-cluster=c2"], Some(Some("shared with the cluster c2")))]
 #[case::a_guest_that_is_there(GONE_NAME, "", &[CLUSTER, GONE, "kube_service_k_default_living"], Some(Some("uses it")))]
 #[case::a_guest_of_elsewhere(GONE_NAME, "", &[CLUSTER, GONE, "kube_service_other_default_x"], Some(Some("uses it")))]
-#[case::a_namesake("kube_service_k_default_living", "", &[CLUSTER, GONE], Some(Some("may take it over")))]
+#[case::a_namesake("kube_service_k_default_living", "", &[CLUSTER, GONE], Some(Some("might take it over")))]
 fn load_balancers_are_orphaned_by_their_tags(
     #[case] name: &str,
     #[case] description: &str,

@@ -225,14 +225,14 @@ impl LoadBalancer {
 fn lb_version(_: &mut LoadBalancer, text: &str) -> Parsed {
     match text {
         "" | "v2" => Ok(None),
-        _ => Err(ValueFault::new("there is no such version", "remove the key, or use `v2`")),
+        _ => Err(ValueFault::new("this version is not supported", "remove the key, or use `v2`")),
     }
 }
 
 fn error_recovery(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.error_recovery = ErrorRecovery::parse(text).ok_or_else(|| {
         let fix = format!("use one of {}", ErrorRecovery::VALUES.join(", "));
-        ValueFault::new("there is no such recovery", fix)
+        ValueFault::new("the value is not a kind of recovery", fix)
     })?;
     Ok(None)
 }
@@ -246,8 +246,8 @@ fn octavia_api_version(section: &mut LoadBalancer, text: &str) -> Parsed {
         "" => None,
         text => Some(parse(text).ok_or_else(|| {
             ValueFault::new(
-                "it is no version of Octavia's API",
-                "write it as `2.26`, or remove the key so that Octavia is asked",
+                "the value is not a version of Octavia's API",
+                "write a version such as `2.26`, or remove the key so that the version is read from Octavia",
             )
         })?),
     };
@@ -275,7 +275,7 @@ fn create_monitor(section: &mut LoadBalancer, text: &str) -> Parsed {
         (false, Some(false)) => CreateMonitor::No,
         (false, None) => {
             return Err(ValueFault::new(
-                "it is neither a bool nor `local`",
+                "the value is neither a bool nor `local`",
                 "use `true`, `false` or `local`",
             ));
         }
@@ -295,7 +295,7 @@ fn tags(section: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn ip_mode(section: &mut LoadBalancer, text: &str) -> Parsed {
     section.ip_mode = IpModeChoice::parse(text).ok_or_else(|| {
-        ValueFault::new("it is no mode", format!("use one of {}", IpModeChoice::VALUES.join(", ")))
+        ValueFault::new("the value is not a mode", format!("use one of {}", IpModeChoice::VALUES.join(", ")))
     })?;
     Ok(None)
 }
@@ -308,7 +308,7 @@ fn ingress_hostname_suffix(section: &mut LoadBalancer, text: &str) -> Parsed {
     }
     hostname::validate(suffix).map_err(|error| {
         let fix = "write a domain in lower case, such as `nip.io`";
-        ValueFault::new(format!("it is not a DNS suffix: {error}"), fix)
+        ValueFault::new(format!("the value is not a DNS suffix: {error}"), fix)
     })?;
     section.ingress_hostname_suffix = Some(suffix.to_owned());
     Ok(None)

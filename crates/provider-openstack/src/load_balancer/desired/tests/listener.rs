@@ -50,13 +50,13 @@ fn source_ranges_of_the_other_family_are_left_out_with_a_notice() {
     });
     let cidrs = world.listener(Protocol::Tcp, 80).listener.attributes.allowed_cidrs.unwrap();
     assert_eq!(cidrs, ["10.0.0.0/8".parse().unwrap(), "192.168.32.0/24".parse().unwrap()].into());
-    assert_snapshot!(world.notices(), @"LoadBalancerSourceRangesIgnored: source ranges of another family than the load balancer's address: 2001:db8::/32");
+    assert_snapshot!(world.notices(), @"LoadBalancerSourceRangesIgnored: these source ranges have no effect because their IP family is not that of the load balancer's address: 2001:db8::/32");
 }
 
 #[test]
 fn source_ranges_that_all_are_of_the_other_family_are_refused() {
     let world = World::new().with(|world| world.service.source_ranges = vec!["2001:db8::/32".to_owned()]);
-    assert_snapshot!(world.refusal(), @"none of the source ranges (2001:db8::/32) is of the family of the load balancer's address: add the networks of its clients");
+    assert_snapshot!(world.refusal(), @"none of the source ranges (2001:db8::/32) has the IP family of the load balancer's address: add the networks of the clients");
 }
 
 /// Defect: 38, better: a warning only where something that was asked for is not done.
@@ -65,7 +65,7 @@ fn source_ranges_are_missed_only_where_somebody_asked_for_them() {
     assert_eq!(World::new().octavia(11, "amphora").notices(), "");
     let ranges =
         |world: World| world.with(|world| world.service.source_ranges = vec!["10.0.0.0/8".to_owned()]);
-    assert_snapshot!(ranges(World::new().octavia(11, "amphora")).notices(), @"LoadBalancerSourceRangesIgnored: the source ranges are ignored, everybody may connect: this needs Octavia API 2.12 and a provider other than ovn");
+    assert_snapshot!(ranges(World::new().octavia(11, "amphora")).notices(), @"LoadBalancerSourceRangesIgnored: the source ranges are ignored, so any client can connect: source ranges require Octavia API 2.12 or later, and provider ovn does not support them");
     let ovn = ranges(World::new().octavia(26, "ovn"));
     assert_eq!(ovn.with(|world| world.config.load_balancer.manage_security_groups = true).notices(), "");
 }

@@ -129,5 +129,5 @@ fn a_udp_check_more_often_than_octavia_allows_is_refused() {
         .annotated("health-monitor-delay", "2")
         .annotated("health-monitor-timeout", "1")
         .with(|world| world.service.ports[0].protocol = Protocol::Udp);
-    assert_snapshot!(world.refusal(), @"health-monitor-delay is 2, and Octavia asks for at least 3 on the UDP port 80: raise it");
+    assert_snapshot!(world.refusal(), @"health-monitor-delay is 2, but Octavia requires at least 3 for UDP port 80: raise health-monitor-delay");
 }

@@ -11,7 +11,7 @@ use super::*;
 #[case::method("lb-method", "LEAST_CONNECTIONS", 26, "ovn", "use SOURCE_IP_PORT")]
 #[case::method_that_somebody_chose("lb-method", "ROUND_ROBIN", 26, "ovn", "use SOURCE_IP_PORT")]
 #[case::source_ip_port("lb-method", "SOURCE_IP_PORT", 12, "amphora", "use SOURCE_IP")]
-#[case::proxy_v2("proxy-protocol", "v2", 21, "amphora", "write \"v1\"")]
+#[case::proxy_v2("proxy-protocol", "v2", 21, "amphora", "use \"v1\"")]
 fn what_the_cloud_cannot_do_is_refused_before_it_leaks_a_port(
     #[case] key: &str,
     #[case] value: &str,
@@ -27,13 +27,13 @@ fn what_the_cloud_cannot_do_is_refused_before_it_leaks_a_port(
 fn sctp_needs_a_newer_octavia() {
     let world =
         World::new().octavia(22, "amphora").with(|world| world.service.ports[0].protocol = Protocol::Sctp);
-    assert_snapshot!(world.refusal(), @"the SCTP port 80 needs Octavia API 2.23, which this cloud does not have: remove it from spec.ports");
+    assert_snapshot!(world.refusal(), @"SCTP port 80 requires Octavia API 2.23, which this cloud does not have: remove the port from spec.ports");
 }
 
 #[test]
 fn a_port_named_twice_is_refused() {
     let world = World::new().with(|world| world.service.ports.push(port(Protocol::Tcp, 80)));
-    assert_snapshot!(world.refusal(), @"spec.ports has TCP:80 twice: remove one of the two");
+    assert_snapshot!(world.refusal(), @"spec.ports lists TCP:80 twice: remove one of the two entries");
     assert!(World::new().with(|world| world.service.ports.clear()).refusal().contains("no ports"));
 }
 

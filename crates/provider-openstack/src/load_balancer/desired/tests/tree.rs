@@ -123,8 +123,8 @@ fn flavor_and_zone_are_sent_where_they_exist() {
     let world = world.octavia(5, "amphora");
     assert_snapshot!(world.tree().lines().next().unwrap(), @"create load balancer kube_service_c1_default_web provider=amphora vip_subnet_id=SUB1");
     assert_snapshot!(world.notices(), @"
-    LoadBalancerFlavorIgnored: flavor-id 0a1b2c3d-0000-4000-8000-112233445566 is ignored: this Octavia, or its provider, has no flavors
-    LoadBalancerAvailabilityZonesIgnored: availability-zone az1 is ignored: this Octavia, or its provider, has no zones
+    LoadBalancerFlavorIgnored: flavor-id 0a1b2c3d-0000-4000-8000-112233445566 is ignored: this Octavia, or the load balancer's provider, does not support flavors
+    LoadBalancerAvailabilityZonesIgnored: availability-zone az1 is ignored: this Octavia, or the load balancer's provider, does not support availability zones
     ");
 }
 

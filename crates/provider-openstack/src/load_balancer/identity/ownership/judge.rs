@@ -105,15 +105,17 @@ impl Claim<'_> {
         let present = &self.scope.cluster.name;
         let why = match self.cluster_named_on(found) {
             Some(other) => format!(
-                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} right? If this cluster is \
-                 called {other:?}, start with --cluster-name={other}; if it was renamed, the operator adds {other} to \
-                 former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, remove {keys} from \
-                 it; it then gets a load balancer and an address of its own"
+                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} \
+                correct? If this cluster is called {other:?}, start openstack-ccm with \
+                --cluster-name={other:?}; if this cluster was renamed, have the operator add {other:?} to \
+                former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, \
+                remove {keys} from the Service; the Service then gets its own load balancer and address"
             ),
             None => format!(
-                "was made for a cluster of another name than {present}, for another Service. If it was this cluster that had the other \
-                 name, the operator adds it to former-cluster-names in cloud.conf; if the Service was copied from another \
-                 cluster, remove {keys} from it; it then gets a load balancer and an address of its own"
+                "was created for another Service, in a cluster that was not called {present}. If this \
+                cluster had the other name before, have the operator add that name to former-cluster-names \
+                in cloud.conf; if the Service was copied from another cluster, remove {keys} from the \
+                Service; the Service then gets its own load balancer and address"
             ),
         };
         refused(found, &why)
@@ -124,15 +126,15 @@ impl Claim<'_> {
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
         if !sharing.tags {
-            let why = "was not made for this Service, and sharing one needs tags (Octavia API 2.5): remove \
-                       loadbalancer.openstack.org/load-balancer-id";
+            let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia \
+            API 2.5): remove loadbalancer.openstack.org/load-balancer-id";
             return refused(found, why);
         }
         let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
         if !is_user && users >= most {
             let why = format!(
-                "serves {users} Services already, which is the limit: raise max-shared-lb in cloud.conf, or choose \
-                 another load balancer"
+                "is already used by {users} Services, which is the limit: raise max-shared-lb in \
+                cloud.conf, or choose another load balancer"
             );
             return refused(found, &why);
         }
@@ -153,8 +155,8 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
         "give the clusters different names with --cluster-name".to_owned()
     };
     let why = format!(
-        "belongs to another cluster (kube-system namespace {uids}): {remedy}; where that cluster is gone for good, the \
-         operator can have its load balancers taken over with adopt-foreign-cluster in cloud.conf"
+        "belongs to another cluster (kube-system namespace {uids}): {remedy}; if that cluster no longer \
+        exists, the operator can set adopt-foreign-cluster in cloud.conf to take over its load balancers"
     );
     refused(found, &why)
 }
@@ -162,7 +164,8 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
 /// It has the name, and nothing else says that it was made for the Service.
 fn not_described(found: &LoadBalancer) -> Verdict {
     let why = format!(
-        "has this Service's name but neither its tags nor its description: set {} to {} to adopt it, or rename it",
+        "has this Service's name, but not the Service's tags or description: set {} to {} to adopt the load \
+        balancer, or rename the load balancer",
         LOAD_BALANCER_ID.key, found.id
     );
     refused(found, &why)

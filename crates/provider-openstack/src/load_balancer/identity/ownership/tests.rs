@@ -92,7 +92,7 @@ fn text(verdict: &Verdict) -> String {
 #[case::adopted(FoundBy::Annotation, NAME, "edited by hand", vec![], "Sole")]
 #[case::occm_shares_it(FoundBy::Annotation, NAME, DESCRIPTION, vec![NAME.into(), "kube_service_c1_default_api".into()], "Shared")]
 #[case::earlier_service_of_the_name(FoundBy::Name, NAME, DESCRIPTION, vec![NAME.into(), cluster_tag(CLUSTER), service_tag(EARLIER_SERVICE)], "Sole")]
-#[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "neither its tags nor its description")]
+#[case::somebody_took_the_name(FoundBy::Name, NAME, "mine", vec![], "not the Service's tags or description")]
 #[case::legacy_name(FoundBy::LegacyName, LEGACY_NAME, "", vec![], "Sole")]
 #[case::legacy_name_annotated(FoundBy::Annotation, LEGACY_NAME, "", vec![], "Sole")]
 #[case::cut_name_of_another_service(FoundBy::CutName, "kube_service_cut", "another", vec![], "Unrelated")]
@@ -122,7 +122,7 @@ fn a_load_balancer_belongs_to(
 #[case::former_name_in_cloud_conf_and_occm("kube_service_old_default_web", vec!["kube_service_old_default_web".into()], "Sole")]
 #[case::tags_of_this_service("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Sole")]
 #[case::tags_of_a_guest("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), NAME.into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Guest")]
-#[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "is --cluster-name=c1 right?")]
+#[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "is --cluster-name=c1 correct?")]
 #[case::the_name_is_that_of_the_service_it_was_made_for("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "former-cluster-names")]
 #[case::of_another_service_there("kube_service_x_default_api", vec![], "former-cluster-names")]
 #[case::renamed_by_hand_there("mine", vec!["kube_service_x_default_web".into()], "remove loadbalancer.openstack.org/load-balancer-id")]
@@ -195,7 +195,7 @@ fn sharing_needs_tags() {
     let found = load_balancer("mine", "", &[]);
     let rules = SharingRules { tags: false, most_users: 2 };
     let verdict = with_claim(false, |claim| claim.judge(&found, FoundBy::Annotation, rules));
-    assert!(text(&verdict).contains("needs tags"), "{verdict:?}");
+    assert!(text(&verdict).contains("requires tags"), "{verdict:?}");
 }
 
 /// Defect: 79, better: only the own generated name and tags make a load balancer ours to delete.

@@ -72,35 +72,35 @@ impl Case {
 #[case::children_failed_and_nothing_was_published(Case::never_built(REPORT).with(|one| one.children = ProvisioningStatus::Error), "replace")]
 #[case::children_failed_below_what_was_published(
     Case::never_built(REPORT).with(|one| one.children = ProvisioningStatus::Error).knows(|one| one.was_published = true),
-    "leave: it may still serve"
+    "leave: it might still forward traffic"
 )]
-#[case::the_service_says_it_was_ready(Case::never_built(REPORT).knows(|one| one.was_ready = true), "leave: it may still serve")]
-#[case::it_sends_heartbeats(Case::never_built(REPORT).with(|one| one.operating = OperatingStatus::Online), "leave: it may still serve")]
-#[case::its_children_were_built(Case::never_built(REPORT).with(|one| one.children = ProvisioningStatus::Active), "leave: it may still serve")]
-#[case::of_somebody_else(Case::never_built(REPORT).with(|one| one.change = guest), "leave: it belongs to somebody else")]
-#[case::switched_off(Case::broken(REPORT, OperatingStatus::Offline), "leave: it may still serve")]
-#[case::serves(Case::broken(REPORT, OperatingStatus::Online), "leave: it may still serve")]
+#[case::the_service_says_it_was_ready(Case::never_built(REPORT).knows(|one| one.was_ready = true), "leave: it might still forward traffic")]
+#[case::it_sends_heartbeats(Case::never_built(REPORT).with(|one| one.operating = OperatingStatus::Online), "leave: it might still forward traffic")]
+#[case::its_children_were_built(Case::never_built(REPORT).with(|one| one.children = ProvisioningStatus::Active), "leave: it might still forward traffic")]
+#[case::of_somebody_else(Case::never_built(REPORT).with(|one| one.change = guest), "leave: it was not created for this Service")]
+#[case::switched_off(Case::broken(REPORT, OperatingStatus::Offline), "leave: it might still forward traffic")]
+#[case::serves(Case::broken(REPORT, OperatingStatus::Online), "leave: it might still forward traffic")]
 #[case::fail_over(Case::broken(FAILOVER, OperatingStatus::Online), "fail over")]
-#[case::once(Case::broken(FAILOVER, OperatingStatus::Online).knows(|one| one.failover = Failover::Asked), "leave: a failover did not help")]
+#[case::once(Case::broken(FAILOVER, OperatingStatus::Online).knows(|one| one.failover = Failover::Asked), "leave: a failover did not repair it")]
 #[case::refused(
     Case::broken(FAILOVER, OperatingStatus::Error).knows(|one| one.failover = Failover::Refused("no".to_owned())),
     "leave: Octavia refused to fail it over (no)"
 )]
 #[case::shared_is_failed_over(Case::broken(FAILOVER, OperatingStatus::Online).with(|one| one.change = shared), "fail over")]
-#[case::not_that_of_others(Case::broken(FAILOVER, OperatingStatus::Online).with(|one| one.change = guest), "leave: it belongs to somebody else")]
+#[case::not_that_of_others(Case::broken(FAILOVER, OperatingStatus::Online).with(|one| one.change = guest), "leave: it was not created for this Service")]
 #[case::offline(Case::broken(REPLACE, OperatingStatus::Offline), "replace")]
 #[case::error(Case::broken(REPLACE, OperatingStatus::Error), "replace")]
 #[case::online(
     Case::broken(REPLACE, OperatingStatus::Online),
-    "leave: it serves according to its operating status"
+    "leave: its operating status says that it forwards traffic"
 )]
 #[case::degraded(
     Case::broken(REPLACE, OperatingStatus::Degraded),
-    "leave: it serves according to its operating status"
+    "leave: its operating status says that it forwards traffic"
 )]
 #[case::unmonitored(
     Case::broken(REPLACE, OperatingStatus::NoMonitor),
-    "leave: it serves according to its operating status"
+    "leave: its operating status says that it forwards traffic"
 )]
 #[case::retained(
     Case::broken(REPLACE, OperatingStatus::Error).knows(|one| one.retained = true),

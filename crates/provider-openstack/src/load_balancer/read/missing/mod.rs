@@ -151,8 +151,8 @@ impl MissingLoadBalancers {
             tracing::error!(
                 named = count.named,
                 missing = count.missing,
-                "load balancers that services name cannot be found: this may be another project or region than before, \
-                 so none is created; check project, region and login of cloud.conf"
+                "load balancers in the annotations of Services cannot be found: project or region might \
+                have changed, so no load balancer is created; check project, region and login in cloud.conf"
             );
         }
         self.in_doubt.store(doubted, Ordering::Relaxed);
@@ -176,18 +176,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The reason why none is created.
 pub(crate) fn held(count: Count) -> Failure {
     let who = match count.absence() {
-        Absence::Most => "most of the load balancers that Services name cannot be found",
+        Absence::Most => "most of the load balancers in the annotations of Services cannot be found",
         Absence::Unproven | Absence::Gone => {
-            "the only load balancer that a Service names cannot be found, and nothing shows that this is the project \
-             and region where it was"
+            "the only load balancer in the annotations of Services cannot be found, and nothing confirms \
+            that this is the project and region in which it was created"
         }
     };
     Failure::held(
         Hold::LoadBalancerMissing,
         format!(
-            "{who}: none is created, and ids and statuses stay; check project, region and login of cloud.conf; if they \
-             are really gone, remove the annotation {} from the Service, or set recreate-missing=true in [LoadBalancer] \
-             of cloud.conf for all",
+            "{who}: no load balancer is created, and ids and statuses are kept; check project, region and \
+            login in cloud.conf; if the load balancers were really deleted, remove the annotation {} from \
+            the Service, or set recreate-missing=true in [LoadBalancer] of cloud.conf for all Services",
             LOAD_BALANCER_ID.key
         ),
     )

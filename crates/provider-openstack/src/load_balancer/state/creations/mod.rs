@@ -139,7 +139,7 @@ fn log(before: Counts, after: Counts) {
             waiting,
             under_way,
             limit,
-            "Services wait for the creation of their load balancer, because Octavia is busy with others"
+            "Services wait for their load balancers to be created because Octavia is busy creating others"
         );
     } else if before != after {
         debug!(waiting, under_way, limit, "creations of load balancers");

@@ -110,7 +110,7 @@ fn a_free_one_of_the_asked_address_is_attached_and_not_marked_as_ours() {
 
 #[test]
 fn an_asked_address_in_use_elsewhere_blocks() {
-    assert_snapshot!(plan(&asked(77), vec![floating_ip("fip-7", 77, Some("other"), false)]), @"blocked (user_input): spec.loadBalancerIP 203.0.113.77 is a floating IP that is already attached to port other: detach it there, or choose another address");
+    assert_snapshot!(plan(&asked(77), vec![floating_ip("fip-7", 77, Some("other"), false)]), @"blocked (user_input): spec.loadBalancerIP 203.0.113.77 is a floating IP that is already attached to port other: detach the floating IP, or choose another address");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn one_to_be_kept_is_only_detached_for_the_asked_address() {
 fn an_asked_address_that_is_not_sure_to_be_had_changes_nothing() {
     let plan = plan(&asked(77), vec![floating_ip("fip-9", 9, Some("VIP"), true)]);
     assert_snapshot!(plan, @"nothing to do");
-    assert_snapshot!(plan.notices[0].message, @"spec.loadBalancerIP is 203.0.113.77, but the load balancer has the floating IP 203.0.113.9 and keeps it: create 203.0.113.77 in the project, on the same network, or detach 203.0.113.9, to change it");
+    assert_snapshot!(plan.notices[0].message, @"spec.loadBalancerIP is 203.0.113.77, but the load balancer keeps floating IP 203.0.113.9: to change the address, create floating IP 203.0.113.77 in the project, on the same network, or detach 203.0.113.9");
     assert_eq!(address(&plan), "203.0.113.9");
 }
 
@@ -233,7 +233,7 @@ fn a_guest_without_floating_ip_is_blocked_before_anything_is_changed() {
     cloud.load_balancer().tags.clear();
     cloud.children().listeners.clear();
     cloud.children().pools.clear();
-    assert_snapshot!(serve(&Shape::web().desired(), &cloud.observed), @"blocked (user_input): the load balancer belongs to somebody else and has no floating IP: make the Service internal with the annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or give the load balancer a floating IP");
+    assert_snapshot!(serve(&Shape::web().desired(), &cloud.observed), @"blocked (user_input): the load balancer was not created for this Service and has no floating IP: make the Service internal with the annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or attach a floating IP to the load balancer");
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn x_forwarded_for_on_replaces_the_listener_and_says_so() {
     delete pool pool-2 (pool_0_web)
     done
     ");
-    assert_snapshot!(notices(&plan), @"LoadBalancerListenerReplaced: port TCP:80 changes from TCP to HTTP, which Octavia cannot do on a live listener: connections to it fail for some seconds");
+    assert_snapshot!(notices(&plan), @"LoadBalancerListenerReplaced: port TCP:80 changes from TCP to HTTP, which requires replacing the listener: connections to this port fail for a few seconds");
 }
 
 #[test]

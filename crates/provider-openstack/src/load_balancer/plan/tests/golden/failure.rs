@@ -33,10 +33,10 @@ fn children_in_error_are_sent_again() {
     ");
     assert!(plan.heals);
     assert_snapshot!(notices(&plan), @"
-    LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3): sending it again
-    LoadBalancerChildFailed: Octavia failed to apply the last change of listener listener_0_web (listener-6): sending it again
-    LoadBalancerChildFailed: Octavia failed to apply the last change of pool pool_0_web (pool-2): sending it again
-    LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor monitor_0_web (monitor-5): sending it again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of member n1 (member-3); the change is sent again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of listener listener_0_web (listener-6); the change is sent again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of pool pool_0_web (pool-2); the change is sent again
+    LoadBalancerChildFailed: Octavia failed to apply the last change of health monitor monitor_0_web (monitor-5); the change is sent again
     ");
 }
 
@@ -148,7 +148,7 @@ fn a_broken_load_balancer_is_recreated_on_its_address() {
     done
     ");
     assert!(plan.heals);
-    assert_snapshot!(notices(&plan), @"LoadBalancerReplaced: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR: it is deleted and recreated");
+    assert_snapshot!(notices(&plan), @"LoadBalancerReplaced: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; the load balancer is deleted and recreated");
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn a_broken_load_balancer_of_several_is_left_to_an_administrator() {
         breaks(cloud);
         cloud.load_balancer().ownership = Ownership::Shared;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because other Services use it too: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because other Services use it too: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() 
         breaks(cloud);
         cloud.children().listeners[0].ours = false;
     });
-    assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it carries the listener listener_0_web (listener-5), which is not this Service's: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because it has the listener listener_0_web (listener-5), which does not belong to this Service: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administ
         breaks(cloud);
         cloud.observed.floating_ips[0].ours = false;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and stays as it is, because it has the floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because it has floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -192,14 +192,14 @@ fn a_broken_load_balancer_that_may_serve_is_left_as_it_is_while_its_floating_ip_
     let as_wanted = serve(&Shape::web().desired(), &cloud.observed);
     assert_snapshot!(as_wanted, @"
     create floating IP on network EXT1 for port vip-of-lb-1
-    held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it
+    held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied
     ");
     assert!(!as_wanted.heals);
-    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE and stays as it is, because it serves according to its operating status: have an administrator fail it over (openstack loadbalancer failover lb-1); if it serves nobody, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
+    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE and is left as it is because its operating status says that it forwards traffic: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1); if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
     let other = Shape::web().with(|shape| shape.monitor_delay = Some(5));
     assert_snapshot!(serve(&other.desired(), &cloud.observed), @"
     create floating IP on network EXT1 for port vip-of-lb-1
-    blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it
+    blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied
     ");
 }
 

@@ -172,7 +172,7 @@ fn an_own_load_balancer_with_a_foreign_listener_is_left_with_a_notice() {
     update load balancer lb-1: tags=[]
     done
     ");
-    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1) carries the listener metrics (listener-x), which does not belong to this Service: the load balancer stays, and only the Service's own objects are removed");
+    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1) has the listener metrics (listener-x), which does not belong to this Service: the load balancer is kept, and only the Service's own objects are deleted");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_broken_load_balancer_of_several_blocks_the_release() {
     let mut cloud = served();
     cloud.load_balancer().ownership = Ownership::Guest;
     cloud.load_balancer().status = ProvisioningStatus::Error;
-    assert_snapshot!(release(&terms(), &cloud.observed), @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR and stays, so nothing can be removed from it: have an administrator fail it over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(release(&terms(), &cloud.observed), @"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so its listeners and pools cannot be deleted: have an administrator fail it over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn what_stays_is_marked_once_with_a_notice() {
     update load balancer lb-1: description="Retained: Kubernetes external service default/web from cluster c1"
     done
     "#);
-    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) stays with all that belongs to it but its members, as loadbalancer.openstack.org/reclaim-policy asks for");
+    assert_snapshot!(plan.notices[0].message, @"load balancer kube_service_c1_default_web (lb-1, 10.0.0.100) is kept with everything except its members, as loadbalancer.openstack.org/reclaim-policy requests");
     for step in &plan.steps {
         cloud.finish_pending();
         cloud.apply(step);
@@ -48,7 +48,7 @@ fn what_cannot_be_marked_yet_is_waited_for() {
 #[test]
 fn what_is_broken_cannot_be_marked_and_is_not_let_go() {
     let plan = retain_it(|cloud| cloud.load_balancer().status = ProvisioningStatus::Error);
-    assert_snapshot!(plan, @r#"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so it cannot be marked as one that stays: have an administrator fail it over (openstack loadbalancer failover lb-1), or set loadbalancer.openstack.org/reclaim-policy to "delete""#);
+    assert_snapshot!(plan, @r#"blocked (unavailable): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so it cannot be marked as retained: have an administrator fail it over (openstack loadbalancer failover lb-1), or set loadbalancer.openstack.org/reclaim-policy to "delete""#);
 }
 
 #[test]
@@ -81,5 +81,5 @@ fn a_broken_one_is_not_deleted_by_who_would_take_it_over() {
         mark(cloud);
         cloud.load_balancer().status = ProvisioningStatus::Error;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so no change of the Service or of nodes reaches it");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
 }
