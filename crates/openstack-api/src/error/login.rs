@@ -51,7 +51,7 @@ pub enum AuthError {
     /// The answer is longer than any that is read.
     #[error(
         "keystone at {host} answered with more than {} MiB, which is not read; is auth-url the address of an identity v3 service?",
-        crate::body::LONGEST_ANSWER >> 20
+        crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {
         /// Host and port of the auth-url.

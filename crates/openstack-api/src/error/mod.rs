@@ -120,7 +120,7 @@ pub enum TransportError {
     /// The answer is longer than any that is read. A change that was asked for may have been made.
     #[error(
         "the {service} service at {host} answered with more than {} MiB, which is not read; is that its address?",
-        crate::body::LONGEST_ANSWER >> 20
+        crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {
         /// Service that was called.
