@@ -12,9 +12,9 @@ use reqwest::{Client, redirect};
 use crate::node::{Cause, NodeVerdict, Source, Version};
 
 /// Longest wait for an answer.
-const LIMIT: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Largest page that is read, in bytes. That of kube-proxy has about 100 KB, and more with many Services.
-const LARGEST: usize = 4 << 20;
+const MAX_PAGE_SIZE: usize = 4 << 20;
 /// Series that only kube-proxy has.
 const OF_KUBE_PROXY: &str = "kubeproxy_";
 const GATE: (&str, &str) = ("kubernetes_feature_enabled", "name=\"LoadBalancerIPMode\"");
@@ -37,7 +37,11 @@ impl KubeProxies {
     /// The HTTP client cannot be made.
     pub fn new(port: u16) -> Result<Self, reqwest::Error> {
         // Nodes are asked themselves, and nobody else in their name.
-        let http = Client::builder().no_proxy().redirect(redirect::Policy::none()).timeout(LIMIT).build()?;
+        let http = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .timeout(REQUEST_TIMEOUT)
+            .build()?;
         Ok(Self { http, port })
     }
 
@@ -48,7 +52,7 @@ impl KubeProxies {
         let mut response = self.http.get(url).send().await.ok()?.error_for_status().ok()?;
         let mut page = Vec::new();
         while let Some(part) = response.chunk().await.ok()? {
-            if page.len() + part.len() > LARGEST {
+            if page.len() + part.len() > MAX_PAGE_SIZE {
                 return None;
             }
             page.extend_from_slice(&part);

@@ -22,7 +22,7 @@ type PublicationLabels = [(&'static str, &'static str); 2];
 type OfNode = [(&'static str, String); 3];
 
 /// Nodes that have a series each. In a larger cluster they are counted by verdict and source.
-const MOST_NODES: usize = 100;
+const MAX_NODE_SERIES: usize = 100;
 
 /// The metrics of one program that publishes addresses. Clones count together.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +111,7 @@ impl AdvertiseMetrics {
 
     /// What is held of each node.
     pub fn nodes(&self, verdicts: &BTreeMap<String, NodeVerdict>) {
-        let one_each = verdicts.len() <= MOST_NODES;
+        let one_each = verdicts.len() <= MAX_NODE_SERIES;
         let mut counts = BTreeMap::<OfNode, i64>::new();
         for (node, held) in verdicts {
             let name = if one_each { node.clone() } else { String::new() };

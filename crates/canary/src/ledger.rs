@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use crate::carried::Carried;
 
 /// How long a pod has to report the same before it counts: twice the period of the readiness probes.
-pub const SETTLE: Duration = Duration::from_secs(10);
+pub const SETTLE_DELAY: Duration = Duration::from_secs(10);
 /// How long a verdict stands after its pod fell silent or went. Longer than a pod needs to be replaced.
-pub const LAPSE: Duration = Duration::from_secs(300);
-/// How long a node that was unfit twice within [`CALM`] has to be fit before it counts; it doubles with each relapse.
+pub const VERDICT_LIFETIME: Duration = Duration::from_secs(300);
+/// How long a node that was unfit twice within [`RELAPSE_LIFETIME`] has to be fit before it counts; it doubles with each relapse.
 const RELAPSES: Backoff = Backoff::doubling(Duration::from_secs(60), Duration::from_secs(960));
 /// After this time without another verdict earlier ones are forgotten.
-const CALM: Duration = Duration::from_secs(3600);
+const RELAPSE_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// The verdicts of nodes, by name.
 #[derive(Clone, Debug, Default)]
@@ -48,15 +48,15 @@ impl Entry {
     fn due(&self) -> Option<Instant> {
         match self.reported {
             reported if reported == self.held => None,
-            None => Some(self.since + LAPSE),
+            None => Some(self.since + VERDICT_LIFETIME),
             Some(Carried::Fit) if self.held == Some(Carried::Unfit) => Some(self.since + self.patience()),
-            Some(_) => Some(self.since + SETTLE),
+            Some(_) => Some(self.since + SETTLE_DELAY),
         }
     }
 
     /// How long an unfit node has to report that it is fit. Its pod has waited before, so that the first time is short.
     fn patience(&self) -> Duration {
-        self.falls.checked_sub(2).map_or(SETTLE, |relapses| RELAPSES.delay(relapses))
+        self.falls.checked_sub(2).map_or(SETTLE_DELAY, |relapses| RELAPSES.delay(relapses))
     }
 
     fn settle(&mut self, now: Instant) -> bool {
@@ -69,7 +69,7 @@ impl Entry {
 
     fn hold(&mut self, now: Instant) {
         if self.reported == Some(Carried::Unfit) {
-            let calm = now.saturating_duration_since(self.changed) > CALM;
+            let calm = now.saturating_duration_since(self.changed) > RELAPSE_LIFETIME;
             self.falls = if calm { 1 } else { self.falls.saturating_add(1) };
         }
         self.held = self.reported;
@@ -143,8 +143,6 @@ mod tests {
     use super::Carried::{Contradiction, Fit, Unfit};
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
-
     fn held(ledger: &Ledger) -> Option<Carried> {
         ledger.verdicts().get("a").copied()
     }
@@ -156,7 +154,7 @@ mod tests {
         for (report, seconds) in reports {
             changes += u32::from(ledger.report("a", *report, now));
             for _ in 0..*seconds {
-                now += SECOND;
+                now += Duration::from_secs(1);
                 changes += u32::from(ledger.settle(now));
             }
         }
@@ -213,10 +211,10 @@ mod tests {
         assert_eq!(ledger.verdicts(), reports(&[("a", Fit), ("b", Unfit)]));
         assert!(!ledger.report_all(&reports(&[("a", Unfit), ("c", Unfit)]), now));
         assert_eq!(ledger.verdicts(), reports(&[("a", Fit), ("b", Unfit)]));
-        assert_eq!(ledger.next(), Some(now + SETTLE));
-        assert!(ledger.settle(now + SETTLE));
+        assert_eq!(ledger.next(), Some(now + SETTLE_DELAY));
+        assert!(ledger.settle(now + SETTLE_DELAY));
         assert_eq!(ledger.verdicts(), reports(&[("a", Unfit), ("b", Unfit), ("c", Unfit)]));
-        assert!(ledger.settle(now + LAPSE));
+        assert!(ledger.settle(now + VERDICT_LIFETIME));
         assert_eq!(ledger.verdicts(), reports(&[("a", Unfit), ("c", Unfit)]), "the pod of b is gone");
     }
 }

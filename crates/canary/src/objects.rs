@@ -16,7 +16,7 @@ pub struct Canary {
 }
 
 /// The user of the pods; the number means the same without `/etc/passwd`.
-pub const USER: u32 = 1001;
+pub const USER_ID: u32 = 1001;
 
 impl Canary {
     /// The namespace, in which the strictest level of pod security is enforced.
@@ -108,7 +108,7 @@ impl Canary {
             "enableServiceLinks": false,
             "terminationGracePeriodSeconds": 5,
             "securityContext": {
-                "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER,
+                "runAsNonRoot": true, "runAsUser": USER_ID, "runAsGroup": USER_ID,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "nodeSelector": {"kubernetes.io/os": "linux"},

@@ -19,7 +19,7 @@ pub mod command_line;
 
 /// The work is waiting for answers: two threads do all of it. One for each core of a large machine would only cost memory,
 /// for stacks and for what the allocator keeps for each thread.
-const THREADS: usize = 2;
+const WORKER_THREADS: usize = 2;
 
 /// Does what the arguments say, the first of which is the name of the program. The controllers run over one of the providers; the
 /// subcommands that know a cloud are made for OpenStack.
@@ -43,7 +43,7 @@ fn in_runtime(is_on_each_node: bool, work: impl FnOnce(&Runtime) -> ExitCode) ->
     // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(THREADS);
+    builder.worker_threads(WORKER_THREADS);
     if is_on_each_node {
         builder = Builder::new_current_thread();
     }
@@ -101,11 +101,11 @@ fn is_on_each_node(command: &OverlayCommand) -> bool {
 }
 
 /// As shells have it of a program that was ended by SIGPIPE.
-const NOBODY_READS: u8 = 141;
+const SIGPIPE_EXIT_CODE: u8 = 141;
 
 fn failed(error: &anyhow::Error, as_json: bool) -> ExitCode {
     if is_closed_pipe(error) {
-        return ExitCode::from(NOBODY_READS);
+        return ExitCode::from(SIGPIPE_EXIT_CODE);
     }
     let error = said_once(error);
     let record = if as_json { logging::json::fatal(&error) } else { format!("openstack-ccm: {error}") };

@@ -20,9 +20,9 @@ const IDENTITY_NAMESPACE: &str = "kube-system";
 /// Longest wait for one answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Delay after a look that failed.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// Time between two looks while nothing points at a change.
-const INTERVAL: Duration = Duration::from_secs(60);
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The cluster of this process. Once another one was seen that stays so: only a person knows which of the two is right.
 pub struct KnownCluster {
@@ -96,7 +96,7 @@ impl KnownCluster {
                 Err(NotPermitted::AnotherCluster(_)) => return std::future::pending().await,
                 Err(error) => {
                     tracing::warn!("{error}");
-                    tokio::time::sleep(RETRY).await;
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -105,7 +105,7 @@ impl KnownCluster {
     /// Looks from time to time, for ever.
     pub(crate) async fn follow(&self) {
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
             self.begun();
             self.confirmed().await;
         }

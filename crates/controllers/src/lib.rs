@@ -40,4 +40,4 @@ pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue::WorkQueues;
 
 /// Objects in one answer of a list: of the largest, as text, a quarter of the memory that the chart gives.
-pub const PAGE: u32 = 40;
+pub const PAGE_SIZE: u32 = 40;

@@ -38,7 +38,7 @@ pub trait LoadBalancers: Send + Sync {
     /// - It never sleeps until a cloud object has changed; it returns [`Outcome::Waiting`] and calls
     ///   [`Wake::wake`] later.
     /// - It is called by several workers at once, never twice at once for one Service; load balancers that
-    ///   several Services share are serialised inside. No worker waits for its turn: that is [`Outcome::Deferred`].
+    ///   several Services share are serialised inside. No worker waits for its turn: the Service does ([`WaitsOn::Turn`]).
     /// - It never changes or deletes what is not the Service's own.
     async fn reconcile(&self, goal: &Goal) -> Reconciliation;
 
@@ -166,9 +166,6 @@ pub enum Outcome {
     Ready(Ready),
     /// The cloud is working; the provider wakes the Service when there is something to do.
     Waiting(Waiting),
-    /// It is the turn of another Service. Nothing was looked at or done; the provider wakes the Service when its turn has come, and
-    /// after so long it comes again by itself.
-    Deferred(Duration),
     /// Nothing of the Service is left in the cloud; this was observed, not assumed.
     Released,
 }
@@ -205,7 +202,7 @@ pub enum WaitsOn {
     OtherChange(String),
     /// Work on an object of the load balancer that the cloud may have lost, or refuses to begin, in words.
     StalledChild(String),
-    /// The reconciliation of another Service that uses the same load balancer.
+    /// The reconciliation of another Service that uses the same load balancer. Nothing was begun for this one.
     Turn,
     /// The creation of so many other load balancers, or a few more or less.
     Creations(usize),

@@ -33,3 +33,6 @@ pub mod policy;
 pub mod question;
 pub mod report;
 pub mod rules;
+
+/// Nodes or Services that a line names; the others are counted.
+const MAX_NAMES: usize = 5;

@@ -19,11 +19,11 @@ use crate::args::duration;
 /// Where a kubelet finds the message of a container that ended.
 const MESSAGE: &str = "/dev/termination-log";
 /// How many bytes of it a kubelet reads.
-const LONGEST_MESSAGE: usize = 4096;
+const MAX_MESSAGE_LENGTH: usize = 4096;
 /// The most bytes of an answer or a cause that are written.
-const LONGEST_DETAIL: usize = 80;
+const MAX_DETAIL_LENGTH: usize = 80;
 /// The most bytes of a result beside the target and the detail.
-const LONGEST_REST: usize = 128;
+const MAX_REST_LENGTH: usize = 128;
 
 /// Flags of a pod that dials.
 #[derive(Clone, Debug, Args)]
@@ -44,9 +44,9 @@ pub fn portions(targets: &[String]) -> Vec<&[String]> {
     let mut portions = Vec::new();
     let mut rest = targets;
     while !rest.is_empty() {
-        let mut left = LONGEST_MESSAGE - 2;
+        let mut left = MAX_MESSAGE_LENGTH - 2;
         let fits = |target: &&String| {
-            let longest = target.len() + LONGEST_DETAIL + LONGEST_REST;
+            let longest = target.len() + MAX_DETAIL_LENGTH + MAX_REST_LENGTH;
             let fits = longest <= left;
             left = left.saturating_sub(longest);
             fits
@@ -169,7 +169,7 @@ fn short(text: &str) -> String {
     plain
         .take_while(|one| {
             end += one.len_utf8();
-            end <= LONGEST_DETAIL
+            end <= MAX_DETAIL_LENGTH
         })
         .collect()
 }
@@ -317,7 +317,7 @@ mod tests {
             };
             let message = serde_json::to_string(&vec![worst; portion.len()]).unwrap();
             assert!(
-                message.len() <= LONGEST_MESSAGE,
+                message.len() <= MAX_MESSAGE_LENGTH,
                 "{} results have {} bytes",
                 portion.len(),
                 message.len()

@@ -22,7 +22,7 @@ use crate::version::version;
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
 const EVENT_SOURCE: &str = "cloud-controller-manager";
 /// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
-const STUCK: Duration = Duration::from_secs(20);
+const RENEWAL_GRACE: Duration = Duration::from_secs(20);
 
 /// Takes part in elections for this process. Clones are the same candidate.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl Leadership {
         health: &Health,
     ) -> Self {
         let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
-        let limit = options.lease_duration + STUCK;
+        let limit = options.lease_duration + RENEWAL_GRACE;
         let watched = Arc::clone(&heartbeats);
         health.ask("leaderElection", Probe::Liveness, move || {
             let heartbeats = lock(&watched);

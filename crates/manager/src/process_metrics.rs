@@ -16,7 +16,7 @@ use crate::health::{Health, Probe};
 use crate::version::COMMIT;
 
 /// Clock ticks in a second of `/proc/<pid>/stat`; the same on every Linux that this program is built for.
-const TICKS: f64 = 100.0;
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Registers them.
 pub fn register(registry: &mut Registry, health: &Health, gates: &FeatureGates) {
@@ -99,7 +99,7 @@ impl Stat {
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
         Some(Self {
-            cpu_seconds: (number(14)? + number(15)?) / TICKS,
+            cpu_seconds: (number(14)? + number(15)?) / TICKS_PER_SECOND,
             started: number(22)?,
             virtual_bytes: number(23)?,
         })
@@ -108,7 +108,7 @@ impl Stat {
     fn start_time(&self) -> Option<f64> {
         let text = std::fs::read_to_string("/proc/stat").ok()?;
         let boot: f64 = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
-        Some(boot + self.started / TICKS)
+        Some(boot + self.started / TICKS_PER_SECOND)
     }
 }
 

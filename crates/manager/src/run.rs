@@ -30,7 +30,7 @@ use crate::version::version;
 use crate::wiring;
 
 /// How long all work may take to end after a stop, until the lease is given back: reconciliations and the last events.
-const WORK_GRACE: Duration = Duration::from_secs(16);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(16);
 
 /// Starts the log, and runs over one of the providers until a signal stops it or the leadership is lost.
 ///
@@ -105,7 +105,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         provider.location(),
     );
     let election = leadership::options(&arguments.leader_election, record, asked);
-    let leadership = Leadership::new(election, WORK_GRACE, client, election_metrics, &health);
+    let leadership = Leadership::new(election, SHUTDOWN_GRACE, client, election_metrics, &health);
     lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
     Ok(())
 }

@@ -5,14 +5,14 @@ use reqwest::Response;
 
 /// The longest answer that is read, in bytes. A list of thousands of load balancers has a few MiB; what is longer does not come from
 /// the service that was asked, or would need more memory than there is.
-pub(crate) const LONGEST_ANSWER: usize = 64 << 20;
+pub(crate) const MAX_ANSWER_SIZE: usize = 64 << 20;
 /// Memory that is set aside because a server announces a body of that length, in bytes. More comes with the body.
-const MOST_RESERVED: usize = 16 << 20;
+const MAX_RESERVED_SIZE: usize = 16 << 20;
 
 /// Why there is no body.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// It is longer than [`LONGEST_ANSWER`].
+    /// It is longer than [`MAX_ANSWER_SIZE`].
     TooLong,
     /// The connection broke, or it took too long.
     Network(reqwest::Error),
@@ -23,12 +23,12 @@ pub(crate) enum BodyError {
 pub(crate) async fn whole_body(mut response: Response) -> Result<Bytes, BodyError> {
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
     let announced = announced.unwrap_or_default();
-    if announced > LONGEST_ANSWER {
+    if announced > MAX_ANSWER_SIZE {
         return Err(BodyError::TooLong);
     }
-    let mut body = Vec::with_capacity(announced.min(MOST_RESERVED));
+    let mut body = Vec::with_capacity(announced.min(MAX_RESERVED_SIZE));
     while let Some(piece) = response.chunk().await.map_err(BodyError::Network)? {
-        if body.len() + piece.len() > LONGEST_ANSWER {
+        if body.len() + piece.len() > MAX_ANSWER_SIZE {
             return Err(BodyError::TooLong);
         }
         body.extend_from_slice(&piece);

@@ -2,7 +2,6 @@
 //! server whether it keeps the mode.
 
 use std::fmt;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Node, Service};
@@ -19,15 +18,13 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
 use serde_json::{Value, json};
 
+use crate::CALL_TIMEOUT;
 use crate::cleanup::services;
 use crate::controller::OverlayOptions;
 use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::nodes::Nodes;
 use crate::plan::{Plan, State, View, plan};
 use crate::service::{ingress, is_load_balancer, key};
-
-/// Longest wait for one call.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// How it stands with a cluster.
 #[derive(Clone, Debug)]
@@ -143,14 +140,14 @@ pub async fn check(client: &Client, options: &OverlayOptions) -> Result<Report, 
     let mut services = services(client, &options.rules).await?;
     services.retain(is_load_balancer);
     services.sort_by_key(key);
-    let nodes = call(LIMIT, Api::<Node>::all(client.clone()).list(&ListParams::default())).await?;
+    let nodes = call(CALL_TIMEOUT, Api::<Node>::all(client.clone()).list(&ListParams::default())).await?;
     let measured = match &options.canary {
-        Some(canary) => measured_now(client, canary, LIMIT).await?,
+        Some(canary) => measured_now(client, canary, CALL_TIMEOUT).await?,
         None => Measured::by_nobody(),
     };
     let nodes = Nodes::of(&nodes.items, &measured.now(), Timestamp::now());
-    let writer = StatusWriter::new(client.clone(), LIMIT, PROGRAM);
-    let intervals = Intervals { probe: LIMIT, version: LIMIT };
+    let writer = StatusWriter::new(client.clone(), CALL_TIMEOUT, PROGRAM);
+    let intervals = Intervals { probe: CALL_TIMEOUT, version: CALL_TIMEOUT };
     let detection =
         ServerDetection::new(client.clone(), writer, gate, intervals, AdvertiseMetrics::default());
     let server = match services.first() {

@@ -10,18 +10,17 @@ use openstack_ccm_runtime::call::{CallError, call};
 use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::watch::list_all;
 
+use crate::CALL_TIMEOUT;
 use crate::names::PROGRAM;
 use crate::plan::{given_back, patch};
 use crate::refusal::is_of_canary;
 use crate::rules::Rules;
 use crate::service::{is_ours, key};
 
-/// Longest wait for one call.
-const LIMIT: Duration = Duration::from_secs(30);
 /// Longest wait for the list of all Services.
-const LONGEST_LIST: Duration = Duration::from_secs(120);
+const LIST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Times that a status is read again because somebody else wrote it.
-const ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// What became of the statuses that this program had written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,12 +55,12 @@ pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<C
 /// All Services, with what `rules` read of them.
 pub(crate) async fn services(client: &Client, rules: &Rules) -> Result<Vec<Service>, CallError> {
     let api = Api::<listed::Service>::all(client.clone());
-    call(LONGEST_LIST, list_all(api, rules.reading())).await
+    call(LIST_TIMEOUT, list_all(api, rules.reading())).await
 }
 
 /// Gives one status back; answers whether there was anything to give.
 async fn give_back(client: &Client, mut service: Service, suffix: Option<&str>) -> Result<bool, CallError> {
-    let writer = StatusWriter::new(client.clone(), LIMIT, PROGRAM);
+    let writer = StatusWriter::new(client.clone(), CALL_TIMEOUT, PROGRAM);
     let key = key(&service);
     for attempt in 1.. {
         let Some(wanted) = is_ours(&service).then(|| given_back(&service, suffix)).flatten() else {
@@ -72,11 +71,11 @@ async fn give_back(client: &Client, mut service: Service, suffix: Option<&str>) 
         match writer.json_patch_status(&key, patch).await {
             Ok(_) => return Ok(true),
             Err(error) if error.is_not_found() => return Ok(false),
-            Err(error) if attempt < ATTEMPTS && (error.is_invalid() || error.is_conflict()) => {}
+            Err(error) if attempt < MAX_ATTEMPTS && (error.is_invalid() || error.is_conflict()) => {}
             Err(error) => return Err(error),
         }
         let api = Api::<Service>::namespaced(client.clone(), &key.namespace);
-        match call(LIMIT, api.get_opt(&key.name)).await? {
+        match call(CALL_TIMEOUT, api.get_opt(&key.name)).await? {
             Some(now) => service = now,
             None => return Ok(false),
         }

@@ -35,4 +35,6 @@ pub mod selector;
 mod service;
 
 /// Objects in one answer of a list: of the largest, as text, a quarter of the memory that the chart gives.
-const PAGE: u32 = 5;
+const PAGE_SIZE: u32 = 5;
+/// Longest wait for one call that a person waits for. That of all Services may take longer.
+const CALL_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);

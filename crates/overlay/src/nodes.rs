@@ -11,7 +11,7 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use openstack_ccm_advertise::measured::{Measured, Measurements};
 use openstack_ccm_advertise::node::{
-    Fitness, JUDGE_AGAIN, NodeVerdict, guess_of, is_evidence, is_unreachable_for_long, judge,
+    Fitness, JUDGEMENT_INTERVAL, NodeVerdict, guess_of, is_evidence, is_unreachable_for_long, judge,
     unreachable_since,
 };
 use openstack_ccm_core::provider::AnnotationUse;
@@ -19,7 +19,7 @@ use openstack_ccm_runtime::listed::{self, Interest};
 use openstack_ccm_runtime::watch::{Reading, events};
 use tokio::sync::watch;
 
-use crate::PAGE;
+use crate::PAGE_SIZE;
 
 /// All nodes at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Nodes {
 /// How Nodes are read.
 fn reading() -> Reading {
     let use_of = |key: &str| if is_evidence(key) { AnnotationUse::Meaning } else { AnnotationUse::None };
-    Reading { page: PAGE, interest: Interest::in_annotations(use_of) }
+    Reading { page: PAGE_SIZE, interest: Interest::in_annotations(use_of) }
 }
 
 /// Follows the nodes for ever. Nothing is sent before the first complete list, and before it is known what was measured.
@@ -88,7 +88,7 @@ pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Se
         let event = tokio::select! {
             event = events.next() => Some(event),
             _ = changes.changed() => None,
-            () = tokio::time::sleep(JUDGE_AGAIN) => None,
+            () = tokio::time::sleep(JUDGEMENT_INTERVAL) => None,
         };
         let name = |node: &Node| node.metadata.name.clone().unwrap_or_default();
         match event {

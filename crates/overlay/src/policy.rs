@@ -30,7 +30,7 @@ impl ApiVersion {
 }
 
 /// Entries of one status that the policy looks at; a load balancer has one or two.
-const ENTRIES: usize = 8;
+const MAX_ENTRIES: usize = 8;
 
 /// The policy with its binding, but for what depends on the rules and on the version of the API.
 const TEMPLATE: &str = r#"# Sets ipMode: Proxy in every write of the status of the Services below, so that pods reach them through their load balancer.
@@ -95,7 +95,7 @@ pub fn chart_parts() -> String {
 }
 
 fn template() -> String {
-    let indexes = (0..ENTRIES).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
+    let indexes = (0..MAX_ENTRIES).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
     TEMPLATE
         .replace("@PROGRAM@", PROGRAM)
         .replace("@LEFT_ALONE@", &left_alone())

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Writes of one status within [`WINDOW`]: the first, and six after another manager wrote.
-pub const MOST: usize = 7;
+/// Writes of one status within [`WRITE_WINDOW`]: the first, and six after another manager wrote.
+pub const MAX_WRITES: usize = 7;
 /// The time in which they are counted.
-pub const WINDOW: Duration = Duration::from_secs(3600);
+pub const WRITE_WINDOW: Duration = Duration::from_secs(3600);
 
 /// When one status was written.
 #[derive(Clone, Debug, Default)]
@@ -17,11 +17,11 @@ pub struct Rewrites(VecDeque<Instant>);
 impl Rewrites {
     /// How long to wait until the next write may be made; absent: it may be made now.
     pub fn wait(&mut self, now: Instant) -> Option<Duration> {
-        while self.0.front().is_some_and(|first| now.saturating_duration_since(*first) >= WINDOW) {
+        while self.0.front().is_some_and(|first| now.saturating_duration_since(*first) >= WRITE_WINDOW) {
             self.0.pop_front();
         }
-        let first = self.0.front().filter(|_| self.0.len() >= MOST)?;
-        Some((*first + WINDOW).saturating_duration_since(now))
+        let first = self.0.front().filter(|_| self.0.len() >= MAX_WRITES)?;
+        Some((*first + WRITE_WINDOW).saturating_duration_since(now))
     }
 
     /// Counts a write.
@@ -37,7 +37,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn six_rewrites_an_hour_and_then_patience() {
         let mut rewrites = Rewrites::default();
-        for _ in 0..MOST {
+        for _ in 0..MAX_WRITES {
             assert_eq!(rewrites.wait(Instant::now()), None);
             rewrites.count(Instant::now());
             tokio::time::advance(Duration::from_secs(60)).await;

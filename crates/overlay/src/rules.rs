@@ -10,7 +10,7 @@ use openstack_ccm_core::provider::AnnotationUse;
 use openstack_ccm_runtime::listed::Interest;
 use openstack_ccm_runtime::watch::Reading;
 
-use crate::PAGE;
+use crate::PAGE_SIZE;
 use crate::cloud::{CLOUDS, Cloud, Key, named};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::refusal::VIP_ANNOTATIONS;
@@ -136,7 +136,7 @@ impl Rules {
     pub(crate) fn reading(&self) -> Reading {
         let rules = self.clone();
         let interest = Interest::in_annotations(move |key| rules.use_of(key)).and_writes_of(PROGRAM);
-        Reading { page: PAGE, interest }
+        Reading { page: PAGE_SIZE, interest }
     }
 
     fn use_of(&self, key: &str) -> AnnotationUse {

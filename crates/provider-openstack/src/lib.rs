@@ -4,6 +4,7 @@
 pub mod cloud;
 pub mod config;
 pub mod instances;
+mod limits;
 pub mod load_balancer;
 pub mod provider_id;
 mod released;

@@ -1,9 +1,9 @@
 //! The form of a tag that a user gives, in cloud.conf or in an annotation.
 
 /// Longest tag that every Neutron takes, in characters.
-pub(crate) const LONGEST_IN_NEUTRON: usize = 60;
+pub(crate) const MAX_NEUTRON_LENGTH: usize = 60;
 /// Longest name, description, tag and other text that Octavia takes, in characters.
-pub(crate) const LONGEST_IN_OCTAVIA: usize = 255;
+pub(crate) const MAX_OCTAVIA_LENGTH: usize = 255;
 
 /// What tags begin with that show this program or OCCM whose an object is.
 const RESERVED: [&str; 3] = ["openstack-ccm-", "kube_service_", "kube_cluster_id_"];

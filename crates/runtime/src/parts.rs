@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::events::EventWriter;
 
 /// Longest wait for events that are not written yet when a controller ends.
-const LAST_EVENTS: Duration = Duration::from_secs(5);
+const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a controller ended although nobody asked it to.
 #[derive(Debug, thiserror::Error)]
@@ -59,11 +59,11 @@ impl EventWriting {
         Self { writer, closing }
     }
 
-    /// Writes what is left, for `LAST_EVENTS` at most.
+    /// Writes what is left, for `LAST_EVENTS_TIMEOUT` at most.
     pub async fn finish(mut self) {
         self.closing.cancel();
         let last_events = async { while self.writer.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_EVENTS, last_events).await.is_err() {
+        if tokio::time::timeout(LAST_EVENTS_TIMEOUT, last_events).await.is_err() {
             tracing::debug!("the last events could not be written");
         }
     }

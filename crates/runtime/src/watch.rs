@@ -14,7 +14,7 @@ use crate::listed::{Interest, InterestedStream};
 /// How long the server lets a watch last, in seconds; it sends a bookmark 2 seconds before the end. So a watch that is
 /// silent for longer has lost its server: the client's read timeout for watches is a little above. kube asks for 290 seconds,
 /// client-go pings its connections (HTTP/2) every 30.
-const WATCH_SECONDS: u32 = 25;
+const WATCH_TIMEOUT_SECONDS: u32 = 25;
 
 /// How lists are read.
 ///
@@ -34,7 +34,7 @@ where
     L: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     K: From<L>,
 {
-    let config = watcher::Config::default().page_size(reading.page).timeout(WATCH_SECONDS);
+    let config = watcher::Config::default().page_size(reading.page).timeout(WATCH_TIMEOUT_SECONDS);
     let events = watcher(api, config).default_backoff().boxed();
     InterestedStream::new(reading.interest, events).map_ok(|event| match event {
         Event::Init => Event::Init,

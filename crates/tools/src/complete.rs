@@ -19,7 +19,7 @@ pub const SCRIPT: &str = "#!/bin/sh\nexec kubectl openstack-ccm __complete \"$@\
 const ONLY_THESE: &str = ":4\n";
 const BY_SHELL: &str = ":0\n";
 /// Whoever waits for a completion does not wait for long.
-const PATIENCE: Duration = Duration::from_secs(2);
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Writes what may be in the place of the last word.
 ///
@@ -29,7 +29,7 @@ pub async fn run(program: &Command, words: &[String]) -> anyhow::Result<()> {
     let (candidates, directive) = match candidates(program, words) {
         Candidates::Words(words) => (words, ONLY_THESE),
         Candidates::Services(start) => {
-            let names = tokio::time::timeout(PATIENCE, services(words, &start)).await;
+            let names = tokio::time::timeout(COMPLETION_TIMEOUT, services(words, &start)).await;
             (names.ok().and_then(Result::ok).unwrap_or_default(), ONLY_THESE)
         }
         Candidates::Value => (Vec::new(), BY_SHELL),

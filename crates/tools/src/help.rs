@@ -3,9 +3,9 @@
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 /// Something was found that is not as it should be, or would be changed.
-pub const FOUND: u8 = 2;
+pub const EXIT_FOUND: u8 = 2;
 /// Something needs a person.
-pub const NEEDS_A_PERSON: u8 = 3;
+pub const EXIT_NEEDS_A_PERSON: u8 = 3;
 
 /// Examples of a subcommand, and what its exit codes mean.
 #[derive(Clone, Copy, Debug)]

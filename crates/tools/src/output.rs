@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 const ESCAPE: char = '\u{1b}';
 /// How long something is silent before it says what it waits for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FIRST_REPORT_DELAY: Duration = Duration::from_secs(1);
 /// Between two lines about the same where nothing can be overwritten.
-const AGAIN: Duration = Duration::from_secs(10);
+const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Writes a text. What somebody else wrote into it cannot make a terminal do anything but change its colours.
 pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
@@ -85,8 +85,8 @@ impl Progress {
     /// Says how far it is, where that takes longer than a second.
     pub(crate) fn report(&mut self, text: impl Display) {
         let now = Instant::now();
-        let pause = if self.on_terminal { Duration::ZERO } else { AGAIN };
-        let is_due = now.duration_since(self.begun) >= PATIENCE
+        let pause = if self.on_terminal { Duration::ZERO } else { REPEAT_INTERVAL };
+        let is_due = now.duration_since(self.begun) >= FIRST_REPORT_DELAY
             && self.written.is_none_or(|written| now.duration_since(written) >= pause);
         if !is_due {
             return;

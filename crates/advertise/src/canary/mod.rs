@@ -38,7 +38,7 @@ use state::CanaryState;
 use status::{Seen, seen, wanted};
 
 /// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CanaryOptions {
@@ -105,7 +105,7 @@ impl Canary {
         let daemon_sets = Api::<ListedDaemonSet>::namespaced(self.client.clone(), &namespace);
         let daemon_sets = events::<_, ListedDaemonSet>(daemon_sets, reading);
         pin_mut!(pods, services, daemon_sets);
-        let patience = sleep(PATIENCE);
+        let patience = sleep(FIRST_LIST_TIMEOUT);
         pin_mut!(patience);
         let (mut arriving, mut arriving_sets, mut listed) = (Vec::new(), Vec::new(), (false, false, false));
         loop {

@@ -10,7 +10,7 @@ use openstack_ccm_canary::{CONTROL, SUBJECT};
 use tokio::time::Instant;
 
 /// After a status was written: longer than all pods need to look at it.
-const LOOK: Duration = Duration::from_secs(90);
+const MEASUREMENT_DELAY: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Default)]
 pub(super) struct CanaryState {
@@ -41,7 +41,7 @@ impl CanaryState {
     /// The status of a Service is right; `found` if nobody had to write it.
     pub(super) fn right(&mut self, service: &str, found: bool, now: Instant) {
         // What was found to be right has been looked at.
-        let counts_from = if found { now } else { now + LOOK };
+        let counts_from = if found { now } else { now + MEASUREMENT_DELAY };
         self.right.entry(service.to_owned()).or_insert(counts_from);
         self.everybody(now);
     }

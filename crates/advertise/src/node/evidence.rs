@@ -23,7 +23,7 @@ pub fn unreachable_since(node: &Node) -> Option<jiff::Timestamp> {
 }
 
 /// Time between two judgements of all nodes: that one has been unreachable for long is no event.
-pub const JUDGE_AGAIN: Duration = Duration::from_secs(60);
+pub const JUDGEMENT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Whether a node has been unreachable for so long that no client is left there.
 pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timestamp) -> bool {

@@ -15,7 +15,7 @@ mod version;
 mod virtual_node;
 
 pub use evidence::{
-    JUDGE_AGAIN, guess_by_kubelet, guess_of, is_evidence, is_unreachable_for_long, unreachable_since,
+    JUDGEMENT_INTERVAL, guess_by_kubelet, guess_of, is_evidence, is_unreachable_for_long, unreachable_since,
 };
 pub use verdict::{Cause, Fitness, NodeVerdict, Replacement, Source, Verdict, judge, prevailing};
 pub use version::Version;

@@ -29,17 +29,17 @@ use tokio::time::{Instant, sleep_until};
 use crate::cluster::ServerSupport;
 use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
-use probe::{Answer, LIMIT, ask, evidence};
+use probe::{Answer, CALL_TIMEOUT, ask, evidence};
 
 /// Services with which a question is tried at most.
-const CANDIDATES: usize = 3;
+const MAX_CANDIDATES: usize = 3;
 /// Delays after a failed question.
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(15), Duration::from_secs(300));
 /// For how long a server is held to drop modes after an answer showed it.
 const HOLD: Backoff =
     Backoff { first: Duration::from_secs(30), factor: 4, longest: Duration::from_secs(600) };
 /// Interruptions of watches within this time are one.
-const SETTLE: Duration = Duration::from_secs(1);
+const DEBOUNCE_DELAY: Duration = Duration::from_secs(1);
 
 /// How often changes of the API server are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +174,7 @@ impl ServerDetection {
                     }
                 }
                 () = self.suspicion.notified() => {
-                    let soon = Instant::now() + SETTLE;
+                    let soon = Instant::now() + DEBOUNCE_DELAY;
                     next_version = next_version.min(soon);
                     next_probe = next_probe.min(self.not_before(soon));
                 }
@@ -193,7 +193,7 @@ impl ServerDetection {
     }
 
     async fn ask_with(&self, candidates: &[ServiceKey]) {
-        for candidate in candidates.iter().take(CANDIDATES) {
+        for candidate in candidates.iter().take(MAX_CANDIDATES) {
             match ask(&self.writer, candidate).await {
                 Answer::Shows(support) => {
                     self.concluded(support);
@@ -241,7 +241,7 @@ impl ServerDetection {
     }
 
     async fn version_changed(&self) -> bool {
-        let version = match call(LIMIT, self.client.apiserver_version()).await {
+        let version = match call(CALL_TIMEOUT, self.client.apiserver_version()).await {
             Ok(info) => info.git_version,
             Err(error) => {
                 tracing::debug!(error = error.message(), "the version of the API server could not be read");

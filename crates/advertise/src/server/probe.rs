@@ -21,7 +21,7 @@ use crate::writer::StatusWriter;
 const ADDRESS: &str = "192.0.2.1";
 
 /// Longest wait for an answer.
-pub(super) const LIMIT: Duration = Duration::from_secs(10);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What one question led to.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum Answer {
 /// Asks with the help of one Service of type LoadBalancer.
 pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
     let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
-    match writer.dry_run_status(service, &patch, LIMIT).await {
+    match writer.dry_run_status(service, &patch, CALL_TIMEOUT).await {
         Ok(answer) => match entries(&answer).as_slice() {
             [entry] if entry.ip_mode.is_some() => Answer::Shows(ServerSupport::Keeps),
             [_] => Answer::Shows(ServerSupport::Drops),

@@ -23,12 +23,12 @@ use crate::{CONCLUSIVE, FIT};
 /// By this an answer is known as that of a canary.
 pub(super) const GREETING: &str = "openstack-ccm-canary ";
 /// Connections at once. A look has one at a time, so that these are many nodes.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Longest wait for a client to ask, and to take the answer.
-const LIMIT: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Letters of a challenge.
-pub(super) const CHALLENGE: usize = 32;
+pub(super) const CHALLENGE_LENGTH: usize = 32;
 
 /// What all canary pods of a rollout share, and no others.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Answers everybody, for ever.
 pub(super) async fn greet(door: TcpListener, token: &Token) {
-    let places = Arc::new(Semaphore::new(MOST));
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         // Nobody closes the semaphore.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -60,13 +60,13 @@ pub(super) async fn greet(door: TcpListener, token: &Token) {
                 let token = token.clone();
                 tokio::spawn(async move {
                     let say = async {
-                        let mut challenge = [0; CHALLENGE];
+                        let mut challenge = [0; CHALLENGE_LENGTH];
                         stream.read_exact(&mut challenge).await?;
                         stream.write_all(token.answer(&challenge).as_bytes()).await?;
                         stream.shutdown().await
                     };
                     // Whoever does not ask, or does not take it, gets nothing.
-                    let _ = timeout(LIMIT, say).await;
+                    let _ = timeout(ANSWER_TIMEOUT, say).await;
                     drop(place);
                 });
             }

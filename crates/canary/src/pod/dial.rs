@@ -8,16 +8,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::answers::{CHALLENGE, GREETING, Token, hex};
+use super::answers::{CHALLENGE_LENGTH, GREETING, Token, hex};
 use super::at;
 use crate::addresses::Pair;
 use crate::look::{Answer, Finding, judge};
 
 /// Dials before an address counts as not answered. One endpoint of many may be on a node that is gone, because Services
 /// of the canary keep endpoints that are not ready.
-const DIALS: usize = 2;
+const MAX_DIALS: usize = 2;
 /// The longest answer that is read.
-const LONGEST: u64 = 256;
+const MAX_ANSWER_LENGTH: u64 = 256;
 
 /// Dials with one token.
 pub(super) struct Dialler {
@@ -50,7 +50,7 @@ impl Dialler {
     }
 
     async fn dial(&self, address: SocketAddr) -> Answer {
-        for _ in 0..DIALS {
+        for _ in 0..MAX_DIALS {
             match self.dial_once(address).await {
                 Answer::NotOurs => {}
                 answer => return answer,
@@ -60,7 +60,7 @@ impl Dialler {
     }
 
     async fn dial_once(&self, address: SocketAddr) -> Answer {
-        let mut bytes = [0; CHALLENGE / 2];
+        let mut bytes = [0; CHALLENGE_LENGTH / 2];
         if self.random.fill(&mut bytes).is_err() {
             return Answer::NotOurs;
         }
@@ -69,7 +69,7 @@ impl Dialler {
             let mut stream = TcpStream::connect(address).await?;
             stream.write_all(challenge.as_bytes()).await?;
             let mut text = String::new();
-            stream.take(LONGEST).read_to_string(&mut text).await?;
+            stream.take(MAX_ANSWER_LENGTH).read_to_string(&mut text).await?;
             std::io::Result::Ok(text)
         };
         match timeout(self.limit, exchange).await {
@@ -113,14 +113,14 @@ mod tests {
         tokio::spawn(async move { greet(canary, &token).await });
         let mut overheard = String::new();
         let mut stream = TcpStream::connect(of_canary).await.unwrap();
-        stream.write_all(&[b'7'; CHALLENGE]).await.unwrap();
+        stream.write_all(&[b'7'; CHALLENGE_LENGTH]).await.unwrap();
         stream.read_to_string(&mut overheard).await.unwrap();
         assert!(overheard.starts_with(GREETING) && !overheard.contains("one"), "{overheard}");
         let (tenant, of_tenant) = door().await;
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = tenant.accept().await {
                 // One that is closed with something unread in it is reset, and nobody reads the answer.
-                stream.read_exact(&mut [0; CHALLENGE]).await.unwrap();
+                stream.read_exact(&mut [0; CHALLENGE_LENGTH]).await.unwrap();
                 stream.write_all(overheard.as_bytes()).await.unwrap();
             }
         });

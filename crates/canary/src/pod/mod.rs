@@ -20,9 +20,9 @@ use answers::Token;
 use dial::Dialler;
 
 /// Looks come so many times as often while nothing is held, or something speaks for a change.
-const HURRY: u32 = 10;
+const UNSETTLED_RATE: u32 = 10;
 /// Longest wait for the name of the control Service.
-const LOOKUP: Duration = Duration::from_secs(5);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct PodOptions {
@@ -128,7 +128,7 @@ impl Looker {
         }
         let mut found = Vec::new();
         for name in &self.options.control {
-            match timeout(LOOKUP, lookup_host((name.as_str(), PORT))).await {
+            match timeout(LOOKUP_TIMEOUT, lookup_host((name.as_str(), PORT))).await {
                 Ok(Ok(addresses)) => found.extend(addresses.map(|address| address.ip())),
                 Ok(Err(error)) => tracing::debug!(name, %error, "the name of the Service does not resolve"),
                 Err(_) => tracing::debug!(name, "the name of the Service was not resolved in time"),
@@ -144,7 +144,7 @@ impl Looker {
     }
 
     fn pause(&self) -> Duration {
-        if self.steady.is_unsettled() { self.options.period / HURRY } else { self.options.period }
+        if self.steady.is_unsettled() { self.options.period / UNSETTLED_RATE } else { self.options.period }
     }
 }
 

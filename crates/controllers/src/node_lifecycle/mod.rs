@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_core::instance::Instances;
-use openstack_ccm_core::instance::missing::ROUNDS;
+use openstack_ccm_core::instance::missing::MIN_MISSING_ROUNDS;
 use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ use round::Lifecycle;
 pub struct NodeLifecycleOptions {
     /// Time between two rounds.
     pub monitor_period: Duration,
-    /// So long a machine has to be missing before its Node is deleted, and for [`ROUNDS`] rounds at least.
+    /// So long a machine has to be missing before its Node is deleted, and for [`MIN_MISSING_ROUNDS`] rounds at least.
     pub deletion_delay: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
@@ -95,7 +95,7 @@ impl NodeLifecycleController {
     /// Node is deleted. The client of the controller must not write.
     pub async fn dry_run(mut self) -> Concluded {
         self.lifecycle.deletes_at_once();
-        for _ in 0..ROUNDS {
+        for _ in 0..MIN_MISSING_ROUNDS {
             self.lifecycle.round().await;
         }
         let end = self.lifecycle.last_failure().map_or(End::Done, |failure| End::Failed(failure.clone()));

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::failure::Failure;
-use openstack_ccm_core::instance::missing::{DELETIONS_PER_ROUND, Doubt, MissingMachines, ROUNDS};
+use openstack_ccm_core::instance::missing::{
+    Doubt, MAX_DELETIONS_PER_ROUND, MIN_MISSING_ROUNDS, MissingMachines,
+};
 use openstack_ccm_core::instance::{Instances, NodeIdentity, Presence};
 use openstack_ccm_core::notice::Notice;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -180,7 +182,7 @@ impl Lifecycle {
         let gone = |node: &Arc<NodeObject>| {
             all.iter().any(|(other, presence)| other.uid == node.uid && *presence == Presence::Gone)
         };
-        for node in missing.iter().filter(|node| gone(node)).take(DELETIONS_PER_ROUND) {
+        for node in missing.iter().filter(|node| gone(node)).take(MAX_DELETIONS_PER_ROUND) {
             // A list may lack what a question about the one machine shows.
             if matches!(self.ask(std::slice::from_ref(node)).await?.as_slice(), [(_, Presence::Gone)]) {
                 self.delete(node).await;
@@ -288,7 +290,7 @@ impl Absences {
             (0, Instant::now())
         });
         *rounds = rounds.saturating_add(1);
-        *rounds >= ROUNDS && since.elapsed() >= delay
+        *rounds >= MIN_MISSING_ROUNDS && since.elapsed() >= delay
     }
 
     /// Whether a machine was missing in the last round.

@@ -32,7 +32,7 @@ const DOUBTED_HELP: &str =
     "Nodes that an old list lacks or shows as they were, and that serve as they were known before.";
 
 /// Time between two questions whether the machines of doubted nodes are gone.
-const ASK_AGAIN: Duration = Duration::from_secs(60);
+const MACHINE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A controller that works on nodes. It is called while the watch waits, so it only notes what has changed.
 pub(crate) trait NodeListener: Send + Sync {
@@ -165,7 +165,7 @@ async fn ask_for_doubted(
     listeners: Vec<Arc<dyn NodeListener>>,
 ) {
     loop {
-        tokio::time::sleep(ASK_AGAIN).await;
+        tokio::time::sleep(MACHINE_CHECK_INTERVAL).await;
         match gone(instances.as_ref(), &store).await {
             Ok(names) if names.is_empty() => {}
             Ok(names) => {

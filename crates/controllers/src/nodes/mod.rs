@@ -9,4 +9,4 @@ pub use informer::NodeInformer;
 pub(crate) use informer::NodeListener;
 pub(crate) use object::{NodeObject, is_shutdown_taint};
 pub(crate) use store::{NodeChange, NodeStore};
-pub(crate) use write::{NodeWriter, PAUSE, TRIES, until_accepted};
+pub(crate) use write::{CONFLICT_DELAY, MAX_TRIES, NodeWriter, until_accepted};

@@ -12,7 +12,7 @@ use openstack_ccm_core::route::condition::NETWORK_UNAVAILABLE;
 use openstack_ccm_runtime::listed::Interest;
 use openstack_ccm_runtime::watch::Reading;
 
-use crate::PAGE;
+use crate::PAGE_SIZE;
 
 /// How Nodes are read.
 pub(crate) fn reading() -> Reading {
@@ -21,7 +21,7 @@ pub(crate) fn reading() -> Reading {
         _ if is_evidence(key) => AnnotationUse::Meaning,
         _ => AnnotationUse::None,
     });
-    Reading { page: PAGE, interest }
+    Reading { page: PAGE_SIZE, interest }
 }
 
 /// A Node, reduced. Images, most conditions and the rest are forgotten: they are most of its size.

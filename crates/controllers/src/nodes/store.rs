@@ -18,7 +18,7 @@ use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 
 /// Most nodes that the log names at once.
-const MOST_NAMED: usize = 10;
+const MAX_LOGGED_NODES: usize = 10;
 
 type Nodes = BTreeMap<String, Arc<NodeObject>>;
 
@@ -172,7 +172,7 @@ impl Known {
             return;
         }
         let names: Vec<&str> = lost.iter().map(|(name, _)| name.as_str()).collect();
-        let names = some_of(&names, MOST_NAMED);
+        let names = some_of(&names, MAX_LOGGED_NODES);
         tracing::warn!(
             nodes = names,
             "the API server returns an earlier state of these Nodes, as after a restore from a backup: \

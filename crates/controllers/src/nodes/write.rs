@@ -15,9 +15,9 @@ use crate::names::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
 
 /// How often a write is tried while others write to the Node.
-pub(crate) const TRIES: u32 = 20;
+pub(crate) const MAX_TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
-pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const CONFLICT_DELAY: Duration = Duration::from_millis(50);
 
 /// Reads and writes Node objects.
 #[derive(Clone)]
@@ -83,7 +83,7 @@ where
 {
     let name = cached.name.clone();
     let mut node = cached;
-    let mut left = TRIES;
+    let mut left = MAX_TRIES;
     loop {
         left = left.saturating_sub(1);
         match write(node).await {
@@ -93,7 +93,7 @@ where
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
         }
-        tokio::time::sleep(PAUSE.mul_f64(1.0 + fastrand::f64())).await;
+        tokio::time::sleep(CONFLICT_DELAY.mul_f64(1.0 + fastrand::f64())).await;
         match writer.get(&name).await? {
             Some(now) => node = now,
             None => return Ok(None),

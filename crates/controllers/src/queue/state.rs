@@ -9,14 +9,14 @@ use super::metrics::QueueMetrics;
 use super::ready::{Place, Ready};
 use super::{Key, Reason};
 
-/// Who has waited longer than this is not passed over for ever: see [`SHARE`].
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Who has waited longer than this is not passed over for ever: see [`OLDEST_FIRST_INTERVAL`].
+const STARVATION_DELAY: Duration = Duration::from_secs(10);
 /// Every fourth turn goes to the longest waiter, if it has waited for longer than that, whatever its urgency. All other turns go to the most
 /// urgent: what changes all the time starves nothing, and a new Service does not wait for a change of nodes that takes minutes to reach
 /// thousands.
-const SHARE: u64 = 4;
+const OLDEST_FIRST_INTERVAL: u64 = 4;
 /// A key that changes all the time is worked on for its own changes at most so often.
-pub(super) const LEAST_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a queue holds.
 pub(super) struct State<K, R> {
@@ -25,7 +25,7 @@ pub(super) struct State<K, R> {
     ready: Ready<K>,
     /// What becomes ready later.
     delayed: BTreeMap<(Instant, u64), (K, R)>,
-    /// When the work on a key ended, of those that were worked on within [`LEAST_INTERVAL`].
+    /// When the work on a key ended, of those that were worked on within [`MIN_INTERVAL`].
     ended: HashMap<K, Instant>,
     sequence: u64,
     /// Keys that were taken.
@@ -103,7 +103,7 @@ impl<K: Key, R: Reason> State<K, R> {
         let now = Instant::now();
         let Some(entry) = self.entries.get_mut(key) else { return };
         let Some(reason) = entry.reason else { return };
-        let rested = self.ended.get(key).map(|ended| *ended + LEAST_INTERVAL).filter(|until| *until > now);
+        let rested = self.ended.get(key).map(|ended| *ended + MIN_INTERVAL).filter(|until| *until > now);
         if let Some(until) = rested.filter(|_| entry.place.is_none() && reason.is_own_change()) {
             if entry.rest.is_none() {
                 self.sequence += 1;
@@ -163,19 +163,19 @@ impl<K: Key, R: Reason> State<K, R> {
 
     /// The place of the one that was queued first, if this is its turn.
     fn impatient(&self, now: Instant) -> Option<Place> {
-        if !self.turns.is_multiple_of(SHARE) {
+        if !self.turns.is_multiple_of(OLDEST_FIRST_INTERVAL) {
             return None;
         }
         let (place, key) = self.ready.oldest()?;
         let waiting = self.entries.get(key)?.waiting?;
-        (now.duration_since(waiting) > PATIENCE).then_some(place)
+        (now.duration_since(waiting) > STARVATION_DELAY).then_some(place)
     }
 
     /// The work on a key ended: answers how often it failed before, and a number that no other end has.
     pub(super) fn finished(&mut self, key: &K, metrics: &QueueMetrics) -> (u32, u64) {
         self.sequence += 1;
         let now = Instant::now();
-        self.ended.retain(|_, ended| *ended + LEAST_INTERVAL > now);
+        self.ended.retain(|_, ended| *ended + MIN_INTERVAL > now);
         self.ended.insert(key.clone(), now);
         let Some(entry) = self.entries.get_mut(key) else { return (0, self.sequence) };
         if let Some(since) = entry.working.take() {
@@ -222,9 +222,9 @@ impl<K: Key, R: Reason> State<K, R> {
 }
 
 /// A delay that no queue outlives: 100 years.
-const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+const MAX_DELAY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The moment `delay` after `now`; a delay that the clock cannot express is one that never ends.
 fn after(now: Instant, delay: Duration) -> Instant {
-    now.checked_add(delay.min(NEVER)).unwrap_or(now)
+    now.checked_add(delay.min(MAX_DELAY)).unwrap_or(now)
 }

@@ -5,7 +5,7 @@ use openstack_ccm_core::route::condition::{NETWORK_UNAVAILABLE, Network};
 use openstack_ccm_runtime::call::CallError;
 use serde_json::json;
 
-use crate::nodes::{NodeWriter, PAUSE, TRIES};
+use crate::nodes::{CONFLICT_DELAY, MAX_TRIES, NodeWriter};
 
 /// Writes the condition of a node. A node that is gone needs none.
 pub(super) async fn write(writer: &NodeWriter, node: &str, network: Network) -> Result<(), CallError> {
@@ -16,9 +16,9 @@ pub(super) async fn write(writer: &NodeWriter, node: &str, network: Network) -> 
             "lastHeartbeatTime": now, "lastTransitionTime": now});
         match writer.patch_condition(node, &condition).await {
             Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) if error.is_conflict() && tries < TRIES => {
+            Err(error) if error.is_conflict() && tries < MAX_TRIES => {
                 tries += 1;
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(CONFLICT_DELAY).await;
             }
             result => return result,
         }

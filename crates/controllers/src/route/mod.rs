@@ -35,7 +35,7 @@ use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
 use round::Round;
 
 /// Longest time between two rounds because of failures, unless the cloud asks for more.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Settings of a [`RouteController`].
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ async fn rounds(
 }
 
 fn backoff(failure: &Failure, attempt: u32) -> Duration {
-    failure.delay(attempt).min(LONGEST_BACKOFF).max(failure.asked().unwrap_or_default())
+    failure.delay(attempt).min(MAX_BACKOFF).max(failure.asked().unwrap_or_default())
 }
 
 #[cfg(test)]

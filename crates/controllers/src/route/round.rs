@@ -20,7 +20,7 @@ use openstack_ccm_runtime::metrics;
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
 /// Conditions that are written at the same time.
-const AT_ONCE: usize = 10;
+const MAX_CONCURRENT_WRITES: usize = 10;
 
 /// Everything that a round needs.
 pub(super) struct Round {
@@ -130,7 +130,7 @@ impl Round {
                 }
             })
             .collect();
-        stream::iter(writes).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        stream::iter(writes).buffer_unordered(MAX_CONCURRENT_WRITES).collect::<Vec<()>>().await;
     }
 }
 

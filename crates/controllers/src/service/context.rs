@@ -27,13 +27,13 @@ use super::memory::Memory;
 use super::node_rollout::NodeRollouts;
 use super::queue::{Reschedule, ServiceQueue};
 use super::wait::{self, Wait};
-use crate::PAGE;
+use crate::PAGE_SIZE;
 use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
 use crate::names::SERVICE_CONTROLLER;
 
 /// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
-pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
+pub(super) const STALE_CACHE_DELAY: Duration = Duration::from_secs(1);
 
 /// Everything that a reconciliation needs.
 pub(crate) struct ServiceSync {
@@ -71,7 +71,7 @@ pub(super) fn interest(provider: &Arc<dyn LoadBalancers>) -> Interest {
 impl ServiceSync {
     /// How Services are read.
     pub(super) fn reading(&self) -> Reading {
-        Reading { page: PAGE, interest: interest(&self.provider) }
+        Reading { page: PAGE_SIZE, interest: interest(&self.provider) }
     }
 
     /// Notes the answer to a write, until the watch has it too.
@@ -87,7 +87,7 @@ impl ServiceSync {
         let reconciliation = self.provider.reconcile(goal).await;
         let finished = match &reconciliation.result {
             Ok(Outcome::Ready(ready)) => ready.unfinished.is_none(),
-            Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => true,
+            Ok(Outcome::Waiting(_) | Outcome::Released) => true,
             Err(_) => false,
         };
         if wait::is_over(&reconciliation.result) {

@@ -25,7 +25,7 @@ use super::kube_proxies::ask_kube_proxies;
 use super::memory::Memory;
 use super::node_changes::NodeChanges;
 use super::orphans::report_orphans;
-use crate::PAGE;
+use crate::PAGE_SIZE;
 use crate::known_cluster::ClusterClient;
 use crate::metrics::ServiceMetrics;
 use crate::names::{FIELD_MANAGER, SERVICE_CONTROLLER};
@@ -203,7 +203,7 @@ fn spawn_measuring(
     canary: Option<Canary>,
 ) {
     if let Some(canary) = canary {
-        parts.spawn(named("watch of the canary", canary.keep(PAGE)));
+        parts.spawn(named("watch of the canary", canary.keep(PAGE_SIZE)));
     }
     let Some(port) = options.kube_proxy_metrics_port else { return };
     match KubeProxies::new(port) {

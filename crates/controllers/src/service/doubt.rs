@@ -8,7 +8,7 @@ use openstack_ccm_core::failure::Hold;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use super::cache::is_older;
-use super::context::{CATCH_UP, ServiceSync};
+use super::context::{STALE_CACHE_DELAY, ServiceSync};
 use super::event_texts;
 use super::intent::uid;
 use super::queue::Reschedule;
@@ -31,7 +31,7 @@ impl ServiceSync {
                 }
                 Ok(live)
             }
-            Ok(_) => Err(Reschedule::Wait(CATCH_UP)),
+            Ok(_) => Err(Reschedule::Wait(STALE_CACHE_DELAY)),
             Err(error) => Err(self.retry(key, error.to_failure("failed to read the service"))),
         }
     }
@@ -64,7 +64,7 @@ impl ServiceSync {
     /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
     pub(super) async fn still_there(&self, known: &Service) -> Option<Reschedule> {
         match self.writer.get(&known.key).await {
-            Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(CATCH_UP)),
+            Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(STALE_CACHE_DELAY)),
             Ok(_) => None,
             Err(error) => {
                 let failure = error.to_failure("failed to check whether the service still exists");

@@ -7,7 +7,7 @@ use super::cause::{Cause, Causes};
 /// The cloud differed from what the Service asks for.
 const DRIFT_REPAIRED: &str = "LoadBalancerDriftRepaired";
 /// Steps that an event lists at most.
-const MOST_STEPS: usize = 5;
+const MAX_LISTED_STEPS: usize = 5;
 
 /// What a check for drift has put right so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,11 +44,11 @@ fn repaired(drift: &Drift) -> Notice {
         "the load balancer was changed in the cloud although the Service did not change; the change was \
         reverted"
             .to_owned();
-    for (index, step) in drift.steps.iter().take(MOST_STEPS).enumerate() {
+    for (index, step) in drift.steps.iter().take(MAX_LISTED_STEPS).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
         message.push_str(step);
     }
-    if drift.steps.len() > MOST_STEPS {
+    if drift.steps.len() > MAX_LISTED_STEPS {
         message.push_str("; and more");
     }
     Notice::warning(DRIFT_REPAIRED, message)

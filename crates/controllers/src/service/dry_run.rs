@@ -18,9 +18,9 @@ use crate::dry_run::{Concluded, End, recorded};
 
 /// Reconciliations of one Service in a row. Each of them but the last few writes, so this is more than any load balancer
 /// takes.
-const MOST_RECONCILIATIONS: usize = 2000;
+const MAX_RECONCILIATIONS: usize = 2000;
 /// Reconciliations in a row that write nothing and are answered with "not now".
-const MOST_IDLE: usize = 3;
+const MAX_IDLE_RECONCILIATIONS: usize = 3;
 
 /// The controller on a dry run. Its client, and the one of its provider, must not write.
 impl ServiceController {
@@ -54,7 +54,7 @@ impl ServiceController {
     pub async fn converge(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;
         let (mut before, mut idle) = (writes(), 0);
-        for _ in 0..MOST_RECONCILIATIONS {
+        for _ in 0..MAX_RECONCILIATIONS {
             let next = self.sync.reconcile(key, Causes::only(Cause::Changed)).await;
             end = match next {
                 Reschedule::Done(_) | Reschedule::Unchanged => End::Done,
@@ -70,7 +70,7 @@ impl ServiceController {
                 End::Done => progressed && self.sync.memory.serves(key),
                 End::Waits => progressed,
                 End::Failed(failure) => {
-                    progressed || (failure.class == FailureClass::Busy && idle < MOST_IDLE)
+                    progressed || (failure.class == FailureClass::Busy && idle < MAX_IDLE_RECONCILIATIONS)
                 }
             };
             if !may_go_on {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::metrics::Operation;
 
 /// Names of nodes that an event lists at most.
-const MOST_NODE_NAMES: usize = 20;
+const MAX_NODE_NAMES: usize = 20;
 
 /// The Service as the object of an event.
 pub(crate) fn object(key: &ServiceKey, uid: &str) -> ObjectReference {
@@ -101,8 +101,8 @@ pub(crate) fn delete_failed(failure: &Failure) -> Notice {
 }
 
 fn node_names(nodes: &[Arc<Node>]) -> String {
-    let names: Vec<&str> = nodes.iter().take(MOST_NODE_NAMES).map(|node| node.name.as_str()).collect();
-    match nodes.len().checked_sub(MOST_NODE_NAMES) {
+    let names: Vec<&str> = nodes.iter().take(MAX_NODE_NAMES).map(|node| node.name.as_str()).collect();
+    match nodes.len().checked_sub(MAX_NODE_NAMES) {
         None | Some(0) => names.join(","),
         Some(more) => format!("{},<{more} more>", names.join(",")),
     }

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::intent::{FINALIZER, Ours, Wanted, has_finalizer, key, uid};
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_runtime::call::CallError;
-use openstack_ccm_runtime::listed::MOST_FINALIZERS;
+use openstack_ccm_runtime::listed::MAX_METADATA_ENTRIES;
 
 /// Times that a list is read again because somebody else wrote.
-const ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// How an edit ended.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ fn with_finalizers(service: &Service, mut patch: Value, ours: bool) -> Value {
 
 /// Whether the object may have more finalizers than were read of it.
 fn may_lack_finalizers(service: &Service) -> bool {
-    service.metadata.finalizers.as_ref().is_some_and(|names| names.len() >= MOST_FINALIZERS)
+    service.metadata.finalizers.as_ref().is_some_and(|names| names.len() >= MAX_METADATA_ENTRIES)
 }
 
 async fn edit(
@@ -107,7 +107,7 @@ async fn edit(
             return Ok(Edited::Stale);
         }
         let unchanged = newest.metadata.resource_version == service.metadata.resource_version;
-        if attempt == ATTEMPTS || (error.is_invalid() && unchanged) {
+        if attempt == MAX_ATTEMPTS || (error.is_invalid() && unchanged) {
             return Err(error);
         }
         attempt += 1;

@@ -10,7 +10,7 @@ use openstack_ccm_core::service::{
 
 use openstack_ccm_advertise::entry::entries;
 pub use openstack_ccm_runtime::listed::FINALIZER;
-use openstack_ccm_runtime::listed::{MOST_PORTS, MOST_SOURCE_RANGES, MOST_VALUES, shortened};
+use openstack_ccm_runtime::listed::{MAX_PORTS, MAX_SOURCE_RANGES, MAX_VALUES_SIZE, shortened};
 
 /// What is to be done for a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,8 +132,8 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     let ports = spec.ports.unwrap_or_default();
     let source_ranges = spec.load_balancer_source_ranges.unwrap_or_default();
     for (field, length, most) in [
-        ("ports", ports.len(), MOST_PORTS),
-        ("loadBalancerSourceRanges", source_ranges.len(), MOST_SOURCE_RANGES),
+        ("ports", ports.len(), MAX_PORTS),
+        ("loadBalancerSourceRanges", source_ranges.len(), MAX_SOURCE_RANGES),
     ] {
         if length > most {
             problems.push(format!("spec.{field} with more than {most} entries"));
@@ -171,7 +171,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
 /// there, and the message for the user can be read.
 pub(super) fn short_enough(mut annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut all: usize = annotations.values().map(String::len).sum();
-    while all > MOST_VALUES {
+    while all > MAX_VALUES_SIZE {
         let Some(longest) = annotations.values_mut().max_by_key(|value| value.len()) else { break };
         let cut = shortened(longest);
         if cut.len() >= longest.len() {
@@ -348,7 +348,7 @@ mod tests {
             let value = |(index, length): (usize, &usize)| (format!("a{index}"), "ü".repeat(length / 2));
             short_enough(lengths.iter().enumerate().map(value).collect())
         };
-        assert_eq!(with(&[MOST_VALUES])["a0"].len(), MOST_VALUES);
+        assert_eq!(with(&[MAX_VALUES_SIZE])["a0"].len(), MAX_VALUES_SIZE);
         let cut = with(&[10, 200_000]);
         assert_eq!(cut["a0"].len(), 10);
         let expected = format!(
@@ -357,7 +357,7 @@ mod tests {
         );
         assert_eq!(cut["a1"], expected);
         let many = with(&[16_000; 16]);
-        assert!(many.values().map(String::len).sum::<usize>() <= MOST_VALUES);
+        assert!(many.values().map(String::len).sum::<usize>() <= MAX_VALUES_SIZE);
         assert_eq!(short_enough(many.clone()), many, "what was cut is not cut again");
         assert_eq!(with(&[100; 2000]), with(&[100; 2000]), "and this ends");
     }

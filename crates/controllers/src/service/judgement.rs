@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_advertise::measured::Measured;
-use openstack_ccm_advertise::node::JUDGE_AGAIN;
+use openstack_ccm_advertise::node::JUDGEMENT_INTERVAL;
 use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 use tokio::sync::watch;
@@ -58,7 +58,7 @@ impl Judgement {
         loop {
             tokio::select! {
                 changed = measured.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(JUDGE_AGAIN) => {
+                () = tokio::time::sleep(JUDGEMENT_INTERVAL) => {
                     if !self.nodes.all().iter().any(|node| node.unreachable_since.is_some()) {
                         continue;
                     }

@@ -14,16 +14,17 @@ use tokio::time::{Instant, sleep};
 use crate::nodes::{NodeObject, NodeStore};
 
 /// Time between two rounds, each of which asks only the nodes that are due.
-const ROUND: Duration = Duration::from_secs(10);
+const ROUND_INTERVAL: Duration = Duration::from_secs(10);
 /// Delay after an answer.
-const AGAIN: Duration = Duration::from_secs(600);
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
 /// Delay after questions that were not answered.
-const RETRY: Backoff = Backoff::doubling(Duration::from_secs(20), AGAIN);
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(20), RENEWAL_INTERVAL);
 /// How long an answer counts that is not renewed.
-const LAPSE: Duration = Duration::from_secs(1800);
-/// Most nodes that are asked in one round, and at the same time.
-const MOST: usize = 100;
-const AT_ONCE: usize = 16;
+const ANSWER_LIFETIME: Duration = Duration::from_secs(1800);
+/// Nodes that are asked in one round.
+const MAX_NODES_PER_ROUND: usize = 100;
+/// Nodes that are asked at the same time.
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// The last answer of one node.
 struct LastAnswer {
@@ -48,20 +49,20 @@ pub(super) async fn ask_kube_proxies(proxies: KubeProxies, nodes: NodeStore, mea
             .iter()
             .filter(|node| node.unreachable_since.is_none() && is_due(&node.name))
             .filter_map(|node| Some((node.name.clone(), address(node)?)))
-            .take(MOST)
+            .take(MAX_NODES_PER_ROUND)
             .collect();
         let asked = stream::iter(due).map(|(name, ip)| {
             let proxies = proxies.clone();
             async move { (name, proxies.ask(ip).await) }
         });
-        let answers: Vec<_> = asked.buffer_unordered(AT_ONCE).collect().await;
+        let answers: Vec<_> = asked.buffer_unordered(MAX_CONCURRENT_REQUESTS).collect().await;
         let now = Instant::now();
         for (name, verdict) in answers {
             take_in(&mut known, name, verdict, now);
         }
         let standing = |(name, last): (&String, &LastAnswer)| Some((name.clone(), last.verdict.clone()?));
         measured.by_kube_proxies(known.iter().filter_map(standing).collect());
-        sleep(ROUND).await;
+        sleep(ROUND_INTERVAL).await;
     }
 }
 
@@ -74,12 +75,12 @@ fn take_in(
     let last =
         known.entry(name).or_insert(LastAnswer { verdict: None, answered: now, due: now, failures: 0 });
     if verdict.is_some() {
-        *last = LastAnswer { verdict, answered: now, due: now + AGAIN, failures: 0 };
+        *last = LastAnswer { verdict, answered: now, due: now + RENEWAL_INTERVAL, failures: 0 };
         return;
     }
     last.due = now + RETRY.delay(last.failures);
     last.failures = last.failures.saturating_add(1);
-    if now.saturating_duration_since(last.answered) >= LAPSE {
+    if now.saturating_duration_since(last.answered) >= ANSWER_LIFETIME {
         last.verdict = None;
     }
 }
@@ -101,17 +102,17 @@ mod tests {
         let fit = || Some(NodeVerdict::fit(Source::KubeProxy, Cause::GateOn));
         let (mut known, start) = (BTreeMap::new(), Instant::now());
         take_in(&mut known, "a".into(), fit(), start);
-        assert_eq!(known["a"].due, start + AGAIN);
+        assert_eq!(known["a"].due, start + RENEWAL_INTERVAL);
         let mut now = start;
         let mut asked = 0;
-        while now < start + LAPSE {
+        while now < start + ANSWER_LIFETIME {
             now = known["a"].due;
             take_in(&mut known, "a".into(), None, now);
             asked += 1;
-            assert_eq!(known["a"].verdict.is_some(), now < start + LAPSE);
+            assert_eq!(known["a"].verdict.is_some(), now < start + ANSWER_LIFETIME);
         }
         assert!(asked <= 8, "{asked}");
         take_in(&mut known, "a".into(), fit(), now);
-        assert_eq!(known["a"].due, now + AGAIN);
+        assert_eq!(known["a"].due, now + RENEWAL_INTERVAL);
     }
 }

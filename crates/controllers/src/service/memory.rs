@@ -82,7 +82,7 @@ pub(crate) struct Restorations {
 
 impl Restorations {
     /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next reconciliation.
-    pub(crate) const MOST: u32 = 10;
+    pub(crate) const MAX_PER_WINDOW: u32 = 10;
     pub(crate) const WINDOW: Duration = Duration::from_secs(600);
 
     /// Counts one, and answers whether it may be made.
@@ -91,12 +91,12 @@ impl Restorations {
             *self = Self { since: Some(now), ..Self::default() };
         }
         self.count = self.count.saturating_add(1);
-        self.count <= Self::MOST
+        self.count <= Self::MAX_PER_WINDOW
     }
 
     /// Whether it is time to report that there is another writer: this is the last restoration.
     pub(crate) fn announce(&mut self) -> bool {
-        self.count >= Self::MOST && !std::mem::replace(&mut self.announced, true)
+        self.count >= Self::MAX_PER_WINDOW && !std::mem::replace(&mut self.announced, true)
     }
 }
 

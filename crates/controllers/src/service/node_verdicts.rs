@@ -9,7 +9,7 @@ use openstack_ccm_core::notice::Notice;
 use super::backends::NodeSnapshot;
 
 /// Nodes that get an Event by one change: where more change at once there are the log and the metrics.
-const MOST: usize = 20;
+const MAX_EVENTS: usize = 20;
 
 /// Events for nodes. A guess is no news: it was there all along.
 pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notice)> {
@@ -35,7 +35,7 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
         };
         Some((node.clone(), notice))
     });
-    changed.chain(contradictions(&old.measured, &new.measured)).take(MOST).collect()
+    changed.chain(contradictions(&old.measured, &new.measured)).take(MAX_EVENTS).collect()
 }
 
 fn contradictions(old: &Measurements, new: &Measurements) -> Vec<(String, Notice)> {
@@ -84,6 +84,6 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();
         let all: Vec<(&str, NodeVerdict)> =
             names.iter().map(|name| (name.as_str(), ignores.clone())).collect();
-        assert_eq!(news(&NodeSnapshot::default(), &snapshot(&all)).len(), MOST);
+        assert_eq!(news(&NodeSnapshot::default(), &snapshot(&all)).len(), MAX_EVENTS);
     }
 }

@@ -16,7 +16,7 @@ use super::context::ServiceSync;
 use super::intent::uid;
 
 /// Delay before an orphan that is seen for the first time is checked again.
-const CONFIRM_AFTER: Duration = Duration::from_secs(300);
+const CONFIRMATION_DELAY: Duration = Duration::from_secs(300);
 /// A load balancer has the name of a Service that is there, and was made for an earlier one.
 const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
 
@@ -33,7 +33,7 @@ pub(super) async fn report_orphans(
         tokio::time::sleep(pause).await;
         let again = pause == interval;
         let unconfirmed = orphans.check(&sync, again).await;
-        pause = if unconfirmed { CONFIRM_AFTER.min(interval) } else { interval };
+        pause = if unconfirmed { CONFIRMATION_DELAY.min(interval) } else { interval };
     }
 }
 

@@ -19,7 +19,7 @@ use super::intent::{self, uid};
 use super::written::{Written, missing_annotations, patch, publication};
 
 /// Writes that one publication may need: one, and the fallback when the server dropped a mode.
-const WRITES: usize = 3;
+const MAX_WRITES: usize = 3;
 
 /// How a publication ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl ServiceSync {
                 self.advertised(&key, uid(&current), &advertisement, before);
                 return Ok(Published::Done);
             }
-            if written == WRITES {
+            if written == MAX_WRITES {
                 break;
             }
             let send = (!same).then_some(advertisement.entries.as_slice());

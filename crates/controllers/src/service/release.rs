@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::provider::{Outcome, WaitsOn};
+use openstack_ccm_core::provider::Outcome;
 use openstack_ccm_core::service::{Goal, Service, ServiceKey};
 
-use super::context::{CATCH_UP, ServiceSync};
+use super::context::{STALE_CACHE_DELAY, ServiceSync};
 use super::event_texts;
 use super::finalizer::{self, Edited};
 use super::intent::{self, facts, uid};
@@ -36,7 +36,6 @@ impl ServiceSync {
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
-            Ok(Outcome::Deferred(at_most)) => self.wait(&key, uid(&service), WaitsOn::Turn, at_most),
             Ok(Outcome::Ready(_)) => failed(not_released()),
             Err(failure) => {
                 self.write_annotations_anyway(&service, &reconciliation.annotations).await;
@@ -69,7 +68,7 @@ impl ServiceSync {
             }
             Ok(Edited::Stale) => {
                 self.forget(key);
-                Reschedule::Wait(CATCH_UP)
+                Reschedule::Wait(STALE_CACHE_DELAY)
             }
             Err(error) => {
                 let failure = error.to_failure("failed to remove load balancer cleanup finalizer");
@@ -123,7 +122,6 @@ impl ServiceSync {
                 return None;
             }
             Ok(Outcome::Waiting(waiting)) => return Some(Reschedule::Wait(waiting.at_most)),
-            Ok(Outcome::Deferred(at_most)) => return Some(Reschedule::Wait(at_most)),
             Ok(Outcome::Ready(_)) => not_released(),
             Err(failure) => failure,
         };

@@ -12,7 +12,7 @@ use openstack_ccm_core::service::{Goal, Intent, ServiceKey};
 use super::backends::{Backends, same_backends};
 use super::cache::newer;
 use super::cause::{Cause, Causes};
-use super::context::{CATCH_UP, ServiceSync};
+use super::context::{STALE_CACHE_DELAY, ServiceSync};
 use super::drift;
 use super::event_texts;
 use super::finalizer::{self, Edited};
@@ -31,7 +31,7 @@ impl ServiceSync {
             None => {}
             Some(NotPermitted::AnotherCluster(_)) => return Reschedule::Unchanged,
             // This instance ends, unless the Lease is renewed after all.
-            Some(_) => return Reschedule::Wait(CATCH_UP),
+            Some(_) => return Reschedule::Wait(STALE_CACHE_DELAY),
         }
         let cached = self.cache.get(key);
         if let Some(next) = self.release_predecessor(key, cached.as_deref()).await {
@@ -138,7 +138,7 @@ impl ServiceSync {
         let (key, uid) = (intent::key(&service), uid(&service).to_owned());
         match finalizer::add(&self.writer, &self.ours, service).await {
             Ok(Edited::Done(service)) => Ok(service),
-            Ok(Edited::Gone | Edited::Stale) => Err(Reschedule::Wait(CATCH_UP)),
+            Ok(Edited::Gone | Edited::Stale) => Err(Reschedule::Wait(STALE_CACHE_DELAY)),
             Err(error) => {
                 let failure = error.to_failure("failed to add load balancer cleanup finalizer");
                 Err(self.failed(&key, &uid, operation, failure, backends))
@@ -161,7 +161,7 @@ impl ServiceSync {
         }
         match self.publish(service, &ready, &Written::new()).await {
             Ok(Published::Done) => Reschedule::Unchanged,
-            Ok(Published::Stale) => Reschedule::Wait(CATCH_UP),
+            Ok(Published::Stale) => Reschedule::Wait(STALE_CACHE_DELAY),
             Ok(Published::Unsettled) => {
                 self.failed(&key, &uid, Operation::Ensure, Published::unsettled(), &[])
             }
@@ -185,7 +185,7 @@ impl ServiceSync {
         self.record_event(
             key,
             uid,
-            event_texts::contested(&writer, Restorations::MOST, Restorations::WINDOW),
+            event_texts::contested(&writer, Restorations::MAX_PER_WINDOW, Restorations::WINDOW),
         );
     }
 
@@ -215,7 +215,9 @@ impl ServiceSync {
                 if let WaitsOn::OwnStep(step) = &waiting.on {
                     self.memory.with(&key, |known| known.drift.iter_mut().for_each(|drift| drift.note(step)));
                 }
-                self.under_way(&key, uid(service), operation);
+                if waiting.on != WaitsOn::Turn {
+                    self.under_way(&key, uid(service), operation);
+                }
                 if let Some(failure) = &waiting.unfinished {
                     self.record_event(&key, uid(service), event_texts::failed(operation, failure, backends));
                 }
@@ -224,7 +226,6 @@ impl ServiceSync {
                     Err(error) => failed(error.to_failure("failed to update annotations of the service")),
                 }
             }
-            Ok(Outcome::Deferred(at_most)) => self.wait(&key, uid(service), WaitsOn::Turn, at_most),
             Ok(Outcome::Released) => failed(Failure::new(
                 FailureClass::Bug,
                 "the provider reported a load balancer as removed that it was asked to create or update",
@@ -257,7 +258,7 @@ impl ServiceSync {
         self.notify_neighbours(&key, before.as_ref(), Some(ready));
         match self.publish(Arc::clone(service), ready, annotations).await {
             Ok(Published::Done) => {}
-            Ok(Published::Stale) => return Reschedule::Wait(CATCH_UP),
+            Ok(Published::Stale) => return Reschedule::Wait(STALE_CACHE_DELAY),
             Ok(Published::Unsettled) => {
                 return self.failed(&key, uid(service), Operation::Ensure, Published::unsettled(), backends);
             }

@@ -12,7 +12,7 @@ use super::cause::{Cause, Causes};
 use super::queue::Reschedule;
 
 /// A Service waits for so long before an Event says on what.
-const QUIETLY_FOR: Duration = Duration::from_secs(10);
+const EVENT_DELAY: Duration = Duration::from_secs(10);
 
 /// A Service that waits.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Wait {
     /// What is to be said now, if it has waited for long and that was not said, and what comes next.
     pub(super) fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
         let left = self.until.saturating_duration_since(now);
-        let say_at = self.since + QUIETLY_FOR;
+        let say_at = self.since + EVENT_DELAY;
         if self.said || matches!(self.on, WaitsOn::OwnStep(_)) || say_at >= self.until {
             return (None, Reschedule::Wait(left));
         }
@@ -49,7 +49,7 @@ impl Wait {
 
 /// Whether a reconciliation that ends so ends a wait: a failure does as well as a success, and what comes after it is a new wait.
 pub(super) fn is_over(result: &Result<Outcome, Failure>) -> bool {
-    !matches!(result, Ok(Outcome::Waiting(_) | Outcome::Deferred(_)))
+    !matches!(result, Ok(Outcome::Waiting(_)))
 }
 
 /// The Event, with a reason for each kind. A step of its own needs none.
@@ -126,7 +126,6 @@ mod tests {
         let at_most = Duration::from_secs(60);
         let waiting = Waiting { on: other("lb is PENDING_UPDATE"), at_most, unfinished: None };
         assert!(!is_over(&Ok(Outcome::Waiting(waiting))));
-        assert!(!is_over(&Ok(Outcome::Deferred(at_most))));
         assert!(is_over(&Ok(Outcome::Released)));
         assert!(is_over(&Err(Failure::user_input("no such subnet"))));
     }

@@ -15,7 +15,7 @@ const PAIRS: [(&str, &str); 3] = [
 const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 
 /// Longest value of a label.
-pub const LONGEST_VALUE: usize = 63;
+pub const MAX_VALUE_LENGTH: usize = 63;
 
 /// Labels to set, and what is not set although the provider says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn is_value(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
-    bytes.len() <= LONGEST_VALUE
+    bytes.len() <= MAX_VALUE_LENGTH
         && bytes.iter().copied().all(inner)
         && edge(bytes.first())
         && edge(bytes.last())

@@ -9,7 +9,7 @@ use std::fmt;
 use super::Presence;
 
 /// So many machines may vanish together in any cluster, as long as one is left.
-pub const FEW: usize = 2;
+pub const MAX_BELIEVED_MISSING: usize = 2;
 
 /// One look at all nodes whose machines are in the cloud, ready ones included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +55,19 @@ impl MissingMachines {
     }
 
     /// Whether there is reason for doubt: no machine is left of several, or more than half are missing and more than
-    /// [`FEW`]. A cluster with one node is believed.
+    /// [`MAX_BELIEVED_MISSING`]. A cluster with one node is believed.
     pub fn doubt(self) -> Option<Doubt> {
         let none_left = self.known > 1 && self.missing >= self.known;
-        let too_many = self.missing > FEW && self.missing.saturating_mul(2) > self.known;
+        let too_many = self.missing > MAX_BELIEVED_MISSING && self.missing.saturating_mul(2) > self.known;
         (none_left || too_many).then_some(Doubt(self))
     }
 }
 
 /// How many rounds in a row a machine must be missing before its node is deleted.
-pub const ROUNDS: u32 = 2;
+pub const MIN_MISSING_ROUNDS: u32 = 2;
 
 /// Most nodes that are deleted in one round: each costs a last question about this one machine.
-pub const DELETIONS_PER_ROUND: usize = 10;
+pub const MAX_DELETIONS_PER_ROUND: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -6,14 +6,12 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::look::{Look, endpoints};
+use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
 use crate::facts::{DialResult, NodeFact};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
 use crate::question::{Answer, questions};
 use openstack_ccm_core::text::some_of;
-
-/// Nodes that are named; the others are counted.
-const MOST: usize = 5;
 
 questions! {
     Questions at Node {
@@ -51,7 +49,7 @@ fn proxies(look: &Look<'_>) -> Answer {
     };
     let needs = needs_load_balancer(look);
     let judge = |((honours, source, measured, cause), names): (Group<'_>, Vec<&str>)| -> Check {
-        let named = some_of(&names, MOST);
+        let named = some_of(&names, MAX_NAMES);
         let how = if measured { format!("measured by {source}") } else { format!("by {source}, a guess") };
         if honours {
             return ok(format!("{named}: through the load balancer ({how}: {cause})"));

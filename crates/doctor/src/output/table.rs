@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Outcome;
+use crate::MAX_NAMES;
 use crate::code::{Code, Severity};
 use crate::finding::{Check, Finding};
 use crate::question::HopReport;
@@ -19,11 +20,8 @@ pub struct Style {
     pub width: Option<usize>,
 }
 
-/// Services that are named of those with the same cause.
-const NAMED: usize = 5;
-
 /// Narrower than that nothing is wrapped.
-const NARROWEST: usize = 40;
+const MIN_WRAP_WIDTH: usize = 40;
 
 /// Everything, as text.
 pub fn text(outcome: &Outcome, style: Style) -> String {
@@ -135,7 +133,7 @@ impl Page {
             let count = names.len();
             let services = if count == 1 { "1 Service".to_owned() } else { format!("{count} Services") };
             self.check(check);
-            self.line("    ", &format!("in {services}: {}", some_of(&names, NAMED)));
+            self.line("    ", &format!("in {services}: {}", some_of(&names, MAX_NAMES)));
             self.text.push('\n');
         }
     }
@@ -220,7 +218,7 @@ impl Page {
     /// Writes a text that begins in a column; further lines are indented. A word is never broken.
     fn wrapped(&mut self, start: usize, indent: usize, text: &str) {
         let text = printable(text);
-        let width = self.style.width.filter(|width| *width >= NARROWEST).unwrap_or(usize::MAX);
+        let width = self.style.width.filter(|width| *width >= MIN_WRAP_WIDTH).unwrap_or(usize::MAX);
         let mut column = start;
         for (place, word) in text.split(' ').enumerate() {
             let length = word.chars().count();

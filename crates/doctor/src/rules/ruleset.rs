@@ -101,7 +101,7 @@ const KUBE_PROXY: &str = "kube-proxy";
 /// The entry of kube-proxy in mode iptables.
 const SERVICES: &str = "KUBE-SERVICES";
 /// Deeper than any chain of a service proxy; circles end there.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// Walks the packet through the rules of whichever mode is there.
 pub(super) fn walk(format: Format, tables: &Tables, target: &Target) -> Walk {
@@ -281,7 +281,7 @@ impl<'a> Course<'a> {
     }
 
     fn enter(&mut self, to: &str, from: &str, about: &str, depth: usize) {
-        if depth >= DEEPEST || is_mark(to) || !self.visited.insert(to.to_owned()) {
+        if depth >= MAX_DEPTH || is_mark(to) || !self.visited.insert(to.to_owned()) {
             return;
         }
         self.say(format!("{from} -> {to}{about}"));

@@ -8,10 +8,7 @@ use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::Client;
 use moka::future::Cache;
 
-use super::review::{self, ReviewError};
-
-/// Tokens that are remembered at most.
-const MOST_TOKENS: u64 = 1024;
+use super::review::{self, MAX_CACHED_REVIEWS, ReviewError};
 
 /// Credentials that name nobody.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +28,7 @@ pub(super) struct Authentication {
 impl Authentication {
     /// `remembered` is how long a token is known after the API server was asked.
     pub(super) fn new(client: Client, remembered: Duration) -> Self {
-        let bearers = Cache::builder().max_capacity(MOST_TOKENS).time_to_live(remembered).build();
+        let bearers = Cache::builder().max_capacity(MAX_CACHED_REVIEWS).time_to_live(remembered).build();
         Self { client, bearers }
     }
 

@@ -18,7 +18,7 @@ use crate::args::path::given;
 const PAIR: &str = "cloud-controller-manager";
 
 /// How often the files are read again.
-const LOOK: Duration = Duration::from_secs(10);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A certificate and its key, in PEM.
 type Pem = (Vec<u8>, Vec<u8>);
@@ -77,7 +77,7 @@ impl Certificate {
     /// Looks at the files for ever.
     pub(super) async fn follow_files(&self) {
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(RELOAD_INTERVAL).await;
             match self.reload() {
                 Ok(false) => {}
                 Ok(true) => tracing::info!("reloaded a certificate of the endpoints"),

@@ -14,10 +14,7 @@ use moka::future::Cache;
 use serde_json::json;
 
 use super::authentication::Authentication;
-use super::review::{self, ReviewError, Verdict};
-
-/// Answers about permissions that are remembered at most, of each kind.
-const MOST_ANSWERS: u64 = 1024;
+use super::review::{self, MAX_CACHED_REVIEWS, ReviewError, Verdict};
 
 /// Who may see what.
 pub(super) struct Gate {
@@ -37,7 +34,7 @@ impl Authorization {
     /// `open` are paths that are served to everybody; a `*` at the end matches everything that begins with the rest. The
     /// times say how long a permission and a refusal are remembered.
     pub(super) fn new(client: Client, open: Vec<String>, allowed: Duration, refused: Duration) -> Self {
-        let cache = |time| Cache::builder().max_capacity(MOST_ANSWERS).time_to_live(time).build();
+        let cache = |time| Cache::builder().max_capacity(MAX_CACHED_REVIEWS).time_to_live(time).build();
         Self { client, open, allowed: cache(allowed), refused: cache(refused) }
     }
 

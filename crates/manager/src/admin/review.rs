@@ -12,12 +12,14 @@ use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Longest wait for an answer, all tries together.
-const TIMEOUT: Duration = Duration::from_secs(10);
+use crate::kubernetes::CALL_TIMEOUT;
+
+/// Answers that are remembered at most, of each kind.
+pub(super) const MAX_CACHED_REVIEWS: u64 = 1024;
 /// Tries of one question.
-const TRIES: u32 = 5;
+const MAX_TRIES: u32 = 5;
 /// Delay after the first try; each further one is half as long again.
-const FIRST_DELAY: Duration = Duration::from_millis(500);
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The group of everybody who could be identified.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -28,7 +30,7 @@ const MASTERS: &str = "system:masters";
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReviewError {
     /// It was silent.
-    #[error("the API server did not answer within {} s", TIMEOUT.as_secs())]
+    #[error("the API server did not answer within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
     /// It refused, or could not be reached.
     #[error("the API server did not answer the question")]
@@ -107,10 +109,10 @@ where
 {
     let api = Api::<Review>::all(client.clone());
     let asked = async {
-        let (mut delay, mut tries) = (FIRST_DELAY, 1);
+        let (mut delay, mut tries) = (FIRST_RETRY_DELAY, 1);
         loop {
             match api.create(&PostParams::default(), review).await {
-                Err(error) if tries < TRIES && is_passing(&error) => {
+                Err(error) if tries < MAX_TRIES && is_passing(&error) => {
                     tracing::debug!(%error, "retrying a review of a caller");
                     tokio::time::sleep(delay).await;
                     (delay, tries) = (delay.mul_f64(1.5), tries + 1);
@@ -119,7 +121,7 @@ where
             }
         }
     };
-    match tokio::time::timeout(TIMEOUT, asked).await {
+    match tokio::time::timeout(CALL_TIMEOUT, asked).await {
         Ok(answer) => answer.map_err(ReviewError::Failed),
         Err(_elapsed) => Err(ReviewError::Timeout),
     }

@@ -28,9 +28,9 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// cloud-controller-managers, and longer than scrapers pause.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 /// Connections that may wait to be taken.
-const BACKLOG: u32 = 1024;
+const ACCEPT_BACKLOG: u32 = 1024;
 /// Connections that are open at once. One more closes the oldest: a probe is new and short, what somebody holds open is not.
-const MOST_CONNECTIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 
 /// How TLS is spoken.
 pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
@@ -58,7 +58,7 @@ pub(super) fn bind(arguments: &ServingArgs) -> anyhow::Result<TcpListener> {
         socket.set_reuseaddr(true)?;
         socket.set_reuseport(arguments.permit_port_sharing)?;
         socket.bind(address)?;
-        socket.listen(BACKLOG)
+        socket.listen(ACCEPT_BACKLOG)
     };
     listen().with_context(|| {
         format!("the health and metrics endpoints cannot listen on {address} (--bind-address, --secure-port)")
@@ -85,7 +85,7 @@ where
         match accepted {
             Ok((stream, _)) => {
                 open.retain(|connection| !connection.is_finished());
-                if open.len() >= MOST_CONNECTIONS
+                if open.len() >= MAX_CONNECTIONS
                     && let Some(oldest) = open.pop_front()
                 {
                     oldest.abort();
@@ -133,7 +133,7 @@ mod tests {
         let serving =
             tokio::spawn(accept(listener, stop.clone(), move |stream| answer(stream, router.clone())));
         let mut held = Vec::new();
-        for _ in 0..MOST_CONNECTIONS {
+        for _ in 0..MAX_CONNECTIONS {
             held.push(TcpStream::connect(address).await.unwrap());
         }
         let mut probe = TcpStream::connect(address).await.unwrap();

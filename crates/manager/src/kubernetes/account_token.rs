@@ -12,16 +12,16 @@ use kube::{Api, Client};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use super::CALL_TIMEOUT;
+
 /// Where the accounts are.
 const NAMESPACE: &str = "kube-system";
 /// The life that is asked for, as in the framework.
-const LIFE: Duration = Duration::from_secs(3600);
+const TOKEN_LIFETIME: Duration = Duration::from_secs(3600);
 /// A token is renewed when this part of its life is left, as in the framework.
-const LEEWAY: f64 = 0.2;
-/// Longest time to get a token.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RENEWAL_FRACTION: f64 = 0.2;
 /// Time to the next try after a renewal failed while the old token is still good.
-const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
+const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) struct AccountToken {
     accounts: Api<ServiceAccount>,
@@ -53,13 +53,13 @@ impl AccountToken {
             return Ok(fresh.header.clone());
         }
         let problem = || format!("could not get a token for the ServiceAccount {NAMESPACE}/{}", self.account);
-        let asked = timeout(PATIENCE, self.ask()).await.context("the API server did not answer in time");
+        let asked = timeout(CALL_TIMEOUT, self.ask()).await.context("the API server did not answer in time");
         match asked.and_then(|answer| answer).with_context(problem) {
             Ok(new) => Ok(held.insert(new).header.clone()),
             Err(error) => match held.as_mut().filter(|held| Instant::now() < held.expires) {
                 Some(old) => {
                     tracing::warn!("{error:#}; the old one is still used");
-                    old.renew_from = Instant::now() + RENEWAL_PAUSE;
+                    old.renew_from = Instant::now() + RENEWAL_RETRY_DELAY;
                     Ok(old.header.clone())
                 }
                 None => Err(error),
@@ -77,7 +77,7 @@ impl AccountToken {
 
     async fn ask(&self) -> anyhow::Result<Held> {
         let spec = TokenRequestSpec {
-            expiration_seconds: i64::try_from(LIFE.as_secs()).ok(),
+            expiration_seconds: i64::try_from(TOKEN_LIFETIME.as_secs()).ok(),
             ..TokenRequestSpec::default()
         };
         let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
@@ -93,12 +93,12 @@ impl AccountToken {
         };
         // The server may grant less. Its clock is never compared with the one of this machine.
         let granted = answer.spec.and_then(|spec| u64::try_from(spec.expiration_seconds?).ok());
-        let life = granted.map_or(LIFE, Duration::from_secs);
+        let life = granted.map_or(TOKEN_LIFETIME, Duration::from_secs);
         let token = answer.status.and_then(|status| status.token).context("the answer has no token")?;
         let mut header =
             HeaderValue::try_from(format!("Bearer {token}")).context("the token is not valid")?;
         header.set_sensitive(true);
-        Ok(Held { header, renew_from: asked + life.mul_f64(1.0 - LEEWAY), expires: asked + life })
+        Ok(Held { header, renew_from: asked + life.mul_f64(1.0 - RENEWAL_FRACTION), expires: asked + life })
     }
 
     async fn create(&self) -> anyhow::Result<()> {

@@ -46,12 +46,14 @@ pub const AGENT: &str = concat!("openstack-ccm/", env!("CARGO_PKG_VERSION"), " c
 
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for the answer to a question about a caller or a token, all tries together.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on a connection, idle ones included. Controllers wait 30 seconds for an answer.
-const SILENCE: Duration = Duration::from_secs(45);
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 /// Longest silence of a watch. The server ends it after 25 seconds and says something shortly before, so one that is silent
 /// for longer has silently lost its server. With the delay before the next try and the time to connect this leaves the
 /// leader blind for 45 seconds at most, as long as Kubernetes' own controllers are.
-const WATCH_SILENCE: Duration = Duration::from_secs(35);
+const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How to reach an API server.
 #[derive(Clone)]
@@ -130,8 +132,8 @@ impl Connection {
             transport::client(config, connections).context("no client for the Kubernetes API could be made")
         };
         let requests = Requests {
-            watches: silent_for(WATCH_SILENCE)?,
-            others: silent_for(SILENCE)?,
+            watches: silent_for(WATCH_READ_TIMEOUT)?,
+            others: silent_for(READ_TIMEOUT)?,
             token,
             limit,
             metrics: self.metrics.clone(),
@@ -336,7 +338,7 @@ mod tests {
         assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0, "the question has arrived");
         // Real sockets need a clock that runs.
         tokio::time::pause();
-        tokio::time::advance(SILENCE + Duration::from_secs(1)).await;
+        tokio::time::advance(READ_TIMEOUT + Duration::from_secs(1)).await;
         tokio::time::resume();
         assert!(asked.await.unwrap().is_err());
     }

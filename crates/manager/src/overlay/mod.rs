@@ -35,7 +35,7 @@ pub const AGENT: &str = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"));
 const LEASE: (Duration, Duration, Duration) =
     (Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
 /// How long a reconciliation may take to end after a stop.
-const GRACE: Duration = Duration::from_secs(6);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(6);
 
 /// Runs until a signal stops it or the leadership is lost.
 ///
@@ -64,7 +64,7 @@ pub async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     let flags = EndpointFlags { serving, authentication, authorization };
     admin::start_metrics(flags, &connection, Arc::new(Mutex::new(registry)), &stop).await?;
     let client = connection.client("leader-election", RequestLimit::none())?;
-    let leadership = Leadership::new(election(&arguments), GRACE, client, election_metrics, &health);
+    let leadership = Leadership::new(election(&arguments), SHUTDOWN_GRACE, client, election_metrics, &health);
     hold_lead(&leadership, overlay, &lead, health, stop).await
 }
 

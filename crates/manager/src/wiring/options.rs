@@ -16,7 +16,7 @@ use crate::args::feature_gates::FeatureGates;
 use crate::args::{ClusterCidrError, RouteArgs, RunArgs};
 
 /// How long running reconciliations may take to end after a stop.
-const PASS_GRACE: Duration = Duration::from_secs(10);
+const RECONCILIATION_GRACE: Duration = Duration::from_secs(10);
 
 /// What the command line says about the controllers. One that is absent does not run.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ fn service(arguments: &RunArgs) -> ServiceControllerOptions {
         canary: arguments.controller.service_proxies.canary.options(CLASS),
         kube_proxy_metrics_port: Some(arguments.controller.service_proxies.kube_proxy_metrics_port)
             .filter(|port| *port != 0),
-        shutdown_grace: PASS_GRACE,
+        shutdown_grace: RECONCILIATION_GRACE,
         ..ServiceControllerOptions::default()
     }
 }

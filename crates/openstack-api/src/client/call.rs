@@ -11,7 +11,7 @@ use crate::transport::{Request, Service};
 
 /// Objects in one answer of a long list. Octavia and Neutron have no bound of their own unless an administrator sets one, and the
 /// text of thousands is megabytes, in addition to what is read from it.
-const PAGE: u32 = 400;
+const PAGE_SIZE: u32 = 400;
 
 /// One call: its metric name and everything of its request.
 #[derive(Debug)]
@@ -84,9 +84,9 @@ impl Call {
         names.iter().fold(self, |call, name| call.query("fields", *name))
     }
 
-    /// Asks for a list in pages of [`PAGE`].
+    /// Asks for a list in pages of [`PAGE_SIZE`].
     pub(crate) fn in_pages(self) -> Self {
-        self.query("limit", PAGE.to_string())
+        self.query("limit", PAGE_SIZE.to_string())
     }
 
     /// Adds a header.

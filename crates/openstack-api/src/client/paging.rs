@@ -10,7 +10,7 @@ use super::{Call, Client};
 use crate::error::{ApiError, DecodeError};
 
 /// No project has so many pages; a server that ignores the marker would be asked for ever.
-const MOST_PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
 impl Client {
     /// Reads every page of the list named `root`. Either the whole list comes back or an error, never a part of it, and never
@@ -37,7 +37,7 @@ impl Client {
         loop {
             let links = self.fetch_page::<T, C>(&call, root, &mut items).await?;
             let Some(next) = next_page(&links, &asked) else { return Ok(items) };
-            if seen.len() >= MOST_PAGES || !seen.insert(next.clone()) {
+            if seen.len() >= MAX_PAGES || !seen.insert(next.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));
             }
             call.query = next;

@@ -10,9 +10,9 @@ use http::Method;
 use crate::error::{ApiError, ErrorKind};
 
 /// Pause before the first repetition; doubles with each one, with jitter.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const FIRST_DELAY: Duration = Duration::from_millis(200);
 /// Longest pause. A service that asks to wait longer gets no repetition: the error carries its wish.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// How often a request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl RetryPolicy {
         A: Future<Output = Result<T, ApiError>>,
     {
         let pauses = ExponentialBuilder::default()
-            .with_min_delay(FIRST_PAUSE)
-            .with_max_delay(LONGEST_PAUSE)
+            .with_min_delay(FIRST_DELAY)
+            .with_max_delay(MAX_DELAY)
             .with_max_times(self.most_repetitions)
             .with_jitter();
         send.retry(pauses)
@@ -48,7 +48,7 @@ impl RetryPolicy {
             .adjust(|error, pause| {
                 let pause = pause?;
                 let wanted = error.retry_after().unwrap_or_default();
-                (wanted <= LONGEST_PAUSE).then(|| pause.max(wanted))
+                (wanted <= MAX_DELAY).then(|| pause.max(wanted))
             })
             .await
     }

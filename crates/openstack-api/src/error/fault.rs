@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 /// Longest text kept of a body that has no known shape (a proxy's HTML page), in characters.
-const LONGEST_UNKNOWN_TEXT: usize = 300;
+const MAX_UNKNOWN_TEXT_LENGTH: usize = 300;
 
 /// What a service says about an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Fault {
     fn from_text(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut message: String = words.chars().take(LONGEST_UNKNOWN_TEXT).collect();
+        let mut message: String = words.chars().take(MAX_UNKNOWN_TEXT_LENGTH).collect();
         if message.len() < words.len() {
             message.push('…');
         }

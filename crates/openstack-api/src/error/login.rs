@@ -52,7 +52,7 @@ pub enum AuthError {
     #[error(
         "keystone at {host} answered with more than {} MiB, which is too much to read: check that auth-url \
         is the address of an identity v3 service",
-        crate::body::LONGEST_ANSWER >> 20
+        crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {
         /// Host and port of the auth-url.

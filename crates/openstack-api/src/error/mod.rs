@@ -121,7 +121,7 @@ pub enum TransportError {
     #[error(
         "the {service} service at {host} answered with more than {} MiB, which is too much to read: check \
         that this is the address of the service",
-        crate::body::LONGEST_ANSWER >> 20
+        crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {
         /// Service that was called.

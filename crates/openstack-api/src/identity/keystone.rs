@@ -26,10 +26,10 @@ use crate::error::{AuthError, Fault};
 
 /// Everybody who asks for a token within this time after a failed login gets the same failure, so that a wrong password does not
 /// lock the account and a dead Keystone is not asked by each call in turn.
-const FAILURE_HOLDS: Duration = Duration::from_secs(2);
+const FAILED_LOGIN_LIFETIME: Duration = Duration::from_secs(2);
 
 /// Pause after a failed renewal of a token that is still good.
-const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
+const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 const SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
@@ -147,7 +147,7 @@ impl TokenCache {
             return Ok(token);
         }
         if let Some((at, error)) = failure.as_ref()
-            && at.elapsed() < FAILURE_HOLDS
+            && at.elapsed() < FAILED_LOGIN_LIFETIME
         {
             return Err(Arc::clone(error));
         }
@@ -179,7 +179,7 @@ impl TokenCache {
                     "the OpenStack token could not be renewed; the previous token is \
                 still used"
                 );
-                let renew_from = Instant::now() + RENEWAL_PAUSE;
+                let renew_from = Instant::now() + RENEWAL_RETRY_DELAY;
                 self.keep(Token { renew_from, ..Token::clone(&token) })
             }
         }

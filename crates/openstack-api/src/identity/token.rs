@@ -14,7 +14,7 @@ use crate::decode::null_as_default;
 use crate::error::AuthError;
 
 /// A token is renewed this long before its end, or for the last quarter of a short life.
-const LONGEST_RENEWAL_PERIOD: Duration = Duration::from_secs(300);
+const MAX_RENEWAL_PERIOD: Duration = Duration::from_secs(300);
 
 /// A token. `Debug` does not show it.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Token {
         let life = Duration::try_from(token.expires_at.duration_since(begin)).unwrap_or_default();
         let now = Instant::now();
         let expires = now + life;
-        let renew_from = expires - LONGEST_RENEWAL_PERIOD.min(life / 4);
+        let renew_from = expires - MAX_RENEWAL_PERIOD.min(life / 4);
         let project_id = token.project.map(|project| project.id);
         Ok(Self { header, renew_from, expires, catalog: token.catalog, project_id })
     }

@@ -86,11 +86,11 @@ struct Version {
 }
 
 /// For how long a version list is good. Octavia is upgraded while this program runs.
-const GOOD_FOR: Duration = Duration::from_secs(6 * 3600);
+const VERSIONS_LIFETIME: Duration = Duration::from_secs(6 * 3600);
 /// Up to so much longer, by chance: many processes that began together ask apart.
-const JITTER: Duration = Duration::from_secs(3600);
+const MAX_JITTER: Duration = Duration::from_secs(3600);
 /// A list that is doubted is asked for again after so long, and so is one that could not be had.
-const AGAIN: Duration = Duration::from_secs(60);
+const REFRESH_DELAY: Duration = Duration::from_secs(60);
 
 /// What is known of the versions.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ struct Refresh {
 
 impl Default for Versions {
     fn default() -> Self {
-        let lifetime = GOOD_FOR + JITTER.mul_f64(fastrand::f64());
+        let lifetime = VERSIONS_LIFETIME + MAX_JITTER.mul_f64(fastrand::f64());
         Self { known: Cache::new(lifetime), refresh: Mutex::default() }
     }
 }
@@ -121,7 +121,7 @@ impl Versions {
     /// Whether it is time to ask again although there is a `known` answer. Who gets a yes has to ask.
     fn takes_refresh(&self, known: &CachedAnswer<OctaviaFeatures>) -> bool {
         let mut refresh = self.refresh();
-        let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < AGAIN);
+        let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < REFRESH_DELAY);
         let due = !rests && (refresh.doubted || !known.is_alive());
         if due {
             *refresh = Refresh { tried: Some(Instant::now()), doubted: false };

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::PAGE;
+use crate::PAGE_SIZE;
 use crate::metrics::Metrics;
 use crate::names::{METRIC_PREFIX, PROGRAM};
 use crate::nodes::{self, Nodes};
@@ -130,7 +130,7 @@ impl Overlay {
         let mut parts = JoinSet::new();
         parts.spawn(named("watch of nodes", nodes::follow(client.clone(), measured, nodes)));
         if let Some(canary) = canary {
-            parts.spawn(named("watch of the canary", canary.keep(PAGE)));
+            parts.spawn(named("watch of the canary", canary.keep(PAGE_SIZE)));
         }
         let (reader, writer) = reflector::store();
         let services = followed(client, Arc::clone(&reconciler), listed, writer);

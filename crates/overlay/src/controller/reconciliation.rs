@@ -26,12 +26,12 @@ use crate::metrics::Metrics;
 use crate::names::PROGRAM;
 use crate::nodes::Nodes;
 use crate::plan::{Plan, State, View, patch, plan, with_list};
-use crate::rewrites::{Rewrites, WINDOW};
+use crate::rewrites::{Rewrites, WRITE_WINDOW};
 use crate::rules::Rules;
 use crate::service::{is_load_balancer, key};
 
 /// After a patch was refused because the list was another one by then: the watch brings it sooner than this.
-const CATCH_UP: Duration = Duration::from_secs(5);
+const STALE_CACHE_DELAY: Duration = Duration::from_secs(5);
 
 /// Everything that a reconciliation needs.
 pub(super) struct Reconciler {
@@ -126,7 +126,7 @@ impl Reconciler {
             Ok(answer) => answer,
             // Gone, or another list by now: what is there is looked at when the watch brings it.
             Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) if error.is_invalid() || error.is_conflict() => return Ok(Some(CATCH_UP)),
+            Err(error) if error.is_invalid() || error.is_conflict() => return Ok(Some(STALE_CACHE_DELAY)),
             Err(error) => return Err(failure(&error)),
         };
         self.with(key, service, |known| known.rewrites.count(Instant::now()));
@@ -181,7 +181,7 @@ impl Reconciler {
                 "another controller keeps overwriting the status without ipMode; after six corrections, \
                 this controller stops writing the status for up to {} minutes. metadata.managedFields names \
                 the other controller",
-                WINDOW.as_secs() / 60
+                WRITE_WINDOW.as_secs() / 60
             );
             self.record_event(service, Notice::warning("IPModeContested", message));
         }

@@ -9,7 +9,7 @@ use super::Config;
 use super::gcfg::Position;
 
 /// A value longer than this is cut in messages.
-const LONGEST_SHOWN_VALUE: usize = 80;
+const MAX_SHOWN_LENGTH: usize = 80;
 
 /// What is wrong with a value, and what to do. The texts never hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl fmt::Display for Finding {
 
 /// A value as messages show it: quoted, and in part where it is long.
 pub(crate) fn shown(value: &str) -> String {
-    let cut: String = value.chars().take(LONGEST_SHOWN_VALUE).collect();
+    let cut: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
     if cut.len() < value.len() { format!("{cut:?}...") } else { format!("{cut:?}") }
 }
 

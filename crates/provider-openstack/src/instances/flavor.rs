@@ -11,7 +11,7 @@ use super::topology;
 use crate::load_balancer::failure::{Answered as _, present};
 
 /// Most flavors that are remembered.
-const REMEMBERED: usize = 1000;
+const MAX_FLAVORS: usize = 1000;
 
 /// What is known of flavors. A flavor never changes its name: it is deleted and recreated, with another id.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ fn is_label(text: &str) -> bool {
 }
 
 fn remember(known: &mut HashMap<String, String>, key: &str, label: &str) {
-    if known.len() >= REMEMBERED {
+    if known.len() >= MAX_FLAVORS {
         known.clear();
     }
     known.insert(key.to_owned(), label.to_owned());

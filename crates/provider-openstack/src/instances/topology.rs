@@ -1,6 +1,6 @@
 //! Availability zone and region as values of labels.
 
-use openstack_ccm_core::instance::label::LONGEST_VALUE;
+use openstack_ccm_core::instance::label::MAX_VALUE_LENGTH;
 
 /// An availability zone as the value of a label: every run of other characters becomes one `-`; absent when nothing is
 /// left.
@@ -16,7 +16,7 @@ pub(super) fn zone(text: &str) -> Option<String> {
     let clean = clean.replace('\u{0}', "-");
     let edge = |character: char| matches!(character, '-' | '_' | '.');
     let mut clean = clean.trim_matches(edge).to_owned();
-    clean.truncate(LONGEST_VALUE);
+    clean.truncate(MAX_VALUE_LENGTH);
     // The cut may leave such a character at the end again, which no label may have.
     let clean = clean.trim_end_matches(edge);
     (!clean.is_empty()).then(|| clean.to_owned())

@@ -200,7 +200,7 @@ impl Routes for OpenStackRoutes {
 }
 
 /// After so long the ports are looked at again, to find what was changed there by hand.
-const LONGEST_TRUST: Duration = Duration::from_secs(300);
+const PORT_CHECK_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The routes whose pair was seen or made, so that a round in which nothing changed needs no list of ports. It may be lost at
 /// any time.
@@ -219,7 +219,7 @@ impl Verified {
     /// Those of `routes` whose pair has to be looked at.
     fn missing(&self, routes: &[NodeRoute]) -> Vec<NodeRoute> {
         let mut known = self.known();
-        if known.since.is_some_and(|since| since.elapsed() >= LONGEST_TRUST) {
+        if known.since.is_some_and(|since| since.elapsed() >= PORT_CHECK_INTERVAL) {
             *known = Known::default();
         }
         routes.iter().filter(|route| !known.routes.contains(route)).copied().collect()

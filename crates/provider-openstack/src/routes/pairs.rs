@@ -10,12 +10,9 @@ use openstack_ccm_openstack_api::error::{ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{AllowedAddressPair, Neutron, Port, UpdatePort};
 
 use super::ports::NextHopPorts;
-use super::table::TRIES;
+use crate::limits::{MAX_CONCURRENT_CALLS, MAX_TRIES};
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::settings::node_address::network;
-
-/// Ports that are changed at the same time.
-const AT_ONCE: usize = 10;
 
 /// What is done with the pairs for some ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +46,7 @@ pub(super) async fn change(
         })
         .collect();
     let failed: Vec<Option<(Vec<NodeRoute>, Failure)>> =
-        stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+        stream::iter(work).buffer_unordered(MAX_CONCURRENT_CALLS).collect().await;
     failed
         .into_iter()
         .flatten()
@@ -65,7 +62,7 @@ async fn change_port(
     change: PairChange,
 ) -> Result<(), Failure> {
     let mut newer: Option<Port> = None;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let port = newer.as_ref().unwrap_or(port);
         let Some(pairs) = wanted(port, ranges, change) else { return Ok(()) };
         let changes = UpdatePort { allowed_address_pairs: Some(pairs), ..UpdatePort::default() };

@@ -8,10 +8,9 @@ use openstack_ccm_core::route::{Applied, ListedRoute, NodeRoute, RouteTable};
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router};
 
+use crate::limits::MAX_TRIES;
 use crate::load_balancer::failure::{Missing, of_call};
 
-/// Tries to change a router or a port that somebody else changes as well.
-pub(super) const TRIES: usize = 4;
 /// Neutron's name for a route that it does not accept; other routes in the same request may be fine.
 const INVALID_ROUTES: &str = "InvalidRoutes";
 
@@ -114,7 +113,7 @@ impl Table<'_> {
         remove: &[Route],
         add: &[Route],
     ) -> Result<(), WriteError> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let before: Vec<Route> = current.routes.iter().map(of_listed).collect();
             let mut after: Vec<Route> =
                 before.iter().filter(|route| !remove.contains(route)).cloned().collect();

@@ -40,7 +40,7 @@ pub use report::{ElectionMetrics, Heartbeat};
 const LEADER_ELECTION: &str = "LeaderElection";
 
 /// Longest wait for the Event about the end.
-const LAST_EVENT: Duration = Duration::from_secs(1);
+const LAST_EVENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub struct ElectionOptions {
@@ -189,7 +189,7 @@ impl Elector {
         self.report.ended();
         // Nobody waits for this: the lease is free already. One who has lost it has more to do than to write it down.
         if ended != Ended::Lost {
-            self.report.say_ended(LAST_EVENT).await;
+            self.report.say_ended(LAST_EVENT_TIMEOUT).await;
         }
         ended
     }

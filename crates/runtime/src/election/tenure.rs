@@ -42,20 +42,18 @@ impl Tenure {
 mod tests {
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
-
     #[tokio::test(start_paused = true)]
     async fn the_cloud_is_left_alone_before_others_may_lead_and_the_cluster_by_then() {
         let tenure = Tenure::default();
-        let fence = tenure.fence(10 * SECOND, 15 * SECOND);
+        let fence = tenure.fence(Duration::from_secs(10), Duration::from_secs(15));
         let holds = || (fence.holds(Target::Cloud), fence.holds(Target::Cluster));
         assert_eq!(holds(), (false, false), "it was never held");
         tenure.renew(Instant::now());
-        tokio::time::advance(9 * SECOND).await;
+        tokio::time::advance(Duration::from_secs(9)).await;
         assert_eq!(holds(), (true, true));
-        tokio::time::advance(SECOND).await;
+        tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(holds(), (false, true));
-        tokio::time::advance(5 * SECOND).await;
+        tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(holds(), (false, false));
         tenure.renew(Instant::now());
         assert_eq!(holds(), (true, true));

@@ -12,17 +12,17 @@ use openstack_ccm_core::notice::Severity;
 use tokio::time::Instant;
 
 /// Different messages of one topic before they are combined.
-const MOST_MESSAGES: usize = 10;
+const MAX_SIMILAR_MESSAGES: usize = 10;
 /// How long messages of one topic are looked at together.
 const SIMILAR_WINDOW: Duration = Duration::from_secs(600);
 /// An event that was not repeated for so long may be gone from the cluster: start a new one.
 const SERIES_LIFETIME: Duration = Duration::from_secs(3600);
 /// Writes that one object may cause at once.
-const BURST: u32 = 25;
+const MAX_BURST: u32 = 25;
 /// One more write per this time.
-const REFILL: Duration = Duration::from_secs(300);
+const REFILL_INTERVAL: Duration = Duration::from_secs(300);
 /// Topics that are remembered at most.
-const MOST_TOPICS: usize = 8192;
+const MAX_TOPICS: usize = 8192;
 /// What stands before a combined message.
 const COMBINED: &str = "(combined from similar events): ";
 
@@ -79,11 +79,11 @@ struct Bucket {
 
 impl Bucket {
     fn take(&mut self, now: Instant) -> bool {
-        while self.tokens < BURST && now.duration_since(self.refilled) >= REFILL {
+        while self.tokens < MAX_BURST && now.duration_since(self.refilled) >= REFILL_INTERVAL {
             self.tokens += 1;
-            self.refilled += REFILL;
+            self.refilled += REFILL_INTERVAL;
         }
-        if self.tokens == BURST {
+        if self.tokens == MAX_BURST {
             self.refilled = now;
         }
         let allowed = self.tokens > 0;
@@ -123,7 +123,7 @@ impl Correlator {
             .count();
         let compared = without_request_ids(message);
         let known = series.iter().any(|series| series.message.as_deref() == Some(&*compared));
-        let combined = !known && recent >= MOST_MESSAGES;
+        let combined = !known && recent >= MAX_SIMILAR_MESSAGES;
         let key = (!combined).then(|| compared.into_owned());
         let message = if combined { format!("{COMBINED}{message}") } else { message.to_owned() };
         let index = series.iter().position(|series| series.message == key).unwrap_or_else(|| {
@@ -135,7 +135,7 @@ impl Correlator {
         let allowed = self
             .buckets
             .entry((topic.object.clone(), topic.component))
-            .or_insert(Bucket { tokens: BURST, refilled: now })
+            .or_insert(Bucket { tokens: MAX_BURST, refilled: now })
             .take(now);
         let entry = &mut series[index];
         entry.count = entry.count.saturating_add(1);
@@ -170,14 +170,14 @@ impl Correlator {
     }
 
     fn forget_old(&mut self, now: Instant) {
-        if self.topics.len() < MOST_TOPICS {
+        if self.topics.len() < MAX_TOPICS {
             return;
         }
         let newest = |series: &Vec<Series>| series.iter().map(|series| series.last).max();
         self.topics
             .retain(|_, series| newest(series).is_some_and(|last| now.duration_since(last) < SIMILAR_WINDOW));
-        self.buckets.retain(|_, bucket| now.duration_since(bucket.refilled) < REFILL);
-        if self.topics.len() >= MOST_TOPICS {
+        self.buckets.retain(|_, bucket| now.duration_since(bucket.refilled) < REFILL_INTERVAL);
+        if self.topics.len() >= MAX_TOPICS {
             self.topics.clear();
         }
     }

@@ -23,13 +23,13 @@ use crate::call::{CallError, call};
 use correlate::{Action, Correlator, Topic};
 
 /// Occurrences that may wait for the writer before new ones are dropped.
-const BACKLOG: usize = 1024;
+const MAX_QUEUED_EVENTS: usize = 1024;
 
 /// An event that is not written in this time is given up.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest message that every API server accepts, in bytes.
-const LONGEST_MESSAGE: usize = 1024;
+const MAX_MESSAGE_LENGTH: usize = 1024;
 
 /// One thing that happened to an object.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub struct EventWriter {
 
 /// A recorder and the writer behind it.
 pub fn channel(client: Client) -> (EventRecorder, EventWriter) {
-    let (sender, receiver) = mpsc::channel(BACKLOG);
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
     let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     (EventRecorder { sender }, EventWriter { client, receiver, correlator: Correlator::default(), host })
 }
@@ -198,8 +198,9 @@ fn event_type(severity: Severity) -> &'static str {
 }
 
 fn truncate(message: &mut String) {
-    if message.len() > LONGEST_MESSAGE {
-        let end = (0..=LONGEST_MESSAGE - 3).rev().find(|index| message.is_char_boundary(*index)).unwrap_or(0);
+    if message.len() > MAX_MESSAGE_LENGTH {
+        let end =
+            (0..=MAX_MESSAGE_LENGTH - 3).rev().find(|index| message.is_char_boundary(*index)).unwrap_or(0);
         message.truncate(end);
         message.push_str("...");
     }
@@ -213,7 +214,7 @@ mod tests {
     fn long_messages_are_cut_between_characters() {
         let mut message = "ä".repeat(600);
         truncate(&mut message);
-        assert!(message.len() <= LONGEST_MESSAGE);
+        assert!(message.len() <= MAX_MESSAGE_LENGTH);
         assert!(message.ends_with("ä..."));
         let mut short = "short".to_owned();
         truncate(&mut short);

@@ -7,19 +7,16 @@ use openstack_ccm_core::provider::AnnotationUse;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::interest::Interest;
+use super::limits::{MAX_SIZE, MAX_VALUES_SIZE};
 
-/// Bytes that are kept of all annotations of an object, and of all its labels; annotations may have 256 KiB.
-const MOST: usize = 32 << 10;
-/// Of these, bytes that values have at most, and the names of those that are only reported. About 800 CIDRs.
-pub const MOST_VALUES: usize = 16 << 10;
 /// Letters of a longer value that are shown.
-const SHOWN: usize = 20;
+const MAX_SHOWN_LENGTH: usize = 20;
 
 /// A value that is too long, as it is shown to whoever wrote it.
 pub fn shortened(value: &str) -> String {
-    let begin: String = value.chars().take(SHOWN).collect();
+    let begin: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
     format!(
-        "{begin}… ({} bytes; {MOST_VALUES} are read of all annotations of a Service together)",
+        "{begin}… ({} bytes; {MAX_VALUES_SIZE} are read of all annotations of a Service together)",
         value.len()
     )
 }
@@ -54,7 +51,7 @@ impl<'de> Visitor<'de> for AnnotationVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let (mut kept, mut room, mut room_for_messages) = (BTreeMap::new(), MOST, MOST_VALUES);
+        let (mut kept, mut room, mut room_for_messages) = (BTreeMap::new(), MAX_SIZE, MAX_VALUES_SIZE);
         while let Some(key) = entries.next_key::<String>()? {
             let is_kept = match Interest::use_of(&key) {
                 AnnotationUse::Meaning => true,
@@ -72,7 +69,7 @@ impl<'de> Visitor<'de> for AnnotationVisitor {
                 continue;
             }
             let mut value: String = entries.next_value()?;
-            if value.len() > MOST_VALUES || key.len() + value.len() > room {
+            if value.len() > MAX_VALUES_SIZE || key.len() + value.len() > room {
                 let short = shortened(&value);
                 if short.len() < value.len() {
                     value = short;
@@ -95,7 +92,7 @@ impl<'de> Visitor<'de> for LabelVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let (mut kept, mut room) = (BTreeMap::new(), MOST);
+        let (mut kept, mut room) = (BTreeMap::new(), MAX_SIZE);
         while let Some((key, value)) = entries.next_entry::<String, String>()? {
             room = room.saturating_sub(key.len() + value.len());
             if room > 0 {

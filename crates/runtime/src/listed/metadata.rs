@@ -8,14 +8,11 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 
 use super::annotations::{Annotations, KeptLabels};
 use super::at_most::{AtMost, kept};
+use super::limits::MAX_METADATA_ENTRIES;
 use super::managers::Managers;
 
 /// The finalizer that keeps a Service until its load balancer is gone.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
-
-/// Finalizers of others that are kept. Where there are as many, the object is read whole before its list is written.
-pub const MOST_FINALIZERS: usize = 64;
-const MOST_OWNERS: usize = 64;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -28,7 +25,7 @@ struct Metadata {
     deletion_timestamp: Option<Time>,
     labels: Option<KeptLabels>,
     annotations: Option<Annotations>,
-    owner_references: Option<AtMost<MOST_OWNERS, OwnerReference>>,
+    owner_references: Option<AtMost<MAX_METADATA_ENTRIES, OwnerReference>>,
     finalizers: Option<Finalizers>,
     managed_fields: Option<Managers>,
 }
@@ -76,7 +73,7 @@ impl<'de> Visitor<'de> for FinalizerVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Self::Value, A::Error> {
         let mut kept = Vec::new();
         while let Some(name) = names.next_element::<String>()? {
-            if kept.len() < MOST_FINALIZERS || (name == FINALIZER && !kept.contains(&name)) {
+            if kept.len() < MAX_METADATA_ENTRIES || (name == FINALIZER && !kept.contains(&name)) {
                 kept.push(name);
             }
         }

@@ -9,11 +9,12 @@
 //! | `interest` | what a program wants to know of metadata |
 //! | `metadata`, `annotations`, `managers` | `metadata` |
 //! | `service`, `node` | these two kinds |
-//! | `at_most` | lists with a bound |
+//! | `at_most`, `limits` | lists with a bound, and how much is kept of what |
 
 mod annotations;
 mod at_most;
 mod interest;
+mod limits;
 mod managers;
 mod metadata;
 mod node;
@@ -21,12 +22,13 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use annotations::{MOST_VALUES, shortened};
+pub use annotations::shortened;
 pub use interest::Interest;
 pub(crate) use interest::InterestedStream;
-pub use metadata::{FINALIZER, MOST_FINALIZERS, metadata};
+pub use limits::{MAX_METADATA_ENTRIES, MAX_PORTS, MAX_SOURCE_RANGES, MAX_VALUES_SIZE};
+pub use metadata::{FINALIZER, metadata};
 pub use node::Node;
-pub use service::{MOST_PORTS, MOST_SOURCE_RANGES, Service};
+pub use service::Service;
 
 /// Makes a type with a field `metadata` be listed and watched as the type of a kind is.
 #[macro_export]

@@ -7,16 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::at_most::{AtMost, kept};
+use super::limits::{MAX_FAMILIES, MAX_IMAGE_NAMES, MAX_LONG_LIST, MAX_SHORT_LIST};
 use super::metadata;
-
-const MOST_TAINTS: usize = 1000;
-const MOST_CONDITIONS: usize = 100;
-const MOST_ADDRESSES: usize = 100;
-/// A kubelet shows 50, and 5 names of each, where it is not told otherwise.
-const MOST_IMAGES: usize = 1000;
-const MOST_NAMES: usize = 20;
-/// Entries of what has one for each family.
-const MOST_FAMILIES: usize = 8;
 
 /// A Node with what any program here reads of one.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,23 +27,23 @@ struct ListedNodeSpec {
     #[serde(rename = "providerID")]
     provider_id: Option<String>,
     #[serde(rename = "podCIDRs")]
-    pod_cidrs: Option<AtMost<MOST_FAMILIES, String>>,
-    taints: Option<AtMost<MOST_TAINTS, Taint>>,
+    pod_cidrs: Option<AtMost<MAX_FAMILIES, String>>,
+    taints: Option<AtMost<MAX_LONG_LIST, Taint>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ListedNodeStatus {
-    addresses: Option<AtMost<MOST_ADDRESSES, NodeAddress>>,
-    conditions: Option<AtMost<MOST_CONDITIONS, NodeCondition>>,
-    images: Option<AtMost<MOST_IMAGES, Image>>,
+    addresses: Option<AtMost<MAX_SHORT_LIST, NodeAddress>>,
+    conditions: Option<AtMost<MAX_SHORT_LIST, NodeCondition>>,
+    images: Option<AtMost<MAX_LONG_LIST, Image>>,
     node_info: Option<NodeSystemInfo>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Image {
-    names: Option<AtMost<MOST_NAMES, String>>,
+    names: Option<AtMost<MAX_IMAGE_NAMES, String>>,
 }
 
 impl From<Node> for k8s::Node {

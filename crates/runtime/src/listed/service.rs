@@ -8,17 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
 
 use super::at_most::{AtMost, kept};
+use super::limits::{MAX_FAMILIES, MAX_LONG_LIST, MAX_PORTS, MAX_SHORT_LIST, MAX_SOURCE_RANGES};
 use super::metadata;
-
-/// Ports that a Service may have here. One more is kept, so that it shows.
-pub const MOST_PORTS: usize = 1000;
-/// Source ranges, likewise.
-pub const MOST_SOURCE_RANGES: usize = 5000;
-/// Entries of a status.
-const MOST_ENTRIES: usize = 1000;
-const MOST_CONDITIONS: usize = 100;
-/// Entries of what has one for each family.
-const MOST_FAMILIES: usize = 8;
 
 /// A Service with what any program here reads of one.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,13 +30,13 @@ struct ListedServiceSpec {
     load_balancer_class: Option<String>,
     #[serde(rename = "loadBalancerIP")]
     load_balancer_ip: Option<String>,
-    load_balancer_source_ranges: Option<AtMost<{ MOST_SOURCE_RANGES + 1 }, String>>,
-    ports: Option<AtMost<{ MOST_PORTS + 1 }, ServicePort>>,
-    ip_families: Option<AtMost<MOST_FAMILIES, String>>,
+    load_balancer_source_ranges: Option<AtMost<{ MAX_SOURCE_RANGES + 1 }, String>>,
+    ports: Option<AtMost<{ MAX_PORTS + 1 }, ServicePort>>,
+    ip_families: Option<AtMost<MAX_FAMILIES, String>>,
     #[serde(rename = "clusterIP")]
     cluster_ip: Option<String>,
     #[serde(rename = "clusterIPs")]
-    cluster_ips: Option<AtMost<MOST_FAMILIES, String>>,
+    cluster_ips: Option<AtMost<MAX_FAMILIES, String>>,
     session_affinity: Option<String>,
     session_affinity_config: Option<SessionAffinityConfig>,
     external_traffic_policy: Option<String>,
@@ -56,13 +47,13 @@ struct ListedServiceSpec {
 #[serde(rename_all = "camelCase", default)]
 struct ListedServiceStatus {
     load_balancer: Option<LoadBalancer>,
-    conditions: Option<AtMost<MOST_CONDITIONS, Condition>>,
+    conditions: Option<AtMost<MAX_SHORT_LIST, Condition>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct LoadBalancer {
-    ingress: Option<AtMost<MOST_ENTRIES, LoadBalancerIngress>>,
+    ingress: Option<AtMost<MAX_LONG_LIST, LoadBalancerIngress>>,
 }
 
 impl From<Service> for k8s::Service {

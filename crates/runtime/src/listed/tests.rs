@@ -73,7 +73,7 @@ fn what_is_never_read_is_not_kept() {
 /// As many as an object may have: 256 KiB.
 #[rstest]
 #[case::of_nobody("example.org/", 0)]
-#[case::that_are_reported_as_unknown("ours/", MOST_VALUES)]
+#[case::that_are_reported_as_unknown("ours/", MAX_VALUES_SIZE)]
 fn thousands_of_names_take_no_memory_and_hide_nothing(#[case] prefix: &str, #[case] most: usize) {
     let names = (0..4096).map(|number| (format!("{prefix}{number:0>50}"), String::new()));
     let wanted = ("wanted".to_owned(), "1".to_owned());
@@ -92,11 +92,11 @@ fn values_that_are_too_long_can_be_shown_and_take_no_memory() {
     let expected = "… (200000 bytes; 16384 are read of all annotations of a Service together)";
     assert_eq!(kept["a"], format!("{}{expected}", "ü".repeat(20)));
     assert_eq!(kept["b"], "1");
-    let kept = with_annotations([("a".to_owned(), of(MOST_VALUES))]).metadata.annotations.unwrap();
-    assert_eq!(kept["a"], of(MOST_VALUES));
-    let three = ["a", "b", "wanted"].map(|key| (key.to_owned(), of(MOST_VALUES)));
+    let kept = with_annotations([("a".to_owned(), of(MAX_VALUES_SIZE))]).metadata.annotations.unwrap();
+    assert_eq!(kept["a"], of(MAX_VALUES_SIZE));
+    let three = ["a", "b", "wanted"].map(|key| (key.to_owned(), of(MAX_VALUES_SIZE)));
     let kept = with_annotations(three).metadata.annotations.unwrap();
-    assert!(kept.values().map(String::len).sum::<usize>() <= 2 * MOST_VALUES);
+    assert!(kept.values().map(String::len).sum::<usize>() <= 2 * MAX_VALUES_SIZE);
 }
 
 #[rstest]
@@ -139,7 +139,7 @@ fn no_list_takes_more_memory_than_somebody_needs() {
         "status": {"loadBalancer": {"ingress": many(json!({}))}},
     }));
     let finalizers = service.metadata.finalizers.unwrap();
-    assert_eq!(finalizers.len(), MOST_FINALIZERS + 1);
+    assert_eq!(finalizers.len(), MAX_METADATA_ENTRIES + 1);
     assert_eq!(
         finalizers.last().unwrap(),
         FINALIZER,
@@ -148,7 +148,7 @@ fn no_list_takes_more_memory_than_somebody_needs() {
     assert!(service.metadata.labels.unwrap().keys().map(String::len).sum::<usize>() <= 32 << 10);
     assert_eq!(service.metadata.owner_references.unwrap().len(), 64);
     let spec = service.spec.unwrap();
-    assert_eq!(spec.ports.unwrap().len(), MOST_PORTS + 1, "that there are too many is to be seen");
-    assert_eq!(spec.load_balancer_source_ranges.unwrap().len(), MOST_SOURCE_RANGES + 1);
+    assert_eq!(spec.ports.unwrap().len(), MAX_PORTS + 1, "that there are too many is to be seen");
+    assert_eq!(spec.load_balancer_source_ranges.unwrap().len(), MAX_SOURCE_RANGES + 1);
     assert_eq!(service.status.unwrap().load_balancer.unwrap().ingress.unwrap().len(), 1000);
 }

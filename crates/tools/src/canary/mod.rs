@@ -13,7 +13,7 @@ mod rows;
 use std::process::ExitCode;
 
 use args::CanaryArgs;
-pub(crate) use once::{PERIOD, excuse, image_in_use};
+pub(crate) use once::{POLL_INTERVAL, excuse, image_in_use};
 
 /// Does what the flags say.
 ///

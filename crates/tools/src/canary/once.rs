@@ -30,11 +30,11 @@ use super::rows::{Report, Row};
 use crate::output::{Progress, print};
 
 /// Calls to the API server at once.
-const AT_ONCE: usize = 10;
+const MAX_CONCURRENT_CALLS: usize = 10;
 /// How often the pods are read.
-pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait for the namespace to go.
-const CLEAN_UP: Duration = Duration::from_secs(60);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pods that are service proxies, by the labels that their manifests have.
 const SERVICE_PROXIES: &str = "k8s-app in (kube-proxy,cilium,calico-node,kube-router)";
 
@@ -170,7 +170,7 @@ impl Once {
             let made = pods.create(&PostParams::default(), &pod).await;
             made.with_context(|| format!("no pod can be created on the node {node}"))
         };
-        let mut made = stream::iter(nodes.iter().cloned()).map(make).buffer_unordered(AT_ONCE);
+        let mut made = stream::iter(nodes.iter().cloned()).map(make).buffer_unordered(MAX_CONCURRENT_CALLS);
         let mut uids = BTreeSet::new();
         while let Some(pod) = made.next().await {
             uids.extend(pod?.metadata.uid);
@@ -206,7 +206,7 @@ impl Once {
                 return Ok(self.findings(&pods).await);
             }
             before = carried;
-            let pause = if all { PERIOD * 10 } else { PERIOD };
+            let pause = if all { POLL_INTERVAL * 10 } else { POLL_INTERVAL };
             sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
         }
     }
@@ -224,7 +224,7 @@ impl Once {
             };
             (pod.node().to_owned(), (verdict, reason))
         };
-        stream::iter(pods.to_vec()).map(look).buffer_unordered(AT_ONCE).collect().await
+        stream::iter(pods.to_vec()).map(look).buffer_unordered(MAX_CONCURRENT_CALLS).collect().await
     }
 
     async fn clean_up(&self) -> anyhow::Result<()> {
@@ -232,13 +232,13 @@ impl Once {
         let namespaces = Api::<Namespace>::all(self.client.clone());
         let left = || format!("the namespace {name} cannot be removed: kubectl delete namespace {name}");
         namespaces.delete(name, &DeleteParams::default()).await.with_context(left)?;
-        let deadline = Instant::now() + CLEAN_UP;
+        let deadline = Instant::now() + CLEANUP_TIMEOUT;
         while namespaces.get_opt(name).await.with_context(left)?.is_some() {
             if Instant::now() >= deadline {
                 let _ = writeln!(std::io::stderr(), "the namespace {name} is still being deleted");
                 break;
             }
-            sleep(PERIOD).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }

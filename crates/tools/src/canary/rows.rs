@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use openstack_ccm_canary::look::Verdict;
 use serde::Serialize;
 
-use crate::help::FOUND;
+use crate::help::EXIT_FOUND;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ impl Report {
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.verdict {
             Verdict::Fit => 0,
-            Verdict::Unfit => FOUND,
+            Verdict::Unfit => EXIT_FOUND,
             Verdict::Unknown => 1,
         })
     }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::{Api, Client};
-use openstack_ccm_controllers::PAGE;
+use openstack_ccm_controllers::PAGE_SIZE;
 use openstack_ccm_controllers::service::checked_facts;
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_provider_openstack::config::Config;
@@ -22,7 +22,7 @@ pub(super) async fn check(
     config: &Config,
     findings: &mut Section,
 ) -> anyhow::Result<usize> {
-    let reading = Reading { page: PAGE, interest: Interest::in_annotations(use_of) };
+    let reading = Reading { page: PAGE_SIZE, interest: Interest::in_annotations(use_of) };
     let services = list_all::<listed::Service, k8s::Service>(Api::all(client), reading).await;
     let mut services = services.context("the Services of the cluster cannot be listed")?;
     services.retain(|service| is_ours(service, class));

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
 /// Longest PROXY header plus request that is read.
-const LONGEST: usize = 4096;
+const MAX_REQUEST_SIZE: usize = 4096;
 
 /// A running backend.
 pub(super) struct Backend {
@@ -64,11 +64,11 @@ async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
             // As nginx does it: log the first line of what came instead, and close without an answer.
             break client_of(&result).with_context(|| broken_header(&received))?;
         }
-        anyhow::ensure!(received.len() < LONGEST, "the header is too long");
+        anyhow::ensure!(received.len() < MAX_REQUEST_SIZE, "the header is too long");
     };
     while !received[header_length..].windows(4).any(|window| window == b"\r\n\r\n") {
         let count = stream.read_buf(&mut received).await.context("the connection broke")?;
-        anyhow::ensure!(count > 0 && received.len() < LONGEST, "the request is not complete");
+        anyhow::ensure!(count > 0 && received.len() < MAX_REQUEST_SIZE, "the request is not complete");
     }
     let body = format!("client={client}\n");
     let response = format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::HOST;
 
 /// A request takes microseconds here; what takes longer hangs.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) async fn fetch(
     host: &str,
 ) -> Result<Answer, FetchError> {
     let builder = reqwest::Client::builder().no_proxy().tls_built_in_root_certs(false);
-    let client = builder.local_address(source).timeout(TIMEOUT).build()?;
+    let client = builder.local_address(source).timeout(REQUEST_TIMEOUT).build()?;
     let answer = client.get(format!("http://{destination}/")).header(HOST, host).send().await?;
     Ok(Answer { status: answer.status().as_u16(), body: answer.text().await? })
 }

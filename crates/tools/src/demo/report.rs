@@ -9,7 +9,7 @@ use openstack_ccm_doctor::output::table;
 use crate::output::print_line;
 
 /// Columns of the tables where standard output is not a terminal.
-const WIDTH_OF_A_LOG: u16 = 120;
+const LOG_WIDTH: u16 = 120;
 
 const RED: &str = "31";
 const GREEN: &str = "32";
@@ -169,7 +169,7 @@ impl Chapter {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
         if !std::io::stdout().is_terminal() {
-            table.set_width(WIDTH_OF_A_LOG);
+            table.set_width(LOG_WIDTH);
         }
         table.set_header(["situation", "status of the Service", "who asks", "what happens", ""]);
         for line in &self.lines {

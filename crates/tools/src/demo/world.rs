@@ -32,12 +32,12 @@ const NODE_PORT: u16 = 30080;
 /// What the operator configured for clusters that cannot honour `ipMode`.
 pub(super) const SUFFIX: &str = "lb.example.org";
 /// Longest wait for anything; what takes longer has failed.
-const LIMIT: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Until something is asked or watched once more.
-const AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long the API server is away when it is replaced.
-const RESTART: Duration = Duration::from_secs(1);
+const RESTART_TIME: Duration = Duration::from_secs(1);
 
 /// Someone who sends a request: a logical address in the world, and the loopback address that stands for it here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,12 +217,12 @@ impl World {
                     // A watch in which nothing happens for long is given up, and so is one whose server went away.
                     Err(error) => tracing::debug!(%error, "watching again whether {what}"),
                 }
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(LIMIT, waiting)
+        tokio::time::timeout(STEP_TIMEOUT, waiting)
             .await
-            .with_context(|| format!("timed out after {} s waiting for: {what}", LIMIT.as_secs()))
+            .with_context(|| format!("timed out after {} s waiting for: {what}", STEP_TIMEOUT.as_secs()))
     }
 
     /// Replaces the API server by one of another version over the same objects; as in life it is away for a moment.
@@ -231,7 +231,7 @@ impl World {
         let address = server.address();
         drop(server);
         self.kubernetes.set_version(version);
-        tokio::time::sleep(RESTART).await;
+        tokio::time::sleep(RESTART_TIME).await;
         self.kubernetes.clear_requests();
         self.kubernetes_server = Some(Server::bind(&self.kubernetes, address).await?);
         Ok(())
@@ -245,10 +245,12 @@ impl World {
                 .requests_where(|request| request.query.iter().any(|(key, _)| key == "dryRun"))
                 .is_empty()
             {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(LIMIT, asked).await.context("the controller did not query the new API server")
+        tokio::time::timeout(STEP_TIMEOUT, asked)
+            .await
+            .context("the controller did not query the new API server")
     }
 
     /// Replaces the kubelet, and with it kube-proxy, of the node with this index.

@@ -17,14 +17,14 @@ use tokio::time::{Instant, sleep};
 
 use super::args::WalkArgs;
 use super::facts::Gathered;
-use openstack_ccm_canary::objects::USER;
+use openstack_ccm_canary::objects::USER_ID;
 
-use crate::canary::{PERIOD, excuse, image_in_use};
+use crate::canary::{POLL_INTERVAL, excuse, image_in_use};
 
 /// Created and removed.
 const NAMESPACE: &str = "openstack-ccm-doctor";
 /// Ports of one Service that are dialled; more say nothing new.
-const MOST_PORTS: usize = 10;
+const MAX_PORTS: usize = 10;
 
 /// Dials from every node, and adds what came of it to the facts.
 ///
@@ -93,7 +93,7 @@ fn targets(service: &Service) -> Vec<String> {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
             Some((number, Speech::of(number, &text(&port.name), &text(&port.app_protocol))))
         })
-        .take(MOST_PORTS)
+        .take(MAX_PORTS)
         .collect();
     let mut targets = Vec::new();
     for place in places {
@@ -153,7 +153,7 @@ async fn all(
             dials.extend(seen.iter().flat_map(dialled));
             return Ok(dials);
         }
-        sleep(PERIOD).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -166,7 +166,7 @@ async fn create(pods: &Api<DynamicObject>, pod: &DynamicObject, deadline: Instan
                     && status.message.contains("service account")
                     && Instant::now() < deadline =>
             {
-                sleep(PERIOD).await;
+                sleep(POLL_INTERVAL).await;
             }
             made => return made.map(drop),
         }
@@ -221,7 +221,7 @@ fn pod(node: &Node, image: &str, targets: &[String]) -> Value {
             "terminationGracePeriodSeconds": 1,
             "tolerations": [{"operator": "Exists"}],
             "securityContext": {
-                "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER,
+                "runAsNonRoot": true, "runAsUser": USER_ID, "runAsGroup": USER_ID,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [{

@@ -13,11 +13,11 @@ use serde_json::json;
 
 use super::args::{FailOn, RulesArgs, RulesOutput};
 use super::{could_not_look, terminal};
-use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::print;
 
 /// Dumps of nodes with tens of thousands of Services are some ten megabytes.
-const LONGEST: u64 = 256 << 20;
+const MAX_DUMP_SIZE: u64 = 256 << 20;
 
 /// Reads the dump, and says what becomes of packets.
 pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
@@ -49,9 +49,9 @@ pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
         }
     }
     let code = if Counts::of(&checks).reaches(FailOn::Error.severity()) {
-        FOUND
+        EXIT_FOUND
     } else if walk.fate == Fate::NoRules {
-        NEEDS_A_PERSON
+        EXIT_NEEDS_A_PERSON
     } else {
         0
     };
@@ -63,13 +63,13 @@ fn read(arguments: &RulesArgs) -> anyhow::Result<String> {
     if arguments.file.as_os_str() == "-" {
         std::io::stdin()
             .lock()
-            .take(LONGEST)
+            .take(MAX_DUMP_SIZE)
             .read_to_end(&mut bytes)
             .context("standard input cannot be read")?;
     } else {
         let problem = || format!("{} cannot be read", arguments.file.display());
         let file = std::fs::File::open(&arguments.file).with_context(problem)?;
-        file.take(LONGEST).read_to_end(&mut bytes).with_context(problem)?;
+        file.take(MAX_DUMP_SIZE).read_to_end(&mut bytes).with_context(problem)?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

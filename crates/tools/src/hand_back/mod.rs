@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use openstack_ccm_controllers::PAGE;
+use openstack_ccm_controllers::PAGE_SIZE;
 use openstack_ccm_manager::args::LeaseArgs;
 use openstack_ccm_openstack_api::dry_run::ReadOnly;
 use openstack_ccm_openstack_api::transport::Transport;
@@ -25,7 +25,7 @@ use openstack_ccm_runtime::listed::{self, Interest};
 use openstack_ccm_runtime::watch::{Reading, list_all};
 use serde_json::json;
 
-use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::print;
 use crate::status::is_at_work;
 use addresses::CloudAddresses;
@@ -43,7 +43,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     if arguments.apply {
         refuse_beside_controller(&client, &arguments.lease).await?;
     }
-    let reading = Reading { page: PAGE, interest: Interest::in_annotations(use_of) };
+    let reading = Reading { page: PAGE_SIZE, interest: Interest::in_annotations(use_of) };
     let services = list_all::<listed::Service, Service>(Api::all(client.clone()), reading).await;
     let services = services.context("the Services of the cluster cannot be listed")?;
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
@@ -75,8 +75,8 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     }
     Ok(match (breaks, returns.len()) {
         (0, 0) => ExitCode::SUCCESS,
-        (0, _) => ExitCode::from(FOUND),
-        _ => ExitCode::from(NEEDS_A_PERSON),
+        (0, _) => ExitCode::from(EXIT_FOUND),
+        _ => ExitCode::from(EXIT_NEEDS_A_PERSON),
     })
 }
 

@@ -10,9 +10,9 @@ use openstack_ccm_openstack_api::{ApiError, OpenStack};
 use super::judge::{Orphan, OrphanKind};
 
 /// Time between two checks whether a load balancer is gone.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// Looks until Octavia is held to have lost the work.
-const LOOKS: usize = 150;
+const MAX_LOOKS: usize = 150;
 
 /// Picks out of what is orphaned now what was named.
 ///
@@ -88,7 +88,7 @@ async fn delete_group(neutron: &Neutron, id: &str) -> Result<(), ApiError> {
 }
 
 async fn until_gone(openstack: &OpenStack, id: &str) -> anyhow::Result<()> {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_LOOKS {
         match openstack.octavia.get_load_balancer(id).await {
             Err(error) if error.is_not_found() => return Ok(()),
             Err(error) => return Err(error).context("whether the load balancer was deleted is not known"),
@@ -96,7 +96,7 @@ async fn until_gone(openstack: &OpenStack, id: &str) -> anyhow::Result<()> {
             Ok(seen) if seen.provisioning_status.as_str() == "ERROR" => {
                 anyhow::bail!("Octavia failed to delete the load balancer {id}: it is in ERROR");
             }
-            Ok(_) => tokio::time::sleep(LOOK_AGAIN).await,
+            Ok(_) => tokio::time::sleep(LOOK_INTERVAL).await,
         }
     }
     anyhow::bail!("the load balancer {id} is still being deleted; check again later")

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::{Api, Client};
-use openstack_ccm_controllers::PAGE;
+use openstack_ccm_controllers::PAGE_SIZE;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::neutron::{
@@ -110,7 +110,7 @@ impl Owners {
     /// Any page of the lists that cannot be read, and a list without a single Service: every cluster has one, so that the
     /// list is wrong, and everything in the cloud would look orphaned.
     pub async fn of(client: Client) -> anyhow::Result<Self> {
-        let reading = Reading { page: PAGE, interest: Interest::in_none() };
+        let reading = Reading { page: PAGE_SIZE, interest: Interest::in_none() };
         let nodes = list_all::<listed::Node, Node>(Api::all(client.clone()), reading.clone()).await;
         let nodes = nodes.context("the Nodes of the cluster cannot be listed")?;
         let services = list_all::<listed::Service, Service>(Api::all(client), reading).await;

@@ -29,7 +29,7 @@ use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
-use crate::help::FOUND;
+use crate::help::EXIT_FOUND;
 use crate::output::{plural, print, print_line};
 use args::{DEFAULT_AGE, OrphansArgs, OrphansOutput};
 use inventory::{Inventory, Owners};
@@ -72,7 +72,7 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
         OrphansOutput::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
     };
     print(text)?;
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }
 
 /// What was found in the cloud.

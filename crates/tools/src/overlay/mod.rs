@@ -20,7 +20,7 @@ use openstack_ccm_overlay::names::PROGRAM;
 use openstack_ccm_overlay::policy;
 use tokio::time::Instant;
 
-use crate::help::{self, FOUND};
+use crate::help::{self, EXIT_FOUND};
 use crate::output::{is_closed_pipe, plural, print, print_line};
 use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs, ReportOutput};
 
@@ -28,7 +28,7 @@ use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArg
 const LEFT: &str = r#"What an admission policy set is not undone here. Delete the policy, then, for each Service:
   kubectl patch service NAME --subresource=status --type=json --patch='[{"op":"replace","path":"/status/loadBalancer/ingress/0/ipMode","value":"VIP"}]'"#;
 /// Between two looks for what is left to give back.
-const LOOK_AGAIN: Duration = Duration::from_secs(3);
+const LOOK_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Whether the file is called by the name of the overlay.
 pub fn is_called(arguments: &[OsString]) -> bool {
@@ -80,7 +80,7 @@ async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
         ReportOutput::Text => print(&report)?,
         ReportOutput::Json => print_line(serde_json::to_string_pretty(&report.json())?)?,
     }
-    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }
 
 async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
@@ -112,7 +112,7 @@ async fn give_back(arguments: &CleanupArgs) -> anyhow::Result<ExitCode> {
             }
             return Ok(if done.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        tokio::time::sleep(LOOK_AGAIN.min(arguments.settle)).await;
+        tokio::time::sleep(LOOK_INTERVAL.min(arguments.settle)).await;
     }
 }
 

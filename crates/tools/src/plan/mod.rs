@@ -52,8 +52,8 @@ use journal::{Call, Journal};
 use rehearsal::{Chosen, DryRunResult, Item, Stage, Subject, rehearse};
 use summary::{LookedAt, Summary};
 
-/// More Services than this are planned from whole lists.
-pub(crate) const FEW: usize = 10;
+/// More Services than this are looked at by whole lists.
+pub(crate) const MAX_SINGLE_SERVICES: usize = 10;
 
 /// Makes the plan and writes it to standard output.
 ///
@@ -125,7 +125,7 @@ pub(crate) async fn stage(
     let real = person.client().await?;
     let ahead = match chosen {
         Chosen::All | Chosen::In(_) => true,
-        Chosen::Named(services) => services.len() > FEW,
+        Chosen::Named(services) => services.len() > MAX_SINGLE_SERVICES,
     };
     // The cloud of the configuration, which is then only read.
     let recorder = Arc::clone(&journal);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::adoption::Adoption;
 use super::forecast::{Forecast, State};
 use super::line::Changes;
-use crate::help::{FOUND, NEEDS_A_PERSON};
+use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::plural;
 
 /// The sum.
@@ -64,9 +64,9 @@ impl Summary {
         if self.unknown > 0 {
             1
         } else if self.refused + self.kept > 0 || !self.questions.is_empty() {
-            NEEDS_A_PERSON
+            EXIT_NEEDS_A_PERSON
         } else if self.changes != Changes::default() || self.waits > 0 {
-            FOUND
+            EXIT_FOUND
         } else {
             0
         }

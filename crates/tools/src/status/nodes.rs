@@ -12,7 +12,7 @@ use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
 /// Nodes that are named; the others are counted.
-const MOST: usize = 10;
+const MAX_NODES: usize = 10;
 
 /// `3: 1 v1.29.0, 2 v1.36.3`
 pub(super) fn versions(nodes: &[Node]) -> String {
@@ -55,8 +55,8 @@ pub(super) fn unfit(verdicts: &[(String, NodeVerdict)]) -> Vec<String> {
     let mut lines: Vec<String> = unfit
         .map(|(node, held)| format!("not by {node}: {} ({})", held.cause, held.source.as_str()))
         .collect();
-    if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
-        lines.truncate(MOST);
+    if let Some(more) = lines.len().checked_sub(MAX_NODES).filter(|more| *more > 0) {
+        lines.truncate(MAX_NODES);
         lines.push(format!("not by {more} more"));
     }
     lines
@@ -159,6 +159,6 @@ mod tests {
     fn a_thousand_unfit_nodes_are_not_a_thousand_lines() {
         let nodes: Vec<Node> = (0..1000).map(|number| node(&format!("n{number:04}"), "v1.28.0")).collect();
         let lines = unfit(&verdicts(&nodes, &[], NOW.parse().unwrap()));
-        assert_eq!((lines.len(), lines.last().unwrap().as_str()), (MOST + 1, "not by 990 more"));
+        assert_eq!((lines.len(), lines.last().unwrap().as_str()), (MAX_NODES + 1, "not by 990 more"));
     }
 }

@@ -4,7 +4,7 @@ use super::cursor::{Cursor, is_comment, is_letter, is_name_part};
 use super::{Document, Entry, EntryValue, Position, Section, SyntaxError, SyntaxProblem, value};
 
 /// A file that is no configuration at all should not bury the reader in errors.
-const MOST_ERRORS: usize = 30;
+const MAX_ERRORS: usize = 30;
 
 /// Scans a file.
 ///
@@ -60,7 +60,7 @@ impl<'text> Scanner<'text> {
 
     /// One line, or one logical line where values continue. False at the end.
     fn line(&mut self) -> bool {
-        if self.document.errors.len() >= MOST_ERRORS {
+        if self.document.errors.len() >= MAX_ERRORS {
             self.error(self.cursor.position(), None, SyntaxProblem::TooMany);
             return false;
         }

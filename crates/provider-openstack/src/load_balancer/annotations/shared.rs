@@ -7,13 +7,13 @@ const fn occm(key: &'static str) -> Annotation {
 }
 
 /// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
-pub const LONGEST_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
+pub const MAX_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
 
 /// The largest number that Octavia can store.
-const LARGEST: i64 = i32::MAX as i64;
+const MAX_INTEGER: i64 = i32::MAX as i64;
 
-const TIMEOUT: Form = Form::Integer { min: 0, max: LONGEST_TIMEOUT, unit: "milliseconds" };
-const SECONDS: Form = Form::Integer { min: 1, max: LARGEST, unit: "seconds" };
+const TIMEOUT: Form = Form::Integer { min: 0, max: MAX_TIMEOUT, unit: "milliseconds" };
+const SECONDS: Form = Form::Integer { min: 1, max: MAX_INTEGER, unit: "seconds" };
 const TRIES: Form = Form::Integer { min: 1, max: 10, unit: "" };
 
 /// Whether the load balancer is internal.
@@ -152,7 +152,7 @@ pub const DEFAULT_TLS_CONTAINER_REF: Annotation = occm("loadbalancer.openstack.o
 
 /// Most connections of a listener.
 pub const CONNECTION_LIMIT: Annotation = occm("loadbalancer.openstack.org/connection-limit")
-    .form(Form::Integer { min: -1, max: LARGEST, unit: "" })
+    .form(Form::Integer { min: -1, max: MAX_INTEGER, unit: "" })
     .default("`-1`")
     .effect("Maximum number of concurrent connections of each listener; -1 is no limit.");
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::service::{IpFamily, Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, LbAlgorithm, ListenerProtocol, PoolProtocol};
 
-use super::health_monitor::{self, SHORTEST_UDP_DELAY};
+use super::health_monitor::{self, MIN_UDP_DELAY};
 use super::source_ranges;
 use super::sources::Sources;
 use crate::load_balancer::annotations::{ENABLE_HEALTH_MONITOR, HEALTH_MONITOR_TYPE, PROXY_PROTOCOL};
@@ -79,9 +79,9 @@ fn algorithm_fault(sources: Sources<'_>) -> Option<Fault> {
 fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let (kind, _) = health_monitor::kind(sources, port)?;
     let delay = sources.settings.health_monitor.as_ref()?.delay;
-    if kind == HealthMonitorType::UdpConnect && delay < SHORTEST_UDP_DELAY {
+    if kind == HealthMonitorType::UdpConnect && delay < MIN_UDP_DELAY {
         let message = format!(
-            "health-monitor-delay is {delay}, but Octavia requires at least {SHORTEST_UDP_DELAY} for UDP \
+            "health-monitor-delay is {delay}, but Octavia requires at least {MIN_UDP_DELAY} for UDP \
             port {}: raise health-monitor-delay",
             port.port
         );

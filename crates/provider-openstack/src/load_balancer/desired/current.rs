@@ -10,7 +10,7 @@ use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_openstack_api::octavia::{HealthMonitorType, ListenerProtocol};
 
-use crate::load_balancer::desired::health_monitor::SHORTEST_UDP_DELAY;
+use crate::load_balancer::desired::health_monitor::MIN_UDP_DELAY;
 use crate::load_balancer::desired::sources::Sources;
 use crate::load_balancer::objects::{
     Desired, DesiredListener, DesiredPool, InsertedHeader, ListenerKey, ListenerSpec, MonitorAttributes,
@@ -183,7 +183,7 @@ fn keep_monitor(pool: &mut DesiredPool, settings: &Settings, there: Option<&Obse
         None => pool.monitor = None,
     }
     let too_short = |monitor: &MonitorSpec| {
-        monitor.kind == HealthMonitorType::UdpConnect && monitor.attributes.delay < SHORTEST_UDP_DELAY
+        monitor.kind == HealthMonitorType::UdpConnect && monitor.attributes.delay < MIN_UDP_DELAY
     };
     let is_there = there.is_some_and(|there| there.kind == HealthMonitorType::UdpConnect);
     if pool.monitor.as_ref().is_some_and(too_short) && !is_there {

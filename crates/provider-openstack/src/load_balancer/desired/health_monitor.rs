@@ -12,7 +12,7 @@ use crate::load_balancer::objects::{Features, HttpCheck, MonitorAttributes, Moni
 const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";
 
 /// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
-pub(super) const SHORTEST_UDP_DELAY: u32 = 3;
+pub(super) const MIN_UDP_DELAY: u32 = 3;
 
 /// The health monitor of a port, where the Service asks for monitors.
 pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) -> Option<MonitorSpec> {

@@ -8,6 +8,7 @@ use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 
 use super::sources::Sources;
+use crate::limits::MAX_NAMES;
 use crate::load_balancer::annotations::NODE_SELECTOR;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::Member;
@@ -15,8 +16,6 @@ use crate::load_balancer::settings::names_of;
 
 /// A node that is selected cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
-/// So many of several nodes are named.
-const NAMED: usize = 5;
 /// Ports have no members.
 const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 
@@ -42,8 +41,8 @@ pub(super) fn is_of(member: &Member, node: &str) -> bool {
 
 /// The first of several, and how many others there are.
 pub(super) fn some_of<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
-    let named = all.iter().take(NAMED).map(text).collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(NAMED) {
+    let named = all.iter().take(MAX_NAMES).map(text).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MAX_NAMES) {
         0 => named,
         others => format!("{named} and {others} others"),
     }

@@ -15,15 +15,15 @@ use crate::load_balancer::objects::{
     Desired, DesiredListener, ListenerSpec, Member, MemberKey, MonitorSpec, limit,
 };
 use crate::load_balancer::settings::node_address::family_of;
-use crate::user_tag::LONGEST_IN_OCTAVIA;
+use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// Most retries of a health monitor.
-const MOST_RETRIES: u32 = 10;
+const MAX_RETRIES: u32 = 10;
 
 pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), Failure> {
     let load_balancer = &desired.load_balancer;
     text("load balancer name", &load_balancer.name)?;
-    ensure(load_balancer.description.chars().count() <= LONGEST_IN_OCTAVIA, || {
+    ensure(load_balancer.description.chars().count() <= MAX_OCTAVIA_LENGTH, || {
         format!("the description of {} is too long", load_balancer.name)
     })?;
     for (key, listener) in &desired.listeners {
@@ -114,10 +114,10 @@ fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
             spec.name, attributes.timeout, attributes.delay
         )
     })?;
-    let retries = 1..=MOST_RETRIES;
+    let retries = 1..=MAX_RETRIES;
     ensure(
         retries.contains(&attributes.max_retries) && retries.contains(&attributes.max_retries_down),
-        || format!("health monitor {} has retries out of 1 to {MOST_RETRIES}", spec.name),
+        || format!("health monitor {} has retries out of 1 to {MAX_RETRIES}", spec.name),
     )?;
     let asks = matches!(spec.kind, HealthMonitorType::Http | HealthMonitorType::Https);
     ensure(attributes.http.is_some() == asks, || {
@@ -137,7 +137,7 @@ fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
 
 fn text(what: &str, text: &str) -> Result<(), Failure> {
     let length = text.chars().count();
-    ensure((1..=LONGEST_IN_OCTAVIA).contains(&length), || format!("{what} {text:?} has {length} characters"))
+    ensure((1..=MAX_OCTAVIA_LENGTH).contains(&length), || format!("{what} {text:?} has {length} characters"))
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Failure> {

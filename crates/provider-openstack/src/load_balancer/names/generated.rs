@@ -3,7 +3,7 @@
 use openstack_ccm_core::service::ServiceKey;
 use uuid::Uuid;
 
-use crate::user_tag::LONGEST_IN_OCTAVIA;
+use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// Every name that OCCM generates for a load balancer starts so.
 const SERVICE_PREFIX: &str = "kube_service_";
@@ -23,12 +23,12 @@ const RETAINED: &str = "Retained: ";
 /// A text that fits as it is, counted in bytes, of which a text has never fewer than characters; of one that does not, the beginning and a mark that no other text gets. The `~`
 /// occurs in no name of Kubernetes.
 pub(super) fn fit(text: &str) -> String {
-    if text.len() <= LONGEST_IN_OCTAVIA {
+    if text.len() <= MAX_OCTAVIA_LENGTH {
         return text.to_owned();
     }
     let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string();
     let mark = format!("~{}", &digest[..16]);
-    format!("{}{mark}", cut(text, LONGEST_IN_OCTAVIA - mark.len()))
+    format!("{}{mark}", cut(text, MAX_OCTAVIA_LENGTH - mark.len()))
 }
 
 /// The beginning of a text, up to so many bytes, and never half a character.

@@ -30,7 +30,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
-use crate::user_tag::LONGEST_IN_OCTAVIA;
+use crate::user_tag::MAX_OCTAVIA_LENGTH;
 use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
@@ -91,7 +91,7 @@ impl Names {
     /// The name that OCCM gives, where it is another one: it cuts names that are too long, so that two Services may get
     /// the same. A load balancer of this name is ours only if its description says so.
     pub fn cut_load_balancer(&self) -> Option<String> {
-        (self.whole.len() > LONGEST_IN_OCTAVIA).then(|| cut(&self.whole, LONGEST_IN_OCTAVIA).to_owned())
+        (self.whole.len() > MAX_OCTAVIA_LENGTH).then(|| cut(&self.whole, MAX_OCTAVIA_LENGTH).to_owned())
     }
 
     /// The name that Kubernetes gave before OCCM had names of its own: `a` and the Service's uid without dashes, 32
@@ -137,7 +137,7 @@ impl Names {
     /// Name of the security group. Its uid makes it unique, whatever the cluster's name.
     pub fn security_group(&self) -> String {
         let ServiceKey { namespace, name } = &self.service;
-        cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), LONGEST_IN_OCTAVIA)
+        cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), MAX_OCTAVIA_LENGTH)
             .to_owned()
     }
 

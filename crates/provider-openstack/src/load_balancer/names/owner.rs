@@ -4,7 +4,7 @@ use super::generated::{cut, describes_floating_ip};
 use super::tags::{CLUSTER_TAG, SERVICE_TAG, Tags, cluster_uids, service_uids};
 
 /// The longest description that Neutron keeps.
-const LONGEST_DESCRIPTION: usize = 255;
+const MAX_DESCRIPTION_LENGTH: usize = 255;
 
 /// The description of a floating IP where it takes no tags: OCCM's, and then the uids that the tags would have.
 pub fn described_owner(description: &str, tags: &Tags) -> String {
@@ -12,7 +12,7 @@ pub fn described_owner(description: &str, tags: &Tags) -> String {
         return description.to_owned();
     };
     let uids = format!(" ({cluster} {service})");
-    format!("{}{uids}", cut(description, LONGEST_DESCRIPTION.saturating_sub(uids.len())))
+    format!("{}{uids}", cut(description, MAX_DESCRIPTION_LENGTH.saturating_sub(uids.len())))
 }
 
 /// Reads it: OCCM's description, and the tags that stand in it.

@@ -10,7 +10,7 @@ use super::{ListenerKey, ObservedListener, Tags, TlsAttributes, header, tls};
 /// What all of these tags begin with; `openstack-ccm-former-listener-protocol=TCP`, for example.
 const BEGIN: &str = "openstack-ccm-former-listener-";
 /// Octavia takes tags of 255 characters.
-const LONGEST_VALUE: usize = 200;
+const MAX_VALUE_LENGTH: usize = 200;
 
 /// What follows from the protocol of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(crate) fn is_about_former(tag: &str) -> bool {
 
 fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
-    letters.chunks(LONGEST_VALUE).map(|piece| piece.iter().collect()).collect()
+    letters.chunks(MAX_VALUE_LENGTH).map(|piece| piece.iter().collect()).collect()
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ use crate::load_balancer::state::watchlist::{EndObserver, Finished, Question, Wa
 /// Pauses while nothing is answered.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
 /// No list is asked for more often.
-const BETWEEN_LISTS: Duration = Duration::from_secs(1);
+const MIN_LIST_INTERVAL: Duration = Duration::from_secs(1);
 /// Where a list is not to be had, so many are asked for one by one in each round.
-const MOST_SINGLE: usize = 8;
+const MAX_SINGLE_READS: usize = 8;
 
 /// The task. It costs nothing while nothing is PENDING.
 pub struct Poller {
@@ -62,7 +62,7 @@ impl Poller {
                 Some(answer) = asked.next() => answer,
                 () = self.rest(earliest) => {
                     let now = Instant::now();
-                    earliest = now + BETWEEN_LISTS;
+                    earliest = now + MIN_LIST_INTERVAL;
                     asked.extend(self.watchlist.take_questions(now).into_iter().map(|one| self.ask(one)));
                     continue;
                 }
@@ -71,8 +71,8 @@ impl Poller {
             match answer {
                 Polled::Had => failures = 0,
                 Polled::NoList { mut due } => {
-                    let others = due.split_off(due.len().min(MOST_SINGLE));
-                    self.watchlist.put_off(others, now + BETWEEN_LISTS);
+                    let others = due.split_off(due.len().min(MAX_SINGLE_READS));
+                    self.watchlist.put_off(others, now + MIN_LIST_INTERVAL);
                     asked.extend(due.into_iter().map(|id| self.ask(Question::One(id))));
                 }
                 Polled::Failed { error, due } => {

@@ -23,7 +23,7 @@ use crate::load_balancer::settings::{Aspect, Exposure, Fault, Settings};
 use crate::load_balancer::state::locks::LoadBalancerLock;
 
 /// After so long the second of an `updated_at` is over on all machines of the cloud.
-const SECOND_IS_OVER: Duration = Duration::from_secs(2);
+const TIMESTAMP_DELAY: Duration = Duration::from_secs(2);
 
 impl Observing<'_> {
     /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
@@ -54,7 +54,7 @@ impl Observing<'_> {
         let project_id = listed.and_then(|listed| listed.project_id.clone());
         // It counts seconds: what changes later in the same one does not show in it.
         let octavia = &self.observer.lists.openstack().octavia;
-        let is_over = |updated_at: &String| octavia.has_passed(updated_at, SECOND_IS_OVER);
+        let is_over = |updated_at: &String| octavia.has_passed(updated_at, TIMESTAMP_DELAY);
         let updated_at = listed.and_then(|listed| listed.updated_at.clone()).filter(is_over);
         let question = self.question_beside(found.as_ref());
         let tree = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;

@@ -11,14 +11,12 @@ use openstack_ccm_openstack_api::octavia::{Listener, Octavia, Pool};
 use super::find::Found;
 use super::floating_ip::{self, FloatingIpQuery};
 use super::reading;
+use crate::limits::MAX_CONCURRENT_CALLS;
 use crate::load_balancer::failure::present;
 use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::objects::convert::{self, MemberList};
 use crate::load_balancer::objects::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::read::lists::Reader;
-
-/// Members and monitors of so many pools are read at once.
-const AT_ONCE: usize = 8;
 
 /// How much is read of the children of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +106,7 @@ async fn children(
             let ours = claim.owns_pool(&seen, &own, ownership);
             pool(&reader.openstack().octavia, seen, ours, whole)
         })
-        .buffered(AT_ONCE)
+        .buffered(MAX_CONCURRENT_CALLS)
         .try_collect()
         .await?;
     let own: BTreeSet<String> = own.into_iter().map(|listener| listener.id.clone()).collect();

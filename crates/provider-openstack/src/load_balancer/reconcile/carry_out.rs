@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
@@ -11,6 +10,7 @@ use openstack_ccm_core::service::Service;
 use tokio::time::Instant;
 
 use super::Reconciler;
+use crate::limits::{LOST_WORK_TIMEOUT, MAX_CHANGE_WAIT};
 use crate::load_balancer::apply;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::objects::step::{Applied, Locked};
@@ -21,12 +21,6 @@ use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::state::watchlist::Awaited;
 
-/// A Service whose load balancer is PENDING is reconciled so often even when nobody wakes it. An amphora takes at most
-/// some minutes.
-pub(super) const AT_MOST: Duration = Duration::from_secs(120);
-
-/// After so long, Octavia's worker has most likely died over its work, and nothing will end it.
-pub(super) const STUCK: Duration = Duration::from_secs(600);
 /// A load balancer stays PENDING, or nothing can be done with it although it is not.
 pub(super) const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
@@ -217,7 +211,7 @@ impl Reconciler {
                 }
                 self.records.waits(&service.key);
                 let since = self.records.attempts(&service.key).waiting_since;
-                let is_stuck = since.is_some_and(|since| since.elapsed() >= STUCK);
+                let is_stuck = since.is_some_and(|since| since.elapsed() >= LOST_WORK_TIMEOUT);
                 report.notices(is_stuck.then(|| stuck(wait)));
                 let is_own = self.watchlist.own_work(&wait.id, &service.key).is_some();
                 Ok(wait_for_change(is_own, wait.to_string()))
@@ -230,7 +224,7 @@ impl Reconciler {
 /// Somebody watches the load balancer until the change has come to its end.
 fn wait_for_change(is_own: bool, on: String) -> Progress {
     let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
-    Progress::Waiting(Waiting { on, at_most: AT_MOST, unfinished: None })
+    Progress::Waiting(Waiting { on, at_most: MAX_CHANGE_WAIT, unfinished: None })
 }
 
 /// Says the same each time, so that repeats fold into one Event.
@@ -238,7 +232,7 @@ fn stuck(wait: &Wait) -> Notice {
     let message = format!(
         "{wait} for more than {} minutes: Octavia might have lost the task; have an administrator check \
         Octavia",
-        STUCK.as_secs() / 60
+        LOST_WORK_TIMEOUT.as_secs() / 60
     );
     Notice::warning(LOAD_BALANCER_STUCK, message)
 }

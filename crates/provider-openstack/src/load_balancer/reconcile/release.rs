@@ -25,7 +25,7 @@ use crate::load_balancer::read::whole::{self, Depth};
 use crate::load_balancer::read::{Found, evidence};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
-use crate::load_balancer::state::locks::{LoadBalancerLocks, TURN_AT_MOST};
+use crate::load_balancer::state::locks::LoadBalancerLocks;
 
 /// A release under way.
 pub(super) struct Releasing<'a> {
@@ -55,7 +55,7 @@ impl Reconciler {
         let mut first = None;
         if let Some(id) = id {
             let Some(_lock) = self.locks.take(id, &service.key) else {
-                return Ok(Outcome::Deferred(TURN_AT_MOST));
+                return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
             };
             // The poller has seen that it is gone, and woken the Service for that.
             let is_gone = self.watchlist.take_end(id).is_some_and(|end| end.load_balancer.is_none());

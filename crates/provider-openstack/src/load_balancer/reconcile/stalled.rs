@@ -8,7 +8,8 @@ use openstack_ccm_core::provider::{Waiting, WaitsOn};
 use tokio::time::Instant;
 
 use super::Reconciler;
-use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress, STUCK};
+use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress};
+use crate::limits::LOST_WORK_TIMEOUT;
 use crate::load_balancer::objects::observed::ObservedLoadBalancer;
 use crate::load_balancer::objects::step::Locked;
 use crate::load_balancer::plan::Wait;
@@ -28,7 +29,7 @@ impl Reconciler {
             "{wait} for more than {} minutes although {there} is {}: Octavia might have lost the task; have \
             an administrator check Octavia, and fail the load balancer over (openstack loadbalancer \
             failover {}) if Octavia is not working on it",
-            STUCK.as_secs() / 60,
+            LOST_WORK_TIMEOUT.as_secs() / 60,
             there.status,
             there.id
         );
@@ -51,7 +52,7 @@ impl Reconciler {
         let message = format!(
             "Octavia has refused every change of {there} as immutable for more than {} minutes although it \
             is {}: have an administrator check Octavia",
-            STUCK.as_secs() / 60,
+            LOST_WORK_TIMEOUT.as_secs() / 60,
             there.status
         );
         Some(stalled(stall, locked.on.clone(), message, report))
@@ -64,7 +65,7 @@ impl Reconciler {
 
 /// The message is the same each time, so that repeats fold into one Event.
 fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
-    let is_stuck = stall.age(Instant::now()) >= STUCK;
+    let is_stuck = stall.age(Instant::now()) >= LOST_WORK_TIMEOUT;
     report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));
     Progress::Waiting(Waiting { on: WaitsOn::StalledChild(on), at_most: stall.pause(), unfinished: None })
 }

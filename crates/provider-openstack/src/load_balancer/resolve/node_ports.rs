@@ -16,6 +16,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
 
 use super::Resolver;
+use crate::limits::{MAX_CONCURRENT_CALLS, MAX_NAMES};
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::objects::Facts;
 use crate::load_balancer::settings::Settings;
@@ -23,13 +24,9 @@ use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::provider_id::ProviderId;
 
 /// So many servers or subnets are named in one question: their ids make up a query of 2 KB.
-pub(super) const IDS_AT_ONCE: usize = 40;
-/// So many questions are asked at once.
-const AT_ONCE: usize = 4;
+pub(super) const MAX_IDS_PER_QUERY: usize = 40;
 /// Nodes are left out, because nothing is known of their servers.
 const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
-/// So many nodes are named in a notice.
-const MOST_NAMES: usize = 5;
 
 /// The ports of the nodes that take traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,9 +131,9 @@ impl Resolver {
         let unknown: BTreeSet<&String> = unknown.filter_map(|candidate| candidate.server.as_ref()).collect();
         let unknown: Vec<String> = unknown.into_iter().cloned().collect();
         let lists: Result<Vec<Vec<Port>>, _> =
-            stream::iter(unknown.chunks(IDS_AT_ONCE).map(<[String]>::to_vec))
+            stream::iter(unknown.chunks(MAX_IDS_PER_QUERY).map(<[String]>::to_vec))
                 .map(|servers| self.ports_of(servers))
-                .buffered(AT_ONCE)
+                .buffered(MAX_CONCURRENT_CALLS)
                 .try_collect()
                 .await;
         let ports = lists.while_doing("looking for the nodes' ports")?.concat();
@@ -189,7 +186,7 @@ fn most_shared(subnets: impl Iterator<Item = String>) -> Option<String> {
 /// The notice about nodes that have no server here. `what` says what follows.
 fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Option<Notice> {
     let nodes: Vec<&str> = nodes.map(|candidate| candidate.node).collect();
-    let names = some_of(&nodes, MOST_NAMES);
+    let names = some_of(&nodes, MAX_NAMES);
     (!nodes.is_empty()).then(|| {
         let message = format!(
             "nodes {names} {what}: their providerID does not refer to a server with a port in this project"

@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatu
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
-use super::node_ports::IDS_AT_ONCE;
+use super::node_ports::MAX_IDS_PER_QUERY;
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::objects::{ObservedLoadBalancer, ResolvedVip};
@@ -279,7 +279,7 @@ impl Resolver {
         let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(*id)?)));
         let mut found: BTreeMap<&str, Subnet> = known.collect();
         let unknown: Vec<&str> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
-        for some in unknown.chunks(IDS_AT_ONCE) {
+        for some in unknown.chunks(MAX_IDS_PER_QUERY) {
             let begun = Moment::now();
             let mut listed = match self.list_subnets(some, key).await {
                 // In an outage they are taken to be as they were last.

@@ -12,11 +12,9 @@ use tracing::info;
 
 use super::model::Opening;
 use super::step::GroupStep;
+use crate::limits::MAX_TRIES;
 use crate::load_balancer::failure::{self, Missing, present};
 use crate::load_balancer::objects::step::Handle;
-
-/// So often a port is read again when somebody else changed it in between.
-const MOST_ATTEMPTS: u32 = 5;
 
 /// Carries out all steps in order. Returns whether anything was changed.
 ///
@@ -122,7 +120,7 @@ impl GroupApplier<'_> {
             let Some(security_groups) = change(&port) else { return Ok(port) };
             let changes = UpdatePort { security_groups: Some(security_groups), ..UpdatePort::default() };
             match self.neutron.update_port(port_id, &changes, port.revision_number).await {
-                Err(error) if is_stale(&error) && attempt < MOST_ATTEMPTS => attempt += 1,
+                Err(error) if is_stale(&error) && attempt < MAX_TRIES => attempt += 1,
                 result => return result,
             }
         }

@@ -9,7 +9,7 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 
 /// Largest compiled form of one expression, in bytes: far above any pattern of names, far below what would hurt.
-const COMPILED_LIMIT: usize = 1 << 20;
+const MAX_COMPILED_SIZE: usize = 1 << 20;
 
 /// What a subnet must look like. Where name and tags are both given, both must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl NamePattern {
 }
 
 fn compile(expression: &str) -> Result<Regex, String> {
-    let compiled = RegexBuilder::new(expression).size_limit(COMPILED_LIMIT).build();
+    let compiled = RegexBuilder::new(expression).size_limit(MAX_COMPILED_SIZE).build();
     // The library draws a picture over several lines; its last line says it all.
     compiled.map_err(|error| {
         let text = error.to_string();

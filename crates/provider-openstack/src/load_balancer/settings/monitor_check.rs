@@ -7,7 +7,7 @@ use crate::load_balancer::annotations::{
     HEALTH_MONITOR_EXPECTED_CODES, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_PATH, HEALTH_MONITOR_TYPE,
 };
 use crate::load_balancer::objects::HttpCheck;
-use crate::user_tag::LONGEST_IN_OCTAVIA;
+use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// How members of TCP ports are checked, where the user chooses that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct MonitorCheck {
 }
 
 /// Longest list of statuses that Octavia takes, in characters.
-const LONGEST_CODES: usize = 64;
+const MAX_CODES_LENGTH: usize = 64;
 
 /// The check that the annotations describe; absent, the type follows from the port and the Service.
 pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<MonitorCheck> {
@@ -53,12 +53,12 @@ fn warn(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
 fn path(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&HEALTH_MONITOR_PATH)?;
     let printable = value.text.chars().all(|letter| letter.is_ascii_graphic());
-    if !value.text.starts_with('/') || !printable || value.text.len() > LONGEST_IN_OCTAVIA {
+    if !value.text.starts_with('/') || !printable || value.text.len() > MAX_OCTAVIA_LENGTH {
         reader.reject(
             &value,
             "is not a path",
             format!(
-                "write a path that begins with /, has no blanks and at most {LONGEST_IN_OCTAVIA} \
+                "write a path that begins with /, has no blanks and at most {MAX_OCTAVIA_LENGTH} \
                 characters, such as /healthz"
             ),
         );
@@ -71,7 +71,7 @@ fn codes(reader: &mut SettingsReader<'_>) -> Option<String> {
     let text: String = value.text.chars().filter(|letter| *letter != ' ').collect();
     let list = text.split(',').all(is_code);
     let range = text.split_once('-').is_some_and(|(from, to)| is_code(from) && is_code(to) && from < to);
-    if (!list && !range) || text.len() > LONGEST_CODES {
+    if (!list && !range) || text.len() > MAX_CODES_LENGTH {
         let fix = "write one such as 200, several such as 200,204, or a range such as 200-299";
         reader.reject(&value, "is not a list of HTTP status codes", fix);
     }

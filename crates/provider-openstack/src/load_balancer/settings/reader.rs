@@ -12,7 +12,7 @@ use super::origin::Origin;
 use crate::config::error::shown;
 use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form, RECLAIM_POLICY};
-use crate::user_tag::LONGEST_IN_OCTAVIA;
+use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
 /// A setting does nothing.
 pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
@@ -222,10 +222,10 @@ impl<'a> SettingsReader<'a> {
     /// A text that Octavia can store.
     pub(super) fn text(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
         let value = value?;
-        if value.text.chars().count() <= LONGEST_IN_OCTAVIA {
+        if value.text.chars().count() <= MAX_OCTAVIA_LENGTH {
             return Some(value.text.to_owned());
         }
-        self.reject(&value, "is too long", format!("use at most {LONGEST_IN_OCTAVIA} characters"));
+        self.reject(&value, "is too long", format!("use at most {MAX_OCTAVIA_LENGTH} characters"));
         None
     }
 }

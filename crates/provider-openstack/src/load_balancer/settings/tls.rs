@@ -27,9 +27,9 @@ pub struct TlsOptions {
 const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 const ALPN: [&str; 3] = ["h2", "http/1.1", "http/1.0"];
 /// Longest revision, in characters.
-const LONGEST_REVISION: usize = 64;
+const MAX_REVISION_LENGTH: usize = 64;
 /// Longest list of ciphers that Octavia takes, in characters.
-const LONGEST_CIPHERS: usize = 2048;
+const MAX_CIPHERS_LENGTH: usize = 2048;
 
 /// Reads the options. Without TLS they have no effect, which is a Warning.
 pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
@@ -94,8 +94,8 @@ fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str
 fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_REVISION)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);
-    if value.text.chars().count() > LONGEST_REVISION || !value.text.chars().all(fitting) {
-        let fix = format!("use at most {LONGEST_REVISION} letters, digits, '.', '_', '-' and ':'");
+    if value.text.chars().count() > MAX_REVISION_LENGTH || !value.text.chars().all(fitting) {
+        let fix = format!("use at most {MAX_REVISION_LENGTH} letters, digits, '.', '_', '-' and ':'");
         reader.reject(&value, "is not a valid revision", fix);
     }
     Some(value.text.to_owned())
@@ -104,8 +104,8 @@ fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
 fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
-    if value.text.chars().count() > LONGEST_CIPHERS || !value.text.chars().all(fitting) {
-        let fix = format!("write OpenSSL names separated by ':', at most {LONGEST_CIPHERS} characters");
+    if value.text.chars().count() > MAX_CIPHERS_LENGTH || !value.text.chars().all(fitting) {
+        let fix = format!("write OpenSSL names separated by ':', at most {MAX_CIPHERS_LENGTH} characters");
         reader.reject(&value, "is not a list of ciphers", fix);
     }
     Some(value.text.to_owned())

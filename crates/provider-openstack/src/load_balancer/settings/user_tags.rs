@@ -3,7 +3,7 @@
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER_TAGS, POOL_TAGS, TAGS};
 use crate::load_balancer::names::Tags;
-use crate::user_tag::{self, LONGEST_IN_NEUTRON, LONGEST_IN_OCTAVIA};
+use crate::user_tag::{self, MAX_NEUTRON_LENGTH, MAX_OCTAVIA_LENGTH};
 
 /// Tags of the user, by what gets them. They are added and never taken away: nothing shows who else gave them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct UserTags {
 
 pub(super) fn user_tags(reader: &mut SettingsReader<'_>) -> UserTags {
     let configured = reader.config.tags.iter().cloned().collect();
-    let all = &tags(reader, &TAGS, LONGEST_IN_NEUTRON) | &configured;
-    let mut of = |annotation| &tags(reader, annotation, LONGEST_IN_OCTAVIA) | &all;
+    let all = &tags(reader, &TAGS, MAX_NEUTRON_LENGTH) | &configured;
+    let mut of = |annotation| &tags(reader, annotation, MAX_OCTAVIA_LENGTH) | &all;
     let (load_balancer, listener, pool) = (of(&LOAD_BALANCER_TAGS), of(&LISTENER_TAGS), of(&POOL_TAGS));
     UserTags { load_balancer, listener, pool, all }
 }

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::limits::MAX_CHANGE_WAIT;
+
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 /// For so long after it is seen first a load balancer is not tagged: after a start there is other work.
-const CALM: Duration = Duration::from_secs(60);
-/// A change of tags whose end nobody saw holds the others up no longer than this.
-const LONGEST: Duration = Duration::from_secs(120);
+const FIRST_TAG_DELAY: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct IdentityTagQueue {
@@ -59,7 +59,7 @@ impl IdentityTagQueue {
         let (mut queue, now) = (self.lock(), Instant::now());
         let Queue { places, last, begun, at_work } = &mut *queue;
         let place = *places.entry(service.clone()).or_insert_with(|| {
-            let place = last.map_or(now + CALM, |last| (last + pause).max(now + CALM));
+            let place = last.map_or(now + FIRST_TAG_DELAY, |last| (last + pause).max(now + FIRST_TAG_DELAY));
             *last = Some(place);
             place
         });
@@ -68,7 +68,7 @@ impl IdentityTagQueue {
         }
         match at_work {
             Some((at_work, _)) if at_work == service => Permission::Now,
-            Some((_, since)) if since.elapsed() < LONGEST => Permission::In(pause),
+            Some((_, since)) if since.elapsed() < MAX_CHANGE_WAIT => Permission::In(pause),
             // Those that were held up come close to each other.
             Some(_) | None => match begun.map(|begun| pause.saturating_sub(begun.elapsed())) {
                 Some(rest) if !rest.is_zero() => Permission::In(rest),
@@ -123,19 +123,19 @@ mod tests {
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(queue.ask(&key("b")), Permission::Now);
         queue.begins(&key("b"));
-        tokio::time::advance(LONGEST).await;
+        tokio::time::advance(MAX_CHANGE_WAIT).await;
         assert_eq!(queue.ask(&key("c")), Permission::Now, "one that vanished holds nobody up");
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_failed_goes_to_the_end() {
         let queue = IdentityTagQueue::new(1);
-        assert_eq!(queue.ask(&key("a")), Permission::In(CALM));
-        assert_eq!(queue.ask(&key("b")), Permission::In(CALM * 2));
-        tokio::time::advance(CALM).await;
+        assert_eq!(queue.ask(&key("a")), Permission::In(FIRST_TAG_DELAY));
+        assert_eq!(queue.ask(&key("b")), Permission::In(FIRST_TAG_DELAY * 2));
+        tokio::time::advance(FIRST_TAG_DELAY).await;
         queue.begins(&key("a"));
         queue.ends(&key("a"));
-        assert_eq!(queue.ask(&key("a")), Permission::In(CALM * 2));
+        assert_eq!(queue.ask(&key("a")), Permission::In(FIRST_TAG_DELAY * 2));
         assert_eq!(IdentityTagQueue::new(0).ask(&key("a")), Permission::Never);
     }
 }

@@ -14,7 +14,7 @@ use openstack_ccm_core::provider::{Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 
 /// Who was woken may have lost interest, and wakes nobody then: the others look for themselves after so long.
-pub(in crate::load_balancer) const TURN_AT_MOST: Duration = Duration::from_secs(30);
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// The locks, by id or name of the load balancer.
 pub(in crate::load_balancer) struct LoadBalancerLocks {
@@ -61,7 +61,7 @@ impl LoadBalancerLocks {
 
     /// What who could not have a lock waits for.
     pub(in crate::load_balancer) fn turn() -> Waiting {
-        Waiting { on: WaitsOn::Turn, at_most: TURN_AT_MOST, unfinished: None }
+        Waiting { on: WaitsOn::Turn, at_most: MAX_LOCK_WAIT, unfinished: None }
     }
 
     fn is_taken(&self, load_balancer: &str, service: &ServiceKey) -> bool {

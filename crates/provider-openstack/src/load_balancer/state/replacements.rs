@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::limits::LOST_WORK_TIMEOUT;
+
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 /// After a start nobody knows whether the process before was replacing one, and whether its creation failed. By then each
 /// Service has been looked at.
-const AFTER_START: Duration = Duration::from_secs(300);
-/// A replacement that takes longer counts as failed.
-const LONGEST: Duration = Duration::from_secs(600);
+const STARTUP_DELAY: Duration = Duration::from_secs(300);
 
 /// What is known of replacements and creations.
 #[derive(Debug)]
@@ -52,14 +52,14 @@ impl State {
     fn begin(&mut self, service: &ServiceKey, has_begun_now: bool) -> Result<(), String> {
         let now = Instant::now();
         if has_begun_now && !self.counts_as_settled {
-            let minutes = AFTER_START.as_secs() / 60;
+            let minutes = STARTUP_DELAY.as_secs() / 60;
             return Err(format!(
                 "no load balancer is replaced in the first {minutes} minutes after this \
             controller starts"
             ));
         }
         if let Some((other, since)) = self.under_way.clone().filter(|(other, _)| other != service) {
-            if now.saturating_duration_since(since) < LONGEST {
+            if now.saturating_duration_since(since) < LOST_WORK_TIMEOUT {
                 return Err(format!("the load balancer of Service {other} is being replaced"));
             }
             self.creation_failed(&other);
@@ -111,7 +111,7 @@ impl Replacements {
     }
 
     fn has_begun_now(&self) -> bool {
-        self.started.elapsed() < AFTER_START
+        self.started.elapsed() < STARTUP_DELAY
     }
 
     /// Nothing is replaced after all.
@@ -167,7 +167,7 @@ mod tests {
             replacements.obstacle(service).expect("it has to wait")
         };
         assert!(refusal(&first).contains("first 5 minutes"));
-        tokio::time::advance(AFTER_START).await;
+        tokio::time::advance(STARTUP_DELAY).await;
 
         assert!(replacements.begin(&first), "nobody else");
         assert!(replacements.begin(&first), "its own turn goes on");
@@ -189,7 +189,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_service_that_goes_holds_nobody_up() {
         let replacements = Replacements::new();
-        tokio::time::advance(AFTER_START).await;
+        tokio::time::advance(STARTUP_DELAY).await;
         assert!(replacements.begin(&service("first")), "nobody else");
         replacements.creation_failed(&service("first"));
         replacements.forget(&service("first"));
@@ -199,7 +199,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_creation_that_always_fails_holds_up_its_own_namespace_and_two_hold_up_all() {
         let replacements = Replacements::new();
-        tokio::time::advance(AFTER_START).await;
+        tokio::time::advance(STARTUP_DELAY).await;
         let of = |namespace: &str| ServiceKey::new(namespace, "web");
         replacements.creation_failed(&of("a"));
         assert!(!replacements.begin(&ServiceKey::new("a", "other")));
@@ -215,11 +215,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_replacement_that_never_ends_holds_up_other_namespaces_for_ten_minutes() {
         let replacements = Replacements::new();
-        tokio::time::advance(AFTER_START).await;
+        tokio::time::advance(STARTUP_DELAY).await;
         assert!(replacements.begin(&ServiceKey::new("a", "stuck")), "nobody else");
         let other = ServiceKey::new("b", "web");
         assert!(!replacements.begin(&other));
-        tokio::time::advance(LONGEST).await;
+        tokio::time::advance(LOST_WORK_TIMEOUT).await;
         assert!(!replacements.begin(&ServiceKey::new("a", "web")));
         assert!(replacements.begin(&other), "its turn");
     }

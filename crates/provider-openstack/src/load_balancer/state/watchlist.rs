@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use crate::load_balancer::objects::step::Operation;
 
 /// Up to so many load balancers are asked for one by one; more by one list for each project.
-const FEW: usize = 4;
+const MAX_SINGLE_LOOKS: usize = 4;
 /// First and longest pause between two looks at one load balancer.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+const FIRST_LOOK_DELAY: Duration = Duration::from_secs(1);
+const MAX_LOOK_DELAY: Duration = Duration::from_secs(4);
 /// Largest random part of a pause that is added to it.
-const SCATTER: f64 = 0.5;
+const LOOK_JITTER: f64 = 0.5;
 /// Longer than any request takes.
-const UNTIL_ANSWERED: Duration = Duration::from_secs(3600);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Hears when Octavia has ended its work on the load balancer of a Service, and wakes the Service.
 pub(in crate::load_balancer) trait EndObserver: Send + Sync {
@@ -32,7 +32,7 @@ pub(in crate::load_balancer) trait EndObserver: Send + Sync {
 /// A pause before a look at the work of somebody else, a random part of it longer: who changes the same load balancer again and again at
 /// a fixed interval would be met at work each time.
 fn scattered(pause: Duration) -> Duration {
-    pause.mul_f64(1.0 + SCATTER * fastrand::f64())
+    pause.mul_f64(1.0 + LOOK_JITTER * fastrand::f64())
 }
 
 /// Where reconciliations register what they wait for. Clones share the register.
@@ -124,8 +124,8 @@ impl Watchlist {
                 project_id: project_id.map(str::to_owned).or(known_project),
                 since: Moment::now(),
                 own_work: operation.map(|_| (service.clone(), now)),
-                next: now + operation.map_or_else(|| scattered(FIRST_PAUSE), Operation::first_look),
-                pause: FIRST_PAUSE,
+                next: now + operation.map_or_else(|| scattered(FIRST_LOOK_DELAY), Operation::first_look),
+                pause: FIRST_LOOK_DELAY,
                 end: None,
             },
         );
@@ -191,12 +191,12 @@ impl Watchlist {
         let mut questions = Vec::new();
         for (id, entry) in watched.iter_mut().filter(|(_, entry)| entry.end.is_none() && entry.next <= now) {
             match &entry.project_id {
-                Some(project_id) if waiting > FEW => {
+                Some(project_id) if waiting > MAX_SINGLE_LOOKS => {
                     lists.entry(project_id.clone()).or_default().push((entry.next, id.clone()));
                 }
                 Some(_) | None => questions.push(Question::One(id.clone())),
             }
-            entry.next = now + UNTIL_ANSWERED;
+            entry.next = now + REQUEST_TIMEOUT;
         }
         questions.extend(lists.into_iter().map(|(project_id, mut due)| {
             due.sort();
@@ -224,7 +224,7 @@ impl Watchlist {
             if status.is_some_and(ProvisioningStatus::is_pending) {
                 let is_own = entry.own_work.is_some();
                 entry.next = now + if is_own { entry.pause } else { scattered(entry.pause) };
-                entry.pause = entry.pause.mul_f64(1.3).min(LONGEST_PAUSE);
+                entry.pause = entry.pause.mul_f64(1.3).min(MAX_LOOK_DELAY);
                 continue;
             }
             let is_active = status == Some(&ProvisioningStatus::Active);

@@ -13,7 +13,7 @@ use super::reading::{all, all_of, is_not_there, said};
 use super::workloads::containers;
 
 /// Pods that are looked at to find one that runs.
-const SOME: u32 = 20;
+const MAX_PODS: u32 = 20;
 /// Flags that name the ConfigMap of an ingress controller.
 const MAP_FLAGS: [&str; 2] = ["configmap", "nginx-configmaps"];
 /// ConfigMaps of a mesh, by a part of an image or label that shows that it matters.
@@ -137,7 +137,7 @@ async fn some_pods(
     let labels: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
     let pods = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &kind);
-    let some = ListParams::default().labels(&labels.join(",")).limit(SOME);
+    let some = ListParams::default().labels(&labels.join(",")).limit(MAX_PODS);
     Ok(pods.list(&some).await.map_err(said)?.items)
 }
 

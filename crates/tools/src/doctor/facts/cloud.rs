@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::doors::Network;
 use super::{key_of, served_by};
 use crate::doctor::args::WalkArgs;
-use crate::plan::FEW;
+use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::as_if::AsIf;
 use crate::plan::forecast::{Forecast, State};
 use crate::plan::journal::{Call, Journal, Seen};
@@ -66,7 +66,7 @@ pub(super) async fn gather(
         return Ok(facts);
     }
     // Lists of the project, where many are looked at.
-    let ahead = ours.len() > FEW;
+    let ahead = ours.len() > MAX_SINGLE_SERVICES;
     let openstack = provider
         .log_in_through(|transport, project_id| {
             let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };

@@ -28,7 +28,7 @@ use crate::status;
 /// The name under which openstack-ccm writes.
 const FIELD_MANAGER: &str = "openstack-ccm";
 /// Longest wait for an answer to the question whether the API server keeps `ipMode`.
-const LIMIT: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The Services that are to be looked at, and, where the rights of whoever asks allow that, all of the cluster.
 async fn services(
@@ -152,8 +152,8 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         server"
             .to_owned());
     };
-    let writer = StatusWriter::new(client.clone(), LIMIT, FIELD_MANAGER);
-    let intervals = Intervals { probe: LIMIT, version: LIMIT };
+    let writer = StatusWriter::new(client.clone(), CALL_TIMEOUT, FIELD_MANAGER);
+    let intervals = Intervals { probe: CALL_TIMEOUT, version: CALL_TIMEOUT };
     let metrics = AdvertiseMetrics::registered(&mut Registry::default());
     let detection = ServerDetection::new(client.clone(), writer, None, intervals, metrics);
     match detection.server(&key_of(candidate)).await {

@@ -41,14 +41,12 @@ use openstack_ccm_provider_openstack::config::Config;
 
 use super::args::WalkArgs;
 use crate::output::Progress;
+use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::rehearsal::Chosen;
 use backend::Applications;
 use cluster::Known;
 pub(super) use of_service::Names;
 use of_service::{Lists, hosts, served_by};
-
-/// More Services than this are looked at by whole lists.
-const FEW: usize = 3;
 
 pub(super) struct Gathered {
     pub(super) cluster: ClusterFacts,
@@ -77,7 +75,7 @@ pub(super) async fn gather(
     let mut clouds = look_at_cloud(&provider, arguments, &chosen, &nodes).await;
     let default = Arc::new(Config::default());
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
-    let many = chosen.len() > FEW;
+    let many = chosen.len() > MAX_SINGLE_SERVICES;
     let lists = Lists::new(client, many).await;
     let mut applications = Applications::new(client, many).await;
     let class = arguments.controller.load_balancer_class.as_deref();

@@ -10,7 +10,7 @@ use openstack_ccm_manager::error_text::said_once;
 use serde::de::DeserializeOwned;
 
 /// Objects in one answer.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
 /// An error in one line.
 pub(super) fn said(error: kube::Error) -> String {
@@ -22,12 +22,12 @@ pub(super) async fn all<K>(api: &Api<K>) -> kube::Result<Vec<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let (mut objects, mut next) = (Vec::new(), ListParams::default().limit(PAGE));
+    let (mut objects, mut next) = (Vec::new(), ListParams::default().limit(PAGE_SIZE));
     loop {
         let mut page = api.list(&next).await?;
         objects.append(&mut page.items);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => next = ListParams::default().limit(PAGE).continue_token(&token),
+            Some(token) => next = ListParams::default().limit(PAGE_SIZE).continue_token(&token),
             None => return Ok(objects),
         }
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::inventory::{Inventory, Owners};
 
 /// Octavia makes the port of a VIP before it shows the load balancer.
-const CREATION: Duration = Duration::from_secs(600);
+const MAX_CREATION_TIME: Duration = Duration::from_secs(600);
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -235,7 +235,7 @@ impl Judge<'_> {
         let found = orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None);
         let refused = match found.created {
             None => Some("its age is not known, so its load balancer might still be in creation".to_owned()),
-            Some(created) if !self.is_older_than(created, CREATION) => return None,
+            Some(created) if !self.is_older_than(created, MAX_CREATION_TIME) => return None,
             Some(_) => None,
         };
         Some(Orphan { refused, ..found })

@@ -8,7 +8,7 @@ use crate::config::section::key::{
     Field, Key, Parsed, added_key, defaulting_key, key, key_since_0_2, key_since_0_3, text,
 };
 use crate::config::value::parse_bool;
-use crate::user_tag::{self, LONGEST_IN_NEUTRON};
+use crate::user_tag::{self, MAX_NEUTRON_LENGTH};
 
 impl LoadBalancer {
     /// The keys of the section.
@@ -285,7 +285,7 @@ fn create_monitor(section: &mut LoadBalancer, text: &str) -> Parsed {
 
 fn tags(section: &mut LoadBalancer, text: &str) -> Parsed {
     for tag in items(text) {
-        if let Some((problem, fix)) = user_tag::problem(tag, LONGEST_IN_NEUTRON) {
+        if let Some((problem, fix)) = user_tag::problem(tag, MAX_NEUTRON_LENGTH) {
             return Err(ValueFault::new(format!("`{tag}` {problem}"), fix));
         }
         section.tags.push(tag.to_owned());

@@ -16,7 +16,7 @@ use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
 use openstack_ccm_openstack_api::octavia::{ChildFilter, Listener, LoadBalancer, LoadBalancerFilter, Pool};
 use tokio::time::Instant;
 
-use shared::{LIFETIME, SharedList};
+use shared::{LIST_LIFETIME, SharedList};
 
 type Listed<T> = Result<T, Arc<ApiError>>;
 
@@ -67,7 +67,7 @@ impl Lists {
     pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id_or_name: &str) {
         let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
         // Lists are not kept for longer.
-        written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIFETIME);
+        written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIST_LIFETIME);
         written.load_balancers.insert(id_or_name.to_owned(), (Moment::now(), Instant::now()));
     }
 

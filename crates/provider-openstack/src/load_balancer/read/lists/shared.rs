@@ -11,13 +11,12 @@ use tracing::Instrument as _;
 
 use super::Listed;
 
-/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older.
-pub(in crate::load_balancer) const LIFETIME: Duration = Duration::from_secs(60);
-/// Nobody waits longer for a list: single answers may be had sooner.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// After a list has failed or was too slow, everything is asked for by itself for so long: a list may be too long for the cloud where single
+/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older. After
+/// one has failed or was too slow, everything is asked for by itself for as long: a list may be too long for the cloud where single
 /// answers are not.
-const LISTS_REST: Duration = Duration::from_secs(60);
+pub(in crate::load_balancer) const LIST_LIFETIME: Duration = Duration::from_secs(60);
+/// Nobody waits longer for a list: single answers may be had sooner.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind of list, by project.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl Drop for Looking<'_> {
 
 impl<T> Default for SharedList<T> {
     fn default() -> Self {
-        Self { lists: Cache::new(LIFETIME), looking: AtomicUsize::new(0), failed: Mutex::default() }
+        Self { lists: Cache::new(LIST_LIFETIME), looking: AtomicUsize::new(0), failed: Mutex::default() }
     }
 }
 
@@ -87,7 +86,7 @@ impl<T: Send + Sync + 'static> SharedList<T> {
         };
         // It goes on when nobody waits any more: who looks later has it.
         let request = tokio::spawn(fetch.in_current_span());
-        match tokio::time::timeout(PATIENCE, request).await {
+        match tokio::time::timeout(LIST_TIMEOUT, request).await {
             Ok(Ok(Ok(listed))) => Ok(Some(listed)),
             Ok(Ok(Err(error))) if !is_about_the_list(&error) => Err(error),
             Ok(_) | Err(_) => {
@@ -103,7 +102,7 @@ impl<T: Send + Sync + 'static> SharedList<T> {
 
     fn lists_rest(&self) -> bool {
         let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.is_some_and(|failed| failed.elapsed() < LISTS_REST)
+        failed.is_some_and(|failed| failed.elapsed() < LIST_LIFETIME)
     }
 }
 

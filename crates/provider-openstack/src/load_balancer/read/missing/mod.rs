@@ -29,7 +29,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::Tags;
 
 /// For so long one count stands for all Services that ask, where it proves no absence.
-const GOOD_FOR: Duration = Duration::from_secs(20);
+const COUNT_LIFETIME: Duration = Duration::from_secs(20);
 
 /// The judge of absences.
 pub(crate) struct MissingLoadBalancers {
@@ -53,7 +53,7 @@ impl MissingLoadBalancers {
             openstack,
             cluster,
             neighbours: OnceLock::new(),
-            counts: Cache::new(GOOD_FOR),
+            counts: Cache::new(COUNT_LIFETIME),
             found_one: AtomicBool::new(false),
             in_doubt: AtomicBool::new(false),
             confirmed_gone: Mutex::default(),

@@ -86,7 +86,7 @@ async fn no_absence_is_judged_by_a_list_from_before_it() {
     octavia.shows(1..10);
     assert_eq!(absence(&judge, 2).await, Absence::Most, "what proves nothing may be older");
     assert_eq!(octavia.lists(), 2);
-    tokio::time::sleep(GOOD_FOR).await;
+    tokio::time::sleep(COUNT_LIFETIME).await;
     assert_eq!(absence(&judge, 0).await, Absence::Gone);
 }
 

@@ -9,13 +9,13 @@ use openstack_ccm_openstack_api::cache::Moment;
 
 use super::wanted::Wanted;
 use super::{Serving, is_held};
+use crate::limits::MAX_CHANGE_WAIT;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::objects::digest::{Agreement, Digest};
 use crate::load_balancer::objects::{Observed, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::read::Observing;
-use crate::load_balancer::reconcile::carry_out::AT_MOST;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure};
 use crate::load_balancer::state::locks::LoadBalancerLock;
@@ -56,7 +56,7 @@ impl Serving<'_> {
         let (id, ownership) = self.beginning.load_balancer.as_ref()?;
         let since =
             reconciler.watchlist.own_work(id, &service.key).filter(|_| self.is_used(id, *ownership))?;
-        let at_most = AT_MOST.checked_sub(since).filter(|left| !left.is_zero())?;
+        let at_most = MAX_CHANGE_WAIT.checked_sub(since).filter(|left| !left.is_zero())?;
         self.name_again(id, *ownership, report);
         let on = WaitsOn::OwnStep(format!("the change of load balancer {id}"));
         Some(Outcome::Waiting(Waiting { on, at_most, unfinished: None }))
@@ -296,7 +296,7 @@ impl Serving<'_> {
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
             (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::Nothing,
-            (Ok(Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) | Err(_), Some(known)) => {
+            (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
                 Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
             }
         };

@@ -108,7 +108,7 @@ use crate::load_balancer::plan::{Plan, Then};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use crate::load_balancer::state::identity_tags::Permission;
-use crate::load_balancer::state::locks::{LoadBalancerLock, TURN_AT_MOST};
+use crate::load_balancer::state::locks::{LoadBalancerLock, LoadBalancerLocks};
 use crate::load_balancer::state::record::{Beginning, Cached};
 use apply::CarriedOn;
 use wanted::Planned;
@@ -138,7 +138,7 @@ impl Reconciler {
         // Before anything is taken out of the record: who has to wait for its turn begins later as if it had not been here.
         let named = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
         let Some(mut lock) = self.locks.take(named, &service.key) else {
-            return Ok(Outcome::Deferred(TURN_AT_MOST));
+            return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         };
         let mut beginning = self.records.begin(intent);
         let known = std::mem::take(&mut beginning.known);
@@ -165,7 +165,7 @@ impl Reconciler {
             if beginning.drift_due {
                 self.records.drift_due(&service.key);
             }
-            return Ok(Outcome::Deferred(TURN_AT_MOST));
+            return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         if matches!(&result, Err(failure) if failure.rests.is_some()) {
@@ -177,7 +177,7 @@ impl Reconciler {
                 Ok(Outcome::Ready(ready))
             }
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
-            outcome @ (Outcome::Waiting(_) | Outcome::Deferred(_) | Outcome::Released) => Ok(outcome),
+            outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
         }
     }
 }

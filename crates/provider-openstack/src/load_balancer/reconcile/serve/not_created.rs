@@ -12,7 +12,7 @@ use crate::load_balancer::state::attempts::PreviousVips;
 
 /// So many faults of the service itself are one too many for chance: the cloud may have no words for its refusal of an
 /// address.
-const FAULTS_OF_AN_ADDRESS: u32 = 2;
+const MAX_ADDRESS_FAULTS: u32 = 2;
 
 impl Serving<'_> {
     /// Explains the failure, takes back addresses that are somebody else's, and asks for the Service's previous one no more where
@@ -40,7 +40,7 @@ impl Serving<'_> {
             return failure;
         }
         let refused = failure.class == FailureClass::UserInput;
-        if refused || records.attempts(key).creation_faults >= FAULTS_OF_AN_ADDRESS {
+        if refused || records.attempts(key).creation_faults >= MAX_ADDRESS_FAULTS {
             records.replaced(key, PreviousVips::Lost);
         }
         if refused { Failure::new(FailureClass::Busy, failure.message) } else { failure }

@@ -20,7 +20,7 @@ use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
 
 /// One that is not met again for so long after its pause is forgotten: something else is asked for by now.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(1800);
+const REFUSAL_LIFETIME: Duration = Duration::from_secs(1800);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct StandingRefusal {
@@ -72,7 +72,7 @@ impl RefusalRecord {
         let floating_ip = floating_ip(&refused.step, observed).filter(|_| interrupts);
         let times = times.saturating_add(1);
         let is_forgotten =
-            |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + FORGOTTEN_AFTER < now);
+            |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + REFUSAL_LIFETIME < now);
         self.kept.retain(|kept| !is_forgotten(kept));
         self.kept.push(StandingRefusal { refused, times, not_before, floating_ip });
         true

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(60));
 
 /// After this pause counting starts again: the last stall ended without being noticed.
-const SILENCE: Duration = Duration::from_secs(600);
+const MAX_STALL_GAP: Duration = Duration::from_secs(600);
 
 /// For how long, and how often, nothing could be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Stall {
 impl Stall {
     /// Nothing could be done, once more if that was so before.
     pub(in crate::load_balancer) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
-        let goes_on = |before: &Self| before.gives_up == gives_up && now < before.last + SILENCE;
+        let goes_on = |before: &Self| before.gives_up == gives_up && now < before.last + MAX_STALL_GAP;
         let before = before.filter(goes_on);
         let (since, times) = before.map_or((now, 0), |Self { since, times, .. }| (since, times));
         Self { since, last: now, times: times.saturating_add(1), gives_up }

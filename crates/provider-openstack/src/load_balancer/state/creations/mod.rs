@@ -14,7 +14,6 @@ mod window;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use openstack_ccm_core::provider::{Gauge, Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
@@ -22,10 +21,7 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::load_balancer::state::watchlist::EndObserver;
-use queue::{Admission, Counts, CreationQueue};
-
-/// A Service that waits is reconciled this often even when nobody wakes it.
-const AT_MOST: Duration = Duration::from_secs(60);
+use queue::{ADMISSION_LIFETIME, Admission, Counts, CreationQueue};
 
 /// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
 #[derive(Clone)]
@@ -84,7 +80,7 @@ impl Creations {
         match admission {
             Admission::Granted => Ok(()),
             Admission::Queued { before } => {
-                Err(Waiting { on: WaitsOn::Creations(before), at_most: AT_MOST, unfinished: None })
+                Err(Waiting { on: WaitsOn::Creations(before), at_most: ADMISSION_LIFETIME, unfinished: None })
             }
         }
     }

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::limits::MAX_CHANGE_WAIT;
+
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
 use super::window::Window;
 
-/// An admission that is not used within this time goes to the next Service: the one that has it may be gone.
-const USED_WITHIN: Duration = Duration::from_secs(60);
-/// A creation whose end is not seen keeps its place no longer than this: one that never ends must not hold up others for long.
-const LONGEST: Duration = Duration::from_secs(120);
+/// An admission that is not used within this time goes to the next Service: the one that has it may be gone. One that waits is reconciled
+/// this often even when nobody wakes it, so that it comes in time.
+pub(super) const ADMISSION_LIFETIME: Duration = Duration::from_secs(60);
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +186,7 @@ impl CreationQueue {
 
     fn expire(&mut self, now: Instant) {
         self.under_way.retain(|_, creation| {
-            let longest = if creation.sent { LONGEST } else { USED_WITHIN };
+            let longest = if creation.sent { MAX_CHANGE_WAIT } else { ADMISSION_LIFETIME };
             now.saturating_duration_since(creation.began) < longest
         });
     }

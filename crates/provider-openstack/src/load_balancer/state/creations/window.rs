@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// A burst begins with so many.
-const FIRST: usize = 2;
+const INITIAL_SIZE: usize = 2;
 /// Random variation of the time of a creation, the end of which is seen when the poller looks.
-const NOISE: Duration = Duration::from_secs(4);
+const CREATION_JITTER: Duration = Duration::from_secs(4);
 
 /// The number and what it follows from.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(in crate::load_balancer) struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { size: FIRST, quickest: None }
+        Self { size: INITIAL_SIZE, quickest: None }
     }
 }
 
@@ -39,7 +39,7 @@ impl Window {
     pub(in crate::load_balancer) fn ended(&mut self, took: Duration, was_full: bool, was_alone: bool) {
         let quickest = self.quickest.filter(|_| !was_alone).map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);
-        if took > quickest * 2 + NOISE {
+        if took > quickest * 2 + CREATION_JITTER {
             self.size = (self.size * 7 / 10).max(1);
         } else if was_full {
             self.size += 1;
@@ -67,6 +67,6 @@ mod tests {
         }
         assert_eq!(window.size(), size);
         window.begins_anew();
-        assert_eq!(window.size(), FIRST);
+        assert_eq!(window.size(), INITIAL_SIZE);
     }
 }

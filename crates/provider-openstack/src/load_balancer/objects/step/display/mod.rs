@@ -174,12 +174,12 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
 }
 
 /// As many members are named; a pool may have thousands, and each change of a node writes such a line for every pool.
-const NAMED: usize = 10;
+const MAX_LISTED_MEMBERS: usize = 10;
 
 fn beginning_of(members: &[Arc<Member>]) -> String {
-    let mut items: Vec<String> = members.iter().take(NAMED).map(ToString::to_string).collect();
-    if members.len() > NAMED {
-        items.push(format!("and {} others", members.len() - NAMED));
+    let mut items: Vec<String> = members.iter().take(MAX_LISTED_MEMBERS).map(ToString::to_string).collect();
+    if members.len() > MAX_LISTED_MEMBERS {
+        items.push(format!("and {} others", members.len() - MAX_LISTED_MEMBERS));
     }
     list(items)
 }
