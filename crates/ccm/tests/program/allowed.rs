@@ -95,7 +95,7 @@ async fn secrets_are_allowed_by_id() {
     let world = restricted("allowed-secrets=c1\n").await;
     let reference = |id: &str| format!("https://barbican.example.org/v1/containers/{id}");
     world.create(&annotated(&[("default-tls-container-ref", &reference("c2"))]));
-    world.until_warned("web", "add it to allowed-secrets").await;
+    world.until_warned("web", "add this value to allowed-secrets").await;
     world.annotate("web", &format!("{ANNOTATION}default-tls-container-ref"), Some(&reference("c1")));
     world.until_warned("web", "does not exist").await;
 }
