@@ -12,7 +12,7 @@ mutations() {
 owner_is_shown_before_a_step; rules::a_repair_after_a_pause_begins_with_a_look; state/record.rs; s/\|record\| record.since = Moment::now\(\)/|_| ()/
 one_step_at_a_time; rules::a_delayed_step_waits_for_that_of_another_service; read/statuses.rs; s/(let takes_step = ).*;/\1|_: \&LoadBalancer| true;/
 no_look_while_a_step_holds_the_lock; rules::a_service_that_goes_waits_for_the_end_of_its_own_step; read/whole.rs; s/_ if found\.load_balancer\.provisioning_status\.is_pending\(\)/_ if found.load_balancer.id.is_empty()/
-creation_after_a_look_for_its_name; cloud_faults::creations_that_may_have_arrived_are_looked_for_in_no_older_list; reconcile/carry_out.rs; s/self\.lists\.wrote_to_load_balancer\(&load_balancer\.name\)/self.lists.wrote_to_load_balancer("")/
+creation_after_a_look_for_its_name; cloud_faults::creations_that_may_have_arrived_are_looked_for_in_no_older_list; reconcile/carry_out.rs; s/self\.lists\.wrote_to_load_balancer\(&load_balancer\.name\)/self.lists.wrote_to_load_balancer(\&load_balancer.name[..0])/
 removal_after_a_look; contract::changes::e4_a_port_moves; known/looks.rs; s/\(!goes_on && /(goes_on \&\& /
 members_are_listed_before_they_are_named; rules::members_that_stay_are_listed_when_several_go; known/looks.rs; s/(let is_known = )self\.whole .*;/\1true;/
 published_after_a_look; cloud_faults::a_creation_that_comes_too_soon_is_sent_again; known/looks.rs; s/(let end = ).*;/\1None.filter(|_| ends);/
