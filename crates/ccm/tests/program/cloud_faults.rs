@@ -356,7 +356,6 @@ async fn floating_ips_that_could_not_be_listed_delay_a_service_and_no_more(#[cas
     world.until_published("second").await;
 }
 
-/// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.
 /// A new protocol needs another pool: as long as Octavia fails at its members, nothing would answer behind it.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_octavia_fails_at_takes_nothing_from_the_one_that_serves() {
@@ -377,6 +376,7 @@ async fn a_pool_that_octavia_fails_at_takes_nothing_from_the_one_that_serves() {
     assert_eq!((pools.len(), &pools[0]["protocol"]), (1, &json!("PROXYV2")));
 }
 
+/// Defect: 5, better: an id that the program wrote itself does not bind it to what is gone.
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_somebody_deletes_is_recreated() {
     let world = World::serving(&service("web", json!({"metadata": {"annotations": {PROXY: "v2"}}}))).await;
