@@ -15,6 +15,7 @@ use crate::machine::python;
 
 pub(crate) mod acme;
 pub(crate) mod gateways;
+pub(crate) mod last_release;
 pub(crate) mod node;
 pub(crate) mod ovn;
 

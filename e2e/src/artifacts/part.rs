@@ -34,6 +34,7 @@ pub(crate) enum Part {
     Kubectl,
     /// The image of `make image`.
     Image,
+    LastRelease,
 }
 
 impl Part {
@@ -42,6 +43,7 @@ impl Part {
         let seconds = match self {
             Self::OpenStack(_) => 450,
             Self::Image => 1500,
+            Self::LastRelease => 900,
             Self::Kubernetes(..) | Self::Node(_) | Self::Occm(_) | Self::Traefik => 600,
             Self::Owner(_) | Self::CertManager | Self::Helm | Self::Kubectl => 300,
             Self::Etcd => 180,
@@ -79,6 +81,7 @@ impl fmt::Display for Part {
             Self::Helm => formatter.write_str("Helm"),
             Self::Kubectl => formatter.write_str("kubectl"),
             Self::Image => formatter.write_str("the image"),
+            Self::LastRelease => write!(formatter, "openstack-ccm {}", super::last_release::VERSION),
         }
     }
 }
@@ -106,6 +109,7 @@ impl Artifacts {
             Part::Helm => self.helm().map(drop),
             Part::Kubectl => self.kubectl().map(drop),
             Part::Image => self.image().map(drop),
+            Part::LastRelease => self.last_release().map(drop),
         }
     }
 
@@ -150,5 +154,6 @@ fn entry(part: Part) -> Result<(String, Key)> {
         Part::Helm => super::node::helm_build().entry("helm"),
         Part::Kubectl => super::node::kubectl_build().entry("kubectl"),
         Part::Image => super::node::image_entry(),
+        Part::LastRelease => Ok(super::last_release::last_release_entry()),
     }
 }

@@ -17,6 +17,8 @@ use crate::openstack::api::KEYSTONE;
 const CLUSTER_NAME: &str = "e2e";
 /// Where it answers about its health and metrics, unless another one runs beside it.
 const PORT: u16 = 10258;
+/// Where a second replica on this machine does.
+const REPLICA_PORT: u16 = 10261;
 
 /// Like `-v 4`, and each request to the API server with its status, which shows a missing right.
 const LOG_FILTER: &str =
@@ -97,6 +99,20 @@ impl Launch {
         command.arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics");
         command.args(&self.flags).env("RUST_BACKTRACE", "1").env("RUST_LOG", LOG_FILTER);
         Daemon::start("openstack-ccm", &self.folder, &mut command)
+    }
+
+    /// The other replica of a deployment, of another program: with a token and a log of its own.
+    pub(crate) fn replica(&self, plane: &ControlPlane, program: &Path) -> Result<Self> {
+        let token = controller_token(&plane.api)?;
+        let folder = self.folder.join("replica");
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self {
+            program: program.to_owned(),
+            kubeconfig: plane.pki.kubeconfig("replica", &format!("token: {token}"))?,
+            folder,
+            port: REPLICA_PORT,
+            ..self.clone()
+        })
     }
 
     /// How it reaches its cluster.

@@ -32,8 +32,8 @@ pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
         set_present(Some(group.name));
         let began = Instant::now();
         let findings = queue.clone();
-        stage.begin(move |finding| findings.record(group, finding));
-        let outcome = (group.run)(&mut stage);
+        let begun = stage.begin(move |finding| findings.record(group, finding));
+        let outcome = begun.and_then(|()| (group.run)(&mut stage));
         if let Err(error) = outcome {
             stage
                 .check("group", group.name, |_| -> Result<String> { bail!("it could not go on: {error:#}") });

@@ -10,9 +10,10 @@ pub(crate) mod queue;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::artifacts::Artifacts;
+use crate::artifacts::last_release;
 use crate::artifacts::part::Part;
 use crate::artifacts::release::Release;
 use crate::machine;
@@ -268,20 +269,7 @@ impl Plan {
     /// Offers each group as soon as its programs are there, as long as there is time.
     fn build(&self, lane: &Lane, parts: &Parts<'_>) -> Result<()> {
         for group in &self.groups {
-            if let Some(obstacle) = group.release.obstacle() {
-                say(&format!("left out: the group {}, because {obstacle}", group.name));
-                continue;
-            }
-            if group.with_ovn
-                && let Err(error) = packages::install(&packages::OVN)
-            {
-                say(&format!("left out: the group {}, because {error:#}", group.name));
-                continue;
-            }
-            if group.with_kubelet
-                && let Err(error) =
-                    packages::install(&packages::KUBELET).and_then(|()| containers::possible())
-            {
+            if let Err(error) = possible(group) {
                 say(&format!("left out: the group {}, because {error:#}", group.name));
                 continue;
             }
@@ -311,6 +299,21 @@ impl Plan {
             std::thread::sleep(Duration::from_millis(500));
         }
     }
+}
+
+/// Fails, with what is missing, where a group cannot run on this machine; installs its packages.
+fn possible(group: &Group) -> Result<()> {
+    if let Some(obstacle) = group.release.obstacle() {
+        bail!(obstacle);
+    }
+    if group.with_ovn {
+        packages::install(&packages::OVN)?;
+    }
+    if group.with_kubelet {
+        packages::install(&packages::KUBELET)?;
+        containers::possible()?;
+    }
+    if group.with_last_release { last_release::is_in_clone() } else { Ok(()) }
 }
 
 /// Builds parts. Returns whether the time of the budget sufficed.

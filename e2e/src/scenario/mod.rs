@@ -18,6 +18,7 @@ pub(crate) mod interfaces;
 pub(crate) mod killed;
 pub(crate) mod kubelet;
 pub(crate) mod kubernetes_release;
+pub(crate) mod last_release;
 pub(crate) mod life;
 pub(crate) mod login;
 pub(crate) mod machines;
@@ -37,6 +38,7 @@ pub(crate) mod steps;
 pub(crate) mod tls;
 pub(crate) mod toggle;
 pub(crate) mod trouble;
+pub(crate) mod untouched;
 pub(crate) mod upgrade;
 pub(crate) mod wishes;
 
@@ -73,6 +75,8 @@ pub(crate) struct Group {
     pub with_ovn: bool,
     /// Whether it needs nodes that run containers.
     pub with_kubelet: bool,
+    /// Whether it needs the program of the last release.
+    pub with_last_release: bool,
     /// Whether it runs only where it is named.
     pub on_request: bool,
     /// The release of OpenStack that it runs on.
@@ -99,6 +103,7 @@ impl Group {
             with_gateways: false,
             with_ovn: false,
             with_kubelet: false,
+            with_last_release: false,
             on_request: false,
             release: Release::NEWEST,
             run,
@@ -110,10 +115,11 @@ impl Group {
         let programs = |minor: &Minor| {
             self.programs.iter().map(|program| Part::Kubernetes(*minor, program)).collect::<Vec<_>>()
         };
-        let further: [(bool, &[Part]); 5] = [
+        let further: [(bool, &[Part]); 6] = [
             (self.with_mermaid, &[Part::Mermaid]),
             (self.with_gateways, &[Part::Envoy, Part::Traefik]),
             (self.with_ovn, &[Part::OvnProvider]),
+            (self.with_last_release, &[Part::LastRelease]),
             (self.with_acme, &[Part::Pebble, Part::CertManager]),
             (
                 self.with_kubelet,
@@ -198,6 +204,10 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { on_request: true, ..Group::new("wishes", &[Minor::V1_36], SERVED, wishes::run) },
     Group { with_gateways: true, ..Group::new("gateways", &[Minor::V1_36], SERVED, gateways::run) },
     Group { with_ovn: true, ..Group::new("ovn", &[Minor::V1_36], SERVED, ovn::run) },
+    Group {
+        with_last_release: true,
+        ..Group::new("last-release", &[Minor::V1_36], SERVED, last_release::run)
+    },
     kubernetes("kubernetes-1.33", &[Minor::V1_33], false, |stage| {
         kubernetes_release::run(stage, Minor::V1_33)
     }),

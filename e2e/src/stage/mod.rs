@@ -118,9 +118,11 @@ impl Stage {
         &self.folder
     }
 
-    /// What is seen from now on belongs to this group.
-    pub(crate) fn begin(&mut self, record: impl Fn(&Finding) -> Result<()> + 'static) {
+    /// What is seen from now on belongs to this group. A world may have waited for it for longer than a token lives.
+    pub(crate) fn begin(&mut self, record: impl Fn(&Finding) -> Result<()> + 'static) -> Result<()> {
         self.record = Some(Box::new(record));
+        self.cloud.user = OpenStack::log_in("demo")?;
+        Ok(())
     }
 
     /// Starts a fresh cluster of two nodes; the one before is ended.

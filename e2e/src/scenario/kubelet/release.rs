@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
 
 use super::SCENARIO;
 use super::proxy::works;
@@ -11,9 +10,9 @@ use super::quickstart::all_ready;
 use super::site::Site;
 use crate::kubernetes::audit::{Claim, LEASE};
 use crate::machine::wait::soon;
-use crate::openstack::writes::Writes;
 use crate::programs::guide;
 use crate::scenario::steps;
+use crate::scenario::untouched::Untouched;
 use crate::stage::Stage;
 
 const PAGE: &str = "guides/upgrade-and-uninstall.md";
@@ -87,7 +86,7 @@ pub(super) fn uninstall(stage: &mut Stage, site: &Site, before: &BTreeSet<String
 
 /// Types a command that replaces the pods, while a Service is served.
 fn replaced(stage: &Stage, site: &Site, command: &str) -> Result<String> {
-    let (writes, events) = (Writes::from_now(&stage.cloud.folders)?, events(site)?);
+    let untouched = Untouched::from_now(stage)?;
     let known = site.audit.claims()?.len();
     site.operator.types(command)?;
     all_ready(site)?;
@@ -98,9 +97,7 @@ fn replaced(stage: &Stage, site: &Site, command: &str) -> Result<String> {
     for (from, to, seconds) in &gaps {
         ensure!(*seconds <= HAND_OVER, "{to} followed {from} after {seconds:.2} s");
     }
-    writes.none()?;
-    let told = self::events(site)?;
-    ensure!(told == events, "Events of Services: {:?}", told.difference(&events).collect::<Vec<_>>());
+    untouched.until_now()?;
     let gaps: Vec<String> = gaps.iter().map(|(_, _, seconds)| format!("{seconds:.2} s")).collect();
     Ok(format!(
         "no write in the cloud, no Event of a Service, lead handed over in {}; {seen}",
@@ -118,15 +115,4 @@ pub(super) fn hand_overs(claims: &[Claim]) -> Vec<(String, String, f64)> {
         _ => None,
     });
     pairs.collect()
-}
-
-/// The Events about Services, with how often each was told.
-fn events(site: &Site) -> Result<BTreeSet<String>> {
-    let list = site.api.get("/apis/events.k8s.io/v1/events")?;
-    let items = list["items"].as_array().cloned().unwrap_or_default();
-    let about = |event: &&Value| event["regarding"]["kind"] == "Service";
-    let line = |event: &Value| {
-        format!("{} {} {}", event["reason"], event["note"], event["metadata"]["resourceVersion"])
-    };
-    Ok(items.iter().filter(about).map(line).collect())
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<()> {
 }
 
 /// Pods on both nodes, a process on a node, and somebody outside, who use a floating IP.
-fn everybody(stage: &Stage) -> Vec<Client> {
+pub(crate) fn everybody(stage: &Stage) -> Vec<Client> {
     let mut clients = clients_inside(stage, Reach::Floating);
     clients.push(client_outside(Reach::Floating));
     clients
@@ -45,7 +45,7 @@ fn restart(stage: &mut Stage, services: u64) -> Result<()> {
 }
 
 /// A controller that was just started has looked at each of so many Services.
-fn has_looked(controller: &Controller, services: u64) -> Result<()> {
+pub(crate) fn has_looked(controller: &Controller, services: u64) -> Result<()> {
     soon("the controller has looked at all Services", || {
         let lines = controller.metrics("workqueue_work_duration_seconds_count{name=\"service\"}")?;
         let looks = lines.first().and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
@@ -87,6 +87,6 @@ fn without_a_break(
 }
 
 /// Everybody reaches a floating IP, and the pods see the right clients.
-fn all_reach(stage: &Stage, address: &str) -> Result<String> {
+pub(crate) fn all_reach(stage: &Stage, address: &str) -> Result<String> {
     green(address, &everybody(stage))
 }
