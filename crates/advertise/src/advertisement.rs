@@ -101,8 +101,7 @@ impl fmt::Display for Reason {
             Self::ProxyRequested => f.write_str("ip-mode asks for proxy"),
             Self::VipRequested => f.write_str("ip-mode asks for vip"),
             Self::SourceRangesLackCluster => f.write_str(
-                "the source ranges do not allow the cluster's own pods to connect through the \
-                load balancer",
+                "the source ranges do not allow the cluster's own pods to connect through the load balancer",
             ),
             Self::FallbackToHostname(obstacle)
             | Self::NoFallback(obstacle)

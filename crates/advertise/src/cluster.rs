@@ -63,13 +63,11 @@ impl fmt::Display for Obstacle {
         match self {
             Self::GateOff => f.write_str("the flag --feature-gates=LoadBalancerIPMode=false disables ipMode"),
             Self::ServerDrops => f.write_str(
-                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is \
-                off)",
+                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is off)",
             ),
-            Self::ServerUnknown => f.write_str(
-                "openstack-ccm does not know yet whether the API server \
-            stores ipMode",
-            ),
+            Self::ServerUnknown => {
+                f.write_str("openstack-ccm does not know yet whether the API server stores ipMode")
+            }
             Self::DataPlane { count: 1, node, cause } => {
                 write!(f, "node {node} does not honour ipMode: {cause}")
             }

@@ -114,8 +114,7 @@ fn proxy(publication: &Publication<'_>, cluster: &Cluster, reason: Reason) -> Ad
     let Some(obstacle) = obstacle else {
         let warning = cluster.obstacle().map(|obstacle| {
             format!(
-                "ipMode Proxy is published as ip-mode requests, but {obstacle}; pods on such nodes might \
-                bypass the load balancer"
+                "ipMode Proxy is published as ip-mode requests, but {obstacle}; pods on such nodes might bypass the load balancer"
             )
         });
         return Advertisement { warning, ..by_proxy(publication, reason) };

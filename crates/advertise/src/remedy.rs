@@ -8,9 +8,9 @@ use crate::cluster::Obstacle;
 pub(crate) fn no_fallback(needs: Needs, obstacle: &Obstacle, settings: &SettingNames) -> String {
     let SettingNames { hostname_annotation, hostname_suffix_setting, .. } = settings;
     format!(
-        "pods in this cluster might bypass the load balancer although {needs}: {obstacle}. Upgrade the API \
-        server and all nodes to Kubernetes 1.30 or later, or publish a hostname: set the annotation \
-        {hostname_annotation} on the Service, or {hostname_suffix_setting}"
+        "pods in this cluster might bypass the load balancer although {needs}: {obstacle}. Upgrade the API server and all nodes to \
+         Kubernetes 1.30 or later, or publish a hostname: set the annotation {hostname_annotation} on the Service, or \
+         {hostname_suffix_setting}"
     )
 }
 
@@ -36,8 +36,7 @@ fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<S
         ),
         ClusterAccess::Unknown(cause) => {
             format!(
-                "the source ranges might not include the addresses from which the cluster itself \
-            connects ({cause})"
+                "the source ranges might not include the addresses from which the cluster itself connects ({cause})"
             )
         }
     };
@@ -53,12 +52,11 @@ pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNa
     let Path::ThroughLoadBalancer(needs) = path else { return None };
     let effect = match needs {
         Needs::ProxyProtocol => {
-            "the pods send no PROXY protocol header, so an application that expects the header closes their \
-            connections (nginx logs `broken header`)"
+            "the pods send no PROXY protocol header, so an application that expects the header closes their connections (nginx logs \
+             `broken header`)"
         }
         Needs::TlsTermination => {
-            "no component terminates the pods' TLS connections, so their requests over \
-        TLS fail"
+            "no component terminates the pods' TLS connections, so their requests over TLS fail"
         }
         Needs::HeaderInsertion => {
             "the pods' requests arrive without the HTTP headers that the load balancer inserts"

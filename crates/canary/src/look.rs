@@ -87,8 +87,8 @@ impl Finding {
             Self::NeverShortCircuits => "its service proxy short-circuits no address of a load balancer",
             Self::Ignores => "its service proxy short-circuits addresses with ipMode Proxy",
             Self::Contradiction => {
-                "the address with ipMode Proxy was answered and the address with ipMode VIP was not: \
-                something other than a service proxy uses the canary's addresses"
+                "the address with ipMode Proxy was answered and the address with ipMode VIP was not: something other than a service proxy \
+                 uses the canary's addresses"
             }
             Self::Silence => "the canary's own ClusterIP does not answer on this node",
             Self::OtherCanary => "pods of another rollout of the canary answer",

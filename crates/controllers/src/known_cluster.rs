@@ -76,9 +76,9 @@ impl KnownCluster {
     pub fn problem(&self) -> Option<String> {
         let other = self.other.borrow().clone()?;
         Some(format!(
-            "the API server now belongs to another cluster: the namespace kube-system has uid {other} and \
-            had uid {} when this process started. Nothing is changed in either cluster. Correct the address \
-            of the API server or its data; if the cluster was changed on purpose, restart this process",
+            "the API server now belongs to another cluster: the namespace kube-system has uid {other} and had uid {} when this process \
+             started. Nothing is changed in either cluster. Correct the address of the API server or its data; if the cluster was changed \
+             on purpose, restart this process",
             self.uid
         ))
     }

@@ -145,8 +145,7 @@ impl Permit {
 pub enum NotPermitted {
     /// The Lease was not renewed in time, or another instance has it.
     #[error(
-        "nothing was sent: the Lease was not renewed in time, and another instance might be the leader \
-    now"
+        "nothing was sent: the Lease was not renewed in time, and another instance might be the leader now"
     )]
     LeadLost,
     /// Another cluster was seen: this says what to do.
@@ -154,8 +153,7 @@ pub enum NotPermitted {
     AnotherCluster(String),
     /// There was no answer: this says why.
     #[error(
-        "nothing was sent: could not read the namespace kube-system to verify that the API server still \
-        belongs to the same cluster: {0}"
+        "nothing was sent: could not read the namespace kube-system to verify that the API server still belongs to the same cluster: {0}"
     )]
     NotChecked(String),
     /// A defect: a request that writes came without a [`Permit`].

@@ -77,8 +77,7 @@ impl Role {
 async fn look(arguments: LookArgs) -> anyhow::Result<()> {
     anyhow::ensure!(
         !arguments.token.is_empty(),
-        "--token is empty: any server could pass for a canary; set \
-    --token"
+        "--token is empty: any server could pass for a canary; set --token"
     );
     anyhow::ensure!(!arguments.period.is_zero(), "--period is 0: write a duration such as 30s");
     logging::start(&arguments.logging);

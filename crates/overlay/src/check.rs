@@ -107,8 +107,7 @@ impl fmt::Display for Report {
         let server = match self.cluster.server {
             ServerSupport::Keeps => "keeps ipMode",
             ServerSupport::Drops => {
-                "drops ipMode (it is older than 1.29, or feature gate \
-            LoadBalancerIPMode is off)"
+                "drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is off)"
             }
             ServerSupport::Unknown => "did not tell whether it stores ipMode",
         };

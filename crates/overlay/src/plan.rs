@@ -67,8 +67,8 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
         Choice::Vip => Plan { state: State::Vip, write: given_back(service, suffix), notices: Vec::new() },
         Choice::Unreadable(value) => {
             let message = format!(
-                "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so the \
-                published status is not changed; correct or remove the annotation"
+                "the annotation {MODE_ANNOTATION}: {value:?} is neither proxy nor vip nor auto, so the published status is not changed; \
+                 correct or remove the annotation"
             );
             let notices = vec![Notice::warning("IPModeNotUnderstood", message)];
             Plan { state: State::Unreadable, write: None, notices }
@@ -180,9 +180,9 @@ fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     }
     vec![Notice::warning(
         "IPModeSourceRanges",
-        "pods now connect through the load balancer, so spec.loadBalancerSourceRanges applies to pods as \
-        well, is enforced only by the cloud, and has to include the address with which pods leave the \
-        cluster. Make sure that the ranges include this address and that your cloud enforces the ranges",
+        "pods now connect through the load balancer, so spec.loadBalancerSourceRanges applies to pods as well, is enforced only by the \
+         cloud, and has to include the address with which pods leave the cluster. Make sure that the ranges include this address and that \
+         your cloud enforces the ranges",
     )]
 }
 

@@ -199,8 +199,7 @@ impl Cloud for OpenStackCloud {
     fn problem(&self) -> Option<String> {
         let since = self.openstack.log_in_refused_since()?;
         Some(format!(
-            "Keystone has refused the login since {since:.0}: correct the credentials in cloud.conf, which \
-            is read again at each attempt"
+            "Keystone has refused the login since {since:.0}: correct the credentials in cloud.conf, which is read again at each attempt"
         ))
     }
 
@@ -218,8 +217,8 @@ impl Cloud for OpenStackCloud {
         let region =
             region.map(|region| format!("The region is {region:?}; the catalog lists {}. ", known()));
         region.unwrap_or_default()
-            + "Correct region or os-endpoint-type in [Global] of cloud.conf; if the cloud does not have the \
-            service, disable the controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
+            + "Correct region or os-endpoint-type in [Global] of cloud.conf; if the cloud does not have the service, disable the \
+               controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
     }
 
     fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing {

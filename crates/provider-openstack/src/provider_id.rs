@@ -30,8 +30,8 @@ pub enum ProviderIdError {
     OtherProvider(String),
     /// This scheme and something else behind it.
     #[error(
-        "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; a \
-        provider id cannot be changed, so the Node has to be deleted and registered again"
+        "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; a provider id cannot be changed, \
+         so the Node has to be deleted and registered again"
     )]
     Form(String),
 }

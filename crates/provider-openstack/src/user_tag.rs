@@ -12,8 +12,7 @@ const RESERVED: [&str; 3] = ["openstack-ccm-", "kube_service_", "kube_cluster_id
 pub(crate) fn problem(tag: &str, longest: usize) -> Option<(String, String)> {
     if let Some(reserved) = RESERVED.iter().find(|reserved| tag.starts_with(**reserved)) {
         let problem = format!(
-            "begins with {reserved}, which is reserved for tags that identify the owner \
-        of an object"
+            "begins with {reserved}, which is reserved for tags that identify the owner of an object"
         );
         return Some((problem, "choose another tag".to_owned()));
     }

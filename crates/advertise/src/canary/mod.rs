@@ -259,9 +259,8 @@ impl Canary {
             let writer = writer.unwrap_or_else(|| "another controller".to_owned());
             let class = self.options.class;
             let message = format!(
-                "{writer} writes the status of this Service, which belongs to the canary. This controller \
-                no longer writes the status, and judges nodes by versions and images instead. Configure \
-                {writer} to ignore Services with loadBalancerClass {class}"
+                "{writer} writes the status of this Service, which belongs to the canary. This controller no longer writes the status, \
+                 and judges nodes by versions and images instead. Configure {writer} to ignore Services with loadBalancerClass {class}"
             );
             tracing::warn!(service = name, "{message}");
             self.events.record(

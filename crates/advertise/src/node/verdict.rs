@@ -141,8 +141,7 @@ impl fmt::Display for Cause {
             Self::PossibleReplacement(replacement) => {
                 write!(
                     f,
-                    "{replacement} ignores ipMode if it replaces kube-proxy on this node, which \
-                    openstack-ccm cannot determine"
+                    "{replacement} ignores ipMode if it replaces kube-proxy on this node, which openstack-ccm cannot determine"
                 )
             }
         }

@@ -210,8 +210,8 @@ impl ServerDetection {
                         service = %candidate,
                         error = error.message(),
                         retry_seconds = delay.as_secs(),
-                        "could not determine whether the API server stores ipMode (dry-run patch of \
-                        services/status); --feature-gates=LoadBalancerIPMode=true|false overrides the detection"
+                        "could not determine whether the API server stores ipMode (dry-run patch of services/status); \
+                         --feature-gates=LoadBalancerIPMode=true|false overrides the detection"
                     );
                     return;
                 }

@@ -90,11 +90,16 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
         format!(
             "floating-network-id in [LoadBalancer] of cloud.conf: the network {tenant_network:?} is not external"
         ),
-        format!("member-subnet-id in [LoadBalancer] of cloud.conf: there is no subnet {ABSENT:?}"),
-        format!("flavor-id in [LoadBalancer] of cloud.conf: there is no flavor of load balancers {ABSENT:?}"),
-        "availability-zone in [LoadBalancer] of cloud.conf: there is no availability zone".to_owned(),
-        format!("network-id in [LoadBalancerClass \"dmz\"] of cloud.conf: there is no network {ABSENT:?}"),
-        format!("router-id in [Route] of cloud.conf: there is no router {ABSENT:?}"),
+        format!("member-subnet-id in [LoadBalancer] of cloud.conf: the subnet {ABSENT:?} does not exist"),
+        format!(
+            "flavor-id in [LoadBalancer] of cloud.conf: the flavor of load balancers {ABSENT:?} does not exist"
+        ),
+        "availability-zone in [LoadBalancer] of cloud.conf: the availability zone of load balancers"
+            .to_owned(),
+        format!(
+            "network-id in [LoadBalancerClass \"dmz\"] of cloud.conf: the network {ABSENT:?} does not exist"
+        ),
+        format!("router-id in [Route] of cloud.conf: the router {ABSENT:?} does not exist"),
         "the user may not list load balancers".to_owned(),
         "load-balancer_member".to_owned(),
         "OpenStack: 7 errors, ".to_owned(),

@@ -45,7 +45,7 @@ async fn it_names_the_leader_its_version_its_controllers_and_the_state_of_servic
 async fn it_fails_where_nobody_leads_and_does_not_believe_the_word_of_an_earlier_leader() {
     let stage = Stage::new().await;
     let (success, output) = status(&stage);
-    assert!(!success && line(&output, "Leader").contains("nobody"), "{output}");
+    assert!(!success && line(&output, "Leader").contains("none: the Lease"), "{output}");
     let mut process = Process::start(&stage, "ccm", &[]);
     process.until_says("became leader").await;
     process.terminate();

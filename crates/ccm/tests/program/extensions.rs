@@ -360,7 +360,8 @@ async fn settings_that_come_too_late_are_named_and_change_nothing() {
     world.quiet().await;
     let warnings = world.warnings("web");
     assert!(
-        warnings.len() == 1 && warnings[0].contains(&format!("asks for {other}, it has {flavor}")),
+        warnings.len() == 1
+            && warnings[0].contains(&format!("asks for {other}, the load balancer has {flavor}")),
         "{warnings:?}"
     );
     assert!(world.take_cloud_writes().is_empty());

@@ -70,11 +70,10 @@ pub(super) async fn round(sync: &NodeSync, concurrency: usize) -> Result<(), Fai
 fn replaced(sync: &NodeSync, node: &NodeObject, now: &str) {
     let (name, before) = (&node.name, node.facts.provider_id.as_deref().unwrap_or_default());
     let message = format!(
-        "The server of spec.providerID {before} does not exist, and the server named {name} is {now}: the \
-        server was replaced, and the Node still has the id and addresses of the old server. Register the \
-        Node again in three steps: kubectl drain {name} \
-         --ignore-daemonsets --delete-emptydir-data; kubectl delete node {name}; and on {name} itself: systemctl restart kubelet. \
-         A kubelet registers its Node when it starts, so after the deletion alone there is no Node {name}"
+        "The server of spec.providerID {before} does not exist, and the server named {name} is {now}: the server was replaced, and the \
+         Node still has the id and addresses of the old server. Register the Node again in three steps: kubectl drain {name} \
+         --ignore-daemonsets --delete-emptydir-data; kubectl delete node {name}; and on {name} itself: systemctl restart kubelet. A \
+         kubelet registers its Node when it starts, so after the deletion alone there is no Node {name}"
     );
     tracing::warn!(node = name, "{message}");
     sync.events.record(&node.reference(), NODE_CONTROLLER, Notice::warning("NodeServerReplaced", message));

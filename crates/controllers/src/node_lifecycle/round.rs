@@ -131,8 +131,7 @@ impl Lifecycle {
                     tracing::debug!(node = node.name, reason, "the node is not changed");
                 }
                 Presence::Unknown(failure) => {
-                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the \
-                    node is not deleted");
+                    tracing::debug!(node = node.name, %failure, "the state of the server is unknown; the node is not deleted");
                 }
             }
         }
@@ -162,9 +161,8 @@ impl Lifecycle {
             }
             let name = &node.name;
             let message = format!(
-                "The Node is not ready and its server might no longer exist: {failure}. This is not \
-                certain, so the Node is not deleted. If the server was deleted, delete the Node: kubectl \
-                delete node {name}"
+                "The Node is not ready and its server might no longer exist: {failure}. This is not certain, so the Node is not deleted. \
+                 If the server was deleted, delete the Node: kubectl delete node {name}"
             );
             tracing::warn!(node = name, "{message}");
             let notice = Notice::warning("NodeServerNotFound", message);
@@ -201,8 +199,7 @@ impl Lifecycle {
         self.metrics.failures.count(failure.class);
         self.not_before = failure.asked().map(|delay| Instant::now() + delay);
         if self.last_failure.as_ref().map(|last| &last.message) != Some(&failure.message) {
-            tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; the nodes \
-            are not changed");
+            tracing::warn!(%failure, "nodes that are not ready could not be checked in the cloud; the nodes are not changed");
             self.last_failure = Some(failure.clone());
         }
     }

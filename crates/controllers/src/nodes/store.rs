@@ -175,8 +175,8 @@ impl Known {
         let names = some_of(&names, MAX_LOGGED_NODES);
         tracing::warn!(
             nodes = names,
-            "the API server returns an earlier state of these Nodes, as after a restore from a backup: \
-            members and routes are kept until these Nodes change or their servers no longer exist"
+            "the API server returns an earlier state of these Nodes, as after a restore from a backup: members and routes are kept until \
+             these Nodes change or their servers no longer exist"
         );
         for (name, node) in lost {
             self.doubted.entry(name).or_insert(node);

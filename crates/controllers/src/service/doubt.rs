@@ -54,9 +54,8 @@ impl ServiceSync {
             tracing::warn!(
                 service = %key,
                 uid,
-                "the service disappeared without having been deleted: its load balancer is kept and used \
-                again if the service returns with this uid; if the service no longer exists, the load \
-                balancer is orphaned, so delete it: {delete} ID"
+                "the service disappeared without having been deleted: its load balancer is kept and used again if the service returns \
+                 with this uid; if the service no longer exists, the load balancer is orphaned, so delete it: {delete} ID"
             );
         }
     }

@@ -41,8 +41,7 @@ impl Drift {
 
 fn repaired(drift: &Drift) -> Notice {
     let mut message =
-        "the load balancer was changed in the cloud although the Service did not change; the change was \
-        reverted"
+        "the load balancer was changed in the cloud although the Service did not change; the change was reverted"
             .to_owned();
     for (index, step) in drift.steps.iter().take(MAX_LISTED_STEPS).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });

@@ -55,9 +55,8 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
 /// Another controller writes the status, too.
 pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     let message = format!(
-        "{writer} keeps overwriting the status of this Service. This controller restores it at most {most} \
-        times in {} minutes. Let one controller serve the Service: disable {writer} (k3s: \
-        --disable=servicelb), or recreate the Service with spec.loadBalancerClass",
+        "{writer} keeps overwriting the status of this Service. This controller restores it at most {most} times in {} minutes. Let one \
+         controller serve the Service: disable {writer} (k3s: --disable=servicelb), or recreate the Service with spec.loadBalancerClass",
         window.as_secs() / 60
     );
     Notice::warning("LoadBalancerStatusContested", message)

@@ -147,8 +147,8 @@ impl Follower {
         match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
             Some(true) => self.queue.add(key, Cause::Readvertise),
             Some(false) | None => {
-                tracing::warn!(service = %key, "another controller keeps changing the published status; \
-                this controller stops writing the status for a while");
+                tracing::warn!(service = %key, "another controller keeps changing the published status; this controller stops writing the \
+                                                status for a while");
             }
         }
     }

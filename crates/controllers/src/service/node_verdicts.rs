@@ -21,9 +21,8 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
             (None, Some(held)) => Notice::warning(
                 "ServiceProxyIgnoresIPMode",
                 format!(
-                    "Pods on this node bypass load balancers, including those with PROXY protocol or TLS \
-                    termination: {}. Upgrade or replace the node's service proxy, or publish Services by \
-                    hostname",
+                    "Pods on this node bypass load balancers, including those with PROXY protocol or TLS termination: {}. Upgrade or \
+                     replace the node's service proxy, or publish Services by hostname",
                     held.cause
                 ),
             ),
@@ -40,9 +39,9 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
 
 fn contradictions(old: &Measurements, new: &Measurements) -> Vec<(String, Notice)> {
     let before: BTreeSet<&str> = old.contradictions().collect();
-    let text = "On this node, the canary's address with ipMode Proxy was answered and its address with \
-    ipMode VIP was not, which no service proxy causes: the node is judged by versions and images instead. \
-    Check for routes or proxies that use the canary's addresses";
+    let text = "On this node, the canary's address with ipMode Proxy was answered and its address with ipMode VIP was not, which no \
+                service proxy causes: the node is judged by versions and images instead. Check for routes or proxies that use the \
+                canary's addresses";
     let odd = new.contradictions().filter(|node| !before.contains(node));
     odd.map(|node| (node.to_owned(), Notice::warning("CanaryContradiction", text))).collect()
 }

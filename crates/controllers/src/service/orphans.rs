@@ -122,8 +122,8 @@ fn log(sync: &ServiceSync, orphan: &OrphanCandidate) {
         load_balancer = %id,
         name,
         service_uids = uids(orphan),
-        "orphaned load balancer: its service no longer exists; if no other cluster with the same data uses \
-        the load balancer, delete it: {delete} {id}"
+        "orphaned load balancer: its service no longer exists; if no other cluster with the same data uses the load balancer, delete it: \
+         {delete} {id}"
     );
 }
 
@@ -134,8 +134,8 @@ fn warn_namesake(sync: &ServiceSync, orphan: &OrphanCandidate) {
     let Some(key) = service else { return };
     let Some(namesake) = sync.cache.get(key) else { return };
     let message = format!(
-        "load balancer {name} ({id}) is orphaned: it was created for an earlier Service of this name (uid \
-        {uids}); if no other cluster with the same data uses the load balancer, delete it: {delete} {id}"
+        "load balancer {name} ({id}) is orphaned: it was created for an earlier Service of this name (uid {uids}); if no other cluster \
+         with the same data uses the load balancer, delete it: {delete} {id}"
     );
     sync.record_event(key, uid(&namesake), Notice::warning(WITHOUT_SERVICE, message));
 }

@@ -38,8 +38,8 @@ impl Published {
     pub(super) fn unsettled() -> Failure {
         Failure::new(
             FailureClass::Unavailable,
-            "the status could not be written as intended: the API server stores ipMode in some writes and \
-            drops it in others, as during an upgrade; the status is written again later",
+            "the status could not be written as intended: the API server stores ipMode in some writes and drops it in others, as during \
+             an upgrade; the status is written again later",
         )
     }
 }
@@ -104,8 +104,7 @@ impl ServiceSync {
         let learned = self.server.answered(sent, &published);
         if !learned && !same_entries(&published, sent, false) {
             // Writing it again would not help: something admits and changes it.
-            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those \
-            that were sent");
+            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those that were sent");
         }
         self.memory.with(key, |known| known.published = Some(published));
         learned
@@ -126,8 +125,7 @@ impl ServiceSync {
         let key = intent::key(service);
         let before = self.memory.with(&key, |known| known.ready.take()).flatten();
         self.notify_neighbours(&key, before.as_ref(), None);
-        tracing::warn!(service = %key, ?foreign, "the status contained an address that does not belong to \
-        the Service");
+        tracing::warn!(service = %key, ?foreign, "the status contained an address that does not belong to the Service");
         self.expect(&key, Some(&kept), &Written::new());
         if let StatusWriteEnd::Answer(answer) = self.write(service, Some(&kept), &Written::new()).await? {
             self.answered(&key, &answer);

@@ -111,8 +111,7 @@ impl ServiceSync {
 
     async fn release_vanished(&self, known: Service) -> Option<Reschedule> {
         let (key, uid) = (known.key.clone(), known.uid.clone());
-        tracing::warn!(service = %key, uid, "the service was deleted without cleanup; removing its load \
-        balancer");
+        tracing::warn!(service = %key, uid, "the service was deleted without cleanup; removing its load balancer");
         self.announce_deletion(&known);
         let reconciliation = self.reconcile_cloud(&Goal::Release(known), Operation::Release).await;
         let failure = match reconciliation.result {
@@ -154,7 +153,6 @@ fn in_removal(failure: &Failure) -> Failure {
 fn not_released() -> Failure {
     Failure::new(
         FailureClass::Bug,
-        "the provider reported a load balancer as in use that it was asked to \
-    remove",
+        "the provider reported a load balancer as in use that it was asked to remove",
     )
 }

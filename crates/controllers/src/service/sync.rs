@@ -176,8 +176,7 @@ impl ServiceSync {
     async fn announce_contest(&self, key: &ServiceKey, uid: &str) {
         let writer = self.writer.last_status_writer(key, |manager| manager != FIELD_MANAGER).await;
         let writer = writer.unwrap_or_else(|error| {
-            tracing::warn!(service = %key, error = error.message(), "could not determine which other \
-            controller writes the status");
+            tracing::warn!(service = %key, error = error.message(), "could not determine which other controller writes the status");
             None
         });
         let writer = writer.unwrap_or_else(|| "another controller".to_owned());

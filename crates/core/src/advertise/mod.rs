@@ -36,8 +36,7 @@ impl fmt::Display for Needs {
             Self::TlsTermination => "the load balancer terminates TLS",
             Self::HeaderInsertion => "the load balancer inserts HTTP headers",
             Self::SharedAddress => {
-                "another Service on the same address requires traffic to pass the load \
-            balancer"
+                "another Service on the same address requires traffic to pass the load balancer"
             }
         })
     }

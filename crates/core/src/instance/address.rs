@@ -64,8 +64,8 @@ pub enum ProvidedIpError {
     Form(String),
     /// The machine does not have it.
     #[error(
-        "the kubelet asks for node IP {ip} (annotation {PROVIDED_NODE_IP}), which is not an address of the \
-        server in the cloud ({addresses}): correct the kubelet's --node-ip"
+        "the kubelet asks for node IP {ip} (annotation {PROVIDED_NODE_IP}), which is not an address of the server in the cloud \
+         ({addresses}): correct the kubelet's --node-ip"
     )]
     NotOfTheMachine {
         /// The address.

@@ -45,10 +45,9 @@ pub fn initial(instance: &Instance, present: &BTreeMap<String, String>) -> Label
                 labels.left_out.push(format!("{key}: the domain is reserved for Kubernetes"));
             }
             Some(other) if other != value => {
-                labels.left_out.push(format!(
-                    "{key}: the node has {other:?}, but the provider reports \
-                {value:?}"
-                ));
+                labels
+                    .left_out
+                    .push(format!("{key}: the node has {other:?}, but the provider reports {value:?}"));
             }
             Some(_) => {}
             None => {

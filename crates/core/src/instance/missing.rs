@@ -29,10 +29,9 @@ impl fmt::Display for Doubt {
         let MissingMachines { known, missing } = self.0;
         write!(
             f,
-            "the servers of {missing} of {known} nodes cannot be found in the cloud; no Node is deleted \
-            while more than half of the servers are missing at once. If the servers were deleted, delete \
-            the Nodes with kubectl; otherwise check the configured credentials, project and region, and the \
-            state of the compute service"
+            "the servers of {missing} of {known} nodes cannot be found in the cloud; no Node is deleted while more than half of the \
+             servers are missing at once. If the servers were deleted, delete the Nodes with kubectl; otherwise check the configured \
+             credentials, project and region, and the state of the compute service"
         )
     }
 }

@@ -84,8 +84,7 @@ impl Certificate {
                 // Half of a rotation, most likely.
                 Err(error) => {
                     tracing::warn!(
-                        "a certificate of the endpoints could not be reloaded; the previous one is still \
-                        used: {error:#}"
+                        "a certificate of the endpoints could not be reloaded; the previous one is still used: {error:#}"
                     );
                 }
             }

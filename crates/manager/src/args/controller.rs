@@ -125,9 +125,8 @@ pub struct RouteArgs {
 pub enum ClusterCidrError {
     /// Not given.
     #[error(
-        "--cluster-cidr is missing: the route controller manages routes only within the pods' address \
-        range; set it, for example --cluster-cidr=10.244.0.0/16, or disable routes with \
-        --configure-cloud-routes=false"
+        "--cluster-cidr is missing: the route controller manages routes only within the pods' address range; set it, for example \
+         --cluster-cidr=10.244.0.0/16, or disable routes with --configure-cloud-routes=false"
     )]
     Missing,
     /// Not a range.

@@ -61,8 +61,7 @@ impl ControllerName {
 /// A name that is neither a controller nor an alias of one.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "--controllers: {name:?} is not a controller; known controllers are cloud-node, cloud-node-lifecycle, \
-    service and route, each \
+    "--controllers: {name:?} is not a controller; known controllers are cloud-node, cloud-node-lifecycle, service and route, each \
      optionally behind a '-', and '*'"
 )]
 pub struct UnknownController {

@@ -16,17 +16,15 @@ pub enum ArgumentError {
     },
     /// No configuration.
     #[error(
-        "--cloud-config is missing: specify the cloud.conf file, for example \
-        --cloud-config=/etc/config/cloud.conf"
+        "--cloud-config is missing: specify the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
     )]
     NoConfig,
     #[error(transparent)]
     Controllers(#[from] UnknownController),
     /// Durations that do not fit.
     #[error(
-        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline \
-        ({renew:?}), the renew deadline must be longer than 1.2 times --leader-elect-retry-period \
-        ({retry:?}), and all must be above 0"
+        "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline ({renew:?}), the renew deadline must \
+         be longer than 1.2 times --leader-elect-retry-period ({retry:?}), and all must be above 0"
     )]
     LeaderElection {
         lease: Duration,

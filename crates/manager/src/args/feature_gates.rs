@@ -40,8 +40,8 @@ impl FeatureGates {
         );
         if let Some(on) = self.load_balancer_ip_mode {
             warning.push_str(&format!(
-                ". {LOAD_BALANCER_IP_MODE}={on} in the same list disables the detection of whether the \
-                cluster honours ipMode; remove it to enable the detection"
+                ". {LOAD_BALANCER_IP_MODE}={on} in the same list disables the detection of whether the cluster honours ipMode; remove it \
+                 to enable the detection"
             ));
         }
         Some(warning)

@@ -181,10 +181,7 @@ impl PersonArgs {
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(problem)
             }
             (None, Some(name)) => Config::from_kubeconfig(&options).await.with_context(|| {
-                format!(
-                    "--context={name}: no kubeconfig contains a usable context of this \
-                name"
-                )
+                format!("--context={name}: no kubeconfig contains a usable context of this name")
             }),
             (None, None) => {
                 for file in named_in_environment() {
@@ -277,8 +274,7 @@ async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Resu
         (Some(file), _) => read("--kubeconfig", file).await?,
         (None, Some(url)) => Config::new(url),
         (None, None) => Config::incluster().context(
-            "the process does not run in a pod with a service account; specify a file with \
-            --kubeconfig",
+            "the process does not run in a pod with a service account; specify a file with --kubeconfig",
         )?,
     };
     if let Some(url) = master {

@@ -216,9 +216,10 @@ mod tests {
         cloud.regions = vec!["RegionOne".to_owned(), "RegionTwo".to_owned()];
         assert_eq!(
             chosen(&["--controllers=service,cloud-node"], cloud).unwrap_err().to_string(),
-            "cloud-node-controller cannot start: the catalog has no public endpoint of type compute; \
-             service-lb-controller cannot start: the catalog has no public endpoint of type load-balancer. The region is \"RegionX\"; the catalog lists RegionOne, RegionTwo. Correct region or os-endpoint-type in [Global] of \
-             cloud.conf; if the cloud does not have the service, disable the controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
+            "cloud-node-controller cannot start: the catalog has no public endpoint of type compute; service-lb-controller cannot start: \
+             the catalog has no public endpoint of type load-balancer. The region is \"RegionX\"; the catalog lists RegionOne, RegionTwo. \
+             Correct region or os-endpoint-type in [Global] of cloud.conf; if the cloud does not have the service, disable the controller \
+             with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
         );
     }
 

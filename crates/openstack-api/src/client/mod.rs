@@ -211,8 +211,7 @@ fn check_status(
     if status.is_redirection() {
         let target = text("location").unwrap_or_else(|| "an unnamed place".to_owned());
         fault.message = format!(
-            "the endpoint redirects to {target}; redirects are not followed: correct the endpoint \
-            in Keystone's catalog"
+            "the endpoint redirects to {target}; redirects are not followed: correct the endpoint in Keystone's catalog"
         );
     }
     Err(ApiError::Status {

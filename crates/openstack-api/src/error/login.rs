@@ -50,8 +50,8 @@ pub enum AuthError {
     },
     /// The answer is longer than any that is read.
     #[error(
-        "keystone at {host} answered with more than {} MiB, which is too much to read: check that auth-url \
-        is the address of an identity v3 service",
+        "keystone at {host} answered with more than {} MiB, which is too much to read: check that auth-url is the address of an identity \
+         v3 service",
         crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {

@@ -119,8 +119,8 @@ pub enum TransportError {
     },
     /// The answer is longer than any that is read. A change that was asked for may have been made.
     #[error(
-        "the {service} service at {host} answered with more than {} MiB, which is too much to read: check \
-        that this is the address of the service",
+        "the {service} service at {host} answered with more than {} MiB, which is too much to read: check that this is the address of the \
+         service",
         crate::body::MAX_ANSWER_SIZE >> 20
     )]
     TooLong {
@@ -230,9 +230,8 @@ impl ApiError {
         let Self::Status { sent, .. } = self else { return None };
         self.is_of_this_call_alone().then(|| {
             format!(
-                "the application credential can log in and make other calls, but its access rules do not \
-                allow {sent}: add an access rule for this call, or use an application credential without \
-                access rules"
+                "the application credential can log in and make other calls, but its access rules do not allow {sent}: add an access rule \
+                 for this call, or use an application credential without access rules"
             )
         })
     }

@@ -103,20 +103,17 @@ fn way_out(error: &reqwest::Error) -> Option<&'static str> {
     let ways_out = [
         (
             "CaUsedAsEndEntity",
-            "the server presents a CA certificate as its server certificate, as self-signed certificates \
-            often are: create the certificate again with basicConstraints=CA:FALSE (openssl req -x509 \
-            -addext basicConstraints=critical,CA:FALSE), or have a CA sign it, and set ca-file to the CA \
-            certificate",
+            "the server presents a CA certificate as its server certificate, as self-signed certificates often are: create the \
+             certificate again with basicConstraints=CA:FALSE (openssl req -x509 -addext basicConstraints=critical,CA:FALSE), or have a \
+             CA sign it, and set ca-file to the CA certificate",
         ),
         (
             "UnsupportedSignatureAlgorithm",
-            "a certificate has an unsupported signature algorithm, such as with a P-521 key: use RSA, \
-            P-256, P-384 or Ed25519",
+            "a certificate has an unsupported signature algorithm, such as with a P-521 key: use RSA, P-256, P-384 or Ed25519",
         ),
         (
             "failed to parse private key",
-            "the key of the client certificate has an unsupported type, such as P-521: use RSA, P-256, \
-            P-384 or Ed25519",
+            "the key of the client certificate has an unsupported type, such as P-521: use RSA, P-256, P-384 or Ed25519",
         ),
         (
             "HandshakeFailure",
@@ -125,8 +122,7 @@ fn way_out(error: &reqwest::Error) -> Option<&'static str> {
         ),
         (
             "InvalidContentType",
-            "the server does not speak TLS on this port: use http:// in the address, or the port of its \
-            https listener",
+            "the server does not speak TLS on this port: use http:// in the address, or the port of its https listener",
         ),
     ];
     ways_out.into_iter().find(|(cause, _)| text.contains(cause)).map(|(_, way_out)| way_out)

@@ -176,8 +176,7 @@ impl TokenCache {
                 let error = &error as &(dyn std::error::Error + 'static);
                 tracing::warn!(
                     error,
-                    "the OpenStack token could not be renewed; the previous token is \
-                still used"
+                    "the OpenStack token could not be renewed; the previous token is still used"
                 );
                 let renew_from = Instant::now() + RENEWAL_RETRY_DELAY;
                 self.keep(Token { renew_from, ..Token::clone(&token) })
@@ -212,8 +211,7 @@ impl TokenCache {
         };
         let Some(newer) = self.reread(&login).await else { return Err(refused) };
         tracing::info!(
-            "Keystone refused the login, but the configuration now contains other credentials: logging in \
-            with these credentials"
+            "Keystone refused the login, but the configuration now contains other credentials: logging in with these credentials"
         );
         let token = self.request_token_as(&newer).await?;
         *self.login.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);

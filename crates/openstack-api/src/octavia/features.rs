@@ -166,8 +166,7 @@ impl Octavia {
             }
             Ok(_) => {}
             Err(error) => {
-                debug!(%error, "the API versions of Octavia could not be read; still using the versions \
-                read before");
+                debug!(%error, "the API versions of Octavia could not be read; still using the versions read before");
             }
         }
     }

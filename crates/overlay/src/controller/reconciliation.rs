@@ -136,8 +136,7 @@ impl Reconciler {
         let (sent, answered) = (entries(&with_list(service, wanted)), entries(&answer));
         let learned = self.server.answered(&sent, &answered);
         if !learned && sent != answered {
-            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those \
-            that were sent");
+            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those that were sent");
         }
         tracing::info!(service = %key, entries = wanted.len(), "status written");
         Ok(None)
@@ -175,12 +174,11 @@ impl Reconciler {
         let before = self.with(key, service, |known| std::mem::replace(&mut known.contested, true));
         self.metrics.contest_changed(before, true);
         if !before {
-            tracing::warn!(service = %key, "another controller keeps overwriting the status; this \
-            controller stops writing the status for a while");
+            tracing::warn!(service = %key, "another controller keeps overwriting the status; this controller stops writing the status for \
+                                            a while");
             let message = format!(
-                "another controller keeps overwriting the status without ipMode; after six corrections, \
-                this controller stops writing the status for up to {} minutes. metadata.managedFields names \
-                the other controller",
+                "another controller keeps overwriting the status without ipMode; after six corrections, this controller stops writing the \
+                 status for up to {} minutes. metadata.managedFields names the other controller",
                 WRITE_WINDOW.as_secs() / 60
             );
             self.record_event(service, Notice::warning("IPModeContested", message));

@@ -176,8 +176,8 @@ impl Assembly {
             }
             (Some(SectionName::LoadBalancerClass), None) => self.errors.push(error(
                 "the class has no name",
-                "write `[LoadBalancerClass \"name\"]`; Services select the class with the annotation \
-                `loadbalancer.openstack.org/class: name`",
+                "write `[LoadBalancerClass \"name\"]`; Services select the class with the annotation `loadbalancer.openstack.org/class: \
+                 name`",
             )),
             (Some(SectionName::LoadBalancerClass), Some(name)) => {
                 self.config.classes.entry(name.clone()).or_default();
@@ -203,8 +203,7 @@ impl Assembly {
                     String::new()
                 };
                 self.warnings.push(warning(format!(
-                    "sections of this kind have no name; the section is \
-                ignored{hint}"
+                    "sections of this kind have no name; the section is ignored{hint}"
                 )));
             }
         }
@@ -251,8 +250,8 @@ impl Assembly {
             self.note_repetition(place, applied.key);
         }
         if place.entry.cut_by_comment {
-            let text = "`#` and `;` start a comment, so the value ends before it; if the rest belongs to \
-            the value, put the value in double quotes";
+            let text = "`#` and `;` start a comment, so the value ends before it; if the rest belongs to the value, put the value in \
+                        double quotes";
             self.warnings.push(place.warning(text));
         }
         if let EntryValue::Text(text) = &place.entry.value
@@ -260,8 +259,7 @@ impl Assembly {
             && text.starts_with('\'')
             && text.ends_with('\'')
         {
-            let text = "single quotes become part of the value; if that is not intended, remove the quotes or use \
-                double quotes";
+            let text = "single quotes become part of the value; if that is not intended, remove the quotes or use double quotes";
             self.warnings.push(place.warning(text));
         }
         match applied.result {
@@ -288,8 +286,7 @@ impl Assembly {
         let id = (place.file.to_owned(), title(place.section), key);
         if let Some(before) = self.written.insert(id, place.entry.position) {
             let text = format!(
-                "the key is already set in line {}; the later value is used: remove one of the \
-                two",
+                "the key is already set in line {}; the later value is used: remove one of the two",
                 before.line
             );
             self.warnings.push(place.warning(text));

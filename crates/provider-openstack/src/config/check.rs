@@ -119,19 +119,15 @@ fn address(assembly: &mut Assembly) {
     }
     // An address may hold a password in front of its host.
     let value = (!text.contains('@')).then_some(text);
-    let fault = ValueFault::new(
-        "the value is not an http or https address",
-        "write it as \
-    `https://host:5000/v3`",
-    );
+    let fault =
+        ValueFault::new("the value is not an http or https address", "write it as `https://host:5000/v3`");
     assembly.fault(SectionName::Global, "auth-url", value.as_deref(), &fault);
 }
 
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     let global = assembly.config.global.clone();
     if global.tls_insecure == Some(true) {
-        let text = "server certificates are not verified: anyone on the network path can read the \
-        credentials; use `ca-file`";
+        let text = "server certificates are not verified: anyone on the network path can read the credentials; use `ca-file`";
         assembly.warn(SectionName::Global, "tls-insecure", text);
     }
     for (key, other, given, other_given) in [
@@ -183,8 +179,8 @@ fn kinds_of_login(assembly: &mut Assembly) {
     let unscoped = no_scope.iter().all(|part| part.is_none()) && !global.system_scope;
     if unscoped && kinds.first() == Some(&LoginKind::Password) && global.login_kind != Some(LoginKind::Token)
     {
-        let text = "no project is set: the login uses the user's default project, if the user has one in \
-        Keystone";
+        let text =
+            "no project is set: the login uses the user's default project, if the user has one in Keystone";
         assembly.warn(SectionName::Global, "tenant-id", text);
     }
 }

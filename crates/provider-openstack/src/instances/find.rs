@@ -31,8 +31,7 @@ impl ServerQuestion {
         match ProviderId::parse(text) {
             Ok(ProviderId { region: Some(other), .. }) if Some(other.as_str()) != region => {
                 Self::Foreign(format!(
-                    "the provider id {text:?} belongs to region {other:?}, but the region in cloud.conf is \
-                    {:?}",
+                    "the provider id {text:?} belongs to region {other:?}, but the region in cloud.conf is {:?}",
                     region.unwrap_or_default()
                 ))
             }
@@ -154,16 +153,14 @@ fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
     let way_out = "give the kubelet --provider-id=openstack:///SERVER";
     if found.is_empty() {
         return FoundServer::Unnamed(Failure::user_input(format!(
-            "the project has no server named {name}, the Node has no spec.providerID, and no server has \
-            both the Node's systemUUID as its id and one of the Node's addresses: give the Node the name of \
-            its server, or {way_out}"
+            "the project has no server named {name}, the Node has no spec.providerID, and no server has both the Node's systemUUID as its \
+             id and one of the Node's addresses: give the Node the name of its server, or {way_out}"
         )));
     }
     let ids: Vec<&str> = found.iter().map(|server| server.id.as_str()).collect();
     FoundServer::Unknown(Failure::user_input(format!(
-        "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of \
-        these servers has both the Node's systemUUID as its id and one of the Node's addresses: {way_out}, \
-        or rename the other servers",
+        "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of these servers has both the \
+         Node's systemUUID as its id and one of the Node's addresses: {way_out}, or rename the other servers",
         ids.join(", ")
     )))
 }

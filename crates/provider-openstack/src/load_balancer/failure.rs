@@ -100,8 +100,7 @@ fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
 fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
     match kind {
         ErrorKind::Quota if is_out_of_addresses(error) => Some(
-            "the subnet has no free address: enlarge the subnet, release some addresses, or choose another \
-            network or subnet"
+            "the subnet has no free address: enlarge the subnet, release some addresses, or choose another network or subnet"
                 .to_owned(),
         ),
         ErrorKind::Quota => Some(quota_advice(error)),
@@ -125,8 +124,7 @@ fn quota_advice(error: &ApiError) -> String {
     let resource = error.fault().and_then(|fault| quota_resource(&fault.message));
     let resource = resource.map_or_else(|| "this kind of object".to_owned(), |name| format!("{name:?}"));
     format!(
-        "the project's quota of {resource} is used up: have an administrator raise the quota, or delete \
-    objects that are no longer needed"
+        "the project's quota of {resource} is used up: have an administrator raise the quota, or delete objects that are no longer needed"
     )
 }
 
@@ -144,9 +142,8 @@ fn policy_advice(error: &ApiError) -> String {
     if call == "floating_ip_delete" {
         let rule = rule.unwrap_or("delete_floatingip");
         return format!(
-            "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have a user with \
-            that right delete the floating IP, or keep the floating IP in the project with the annotation \
-            loadbalancer.openstack.org/keep-floatingip: \"true\""
+            "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have a user with that right delete the floating \
+             IP, or keep the floating IP in the project with the annotation loadbalancer.openstack.org/keep-floatingip: \"true\""
         );
     }
     if call.starts_with("floating_ip_create") {
@@ -156,8 +153,8 @@ fn policy_advice(error: &ApiError) -> String {
         || role_advice(call).to_owned(),
         |rule| {
             format!(
-                "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an \
-        administrator change the rule, or give the user a role that the rule allows"
+                "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an administrator change the rule, or \
+                 give the user a role that the rule allows"
             )
         },
     )
@@ -173,11 +170,11 @@ fn policy_rule(message: &str) -> Option<&str> {
 
 fn role_advice(call: &str) -> &'static str {
     if call.starts_with("loadbalancer") {
-        "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the \
-        default policy) in the project of the load balancer: first check that cloud.conf names that project"
+        "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default policy) in the project \
+         of the load balancer: first check that cloud.conf names that project"
     } else if call.starts_with("floating_ip_create") {
-        "most clouds let only administrators choose the address of a floating IP: have an administrator \
-        create the floating IP in the project, or remove spec.loadBalancerIP"
+        "most clouds let only administrators choose the address of a floating IP: have an administrator create the floating IP in the \
+         project, or remove spec.loadBalancerIP"
     } else if call.starts_with("container") || call.starts_with("secret") {
         "the user of cloud.conf needs the role creator in the project, or an ACL on the TLS container"
     } else {

@@ -51,8 +51,8 @@ pub(super) async fn find(neutron: &Neutron, router_id: &str) -> Result<NextHopPo
         of_router.iter().filter(|port| INTERNAL_INTERFACES.contains(&port.device_owner.as_str())).collect();
     if interfaces.is_empty() {
         return Err(Failure::user_input(format!(
-            "router {router_id} has no internal interface that the user of cloud.conf can see: connect the \
-            router to the subnet of the nodes, or correct router-id in [Route] of cloud.conf"
+            "router {router_id} has no internal interface that the user of cloud.conf can see: connect the router to the subnet of the \
+             nodes, or correct router-id in [Route] of cloud.conf"
         )));
     }
     let fixed_ips = interfaces.iter().flat_map(|port| &port.fixed_ips);

@@ -111,7 +111,7 @@ fn a_wrong_value_of_something_that_is_not_used_is_a_warning(
     assert!(case.read().0.is_ok());
     let warnings: Vec<String> = case.notices().into_iter().map(|notice| notice.message).collect();
     assert!(
-        warnings.iter().any(|text| text.contains(said) && text.contains("no effect now")),
+        warnings.iter().any(|text| text.contains(said) && text.contains("no effect at present")),
         "{warnings:?}"
     );
     let errors = case.annotate(switch, "true").errors();

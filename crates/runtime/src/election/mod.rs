@@ -242,8 +242,7 @@ impl Elector {
             }
         };
         if timeout(left.min(grace), work).await.is_err() {
-            tracing::warn!(lease = %self.options.name, "reconciliations that did not finish in time are \
-            cancelled");
+            tracing::warn!(lease = %self.options.name, "reconciliations that did not finish in time are cancelled");
         }
     }
 

@@ -97,8 +97,8 @@ impl Once {
         match namespaces.create(&PostParams::default(), &typed(self.canary.namespace())?).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 409 => bail!(
-                "the namespace {name} exists: another measurement is running, or was interrupted; if none \
-                is running, clean up with kubectl delete namespace {name}"
+                "the namespace {name} exists: another measurement is running, or was interrupted; if none is running, clean up with \
+                 kubectl delete namespace {name}"
             ),
             Err(error) => Err(error).context(format!("the namespace {name} cannot be created")),
         }
@@ -141,8 +141,8 @@ impl Once {
             let answer = answer.with_context(problem)?;
             anyhow::ensure!(
                 name != SUBJECT || keeps(&answer),
-                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is \
-                off), so kube-proxy cannot honour it"
+                "the API server drops ipMode (it is older than 1.29, or feature gate LoadBalancerIPMode is off), so kube-proxy cannot \
+                 honour it"
             );
         }
         Ok(())

@@ -32,17 +32,15 @@ fn faults(config: &Config) -> BTreeSet<String> {
         config.load_balancer.octavia_api_version.filter(|stated| *stated > newest.version)
     {
         faults.insert(format!(
-            "octavia-api-version in [LoadBalancer] of cloud.conf: {major}.{minor} is newer than {}.{}, the \
-            newest version that this program supports; set this version, or remove the key so that the \
-            version is read from Octavia",
+            "octavia-api-version in [LoadBalancer] of cloud.conf: {major}.{minor} is newer than {}.{}, the newest version that this \
+             program supports; set this version, or remove the key so that the version is read from Octavia",
             newest.version.0, newest.version.1
         ));
     }
     let router = config.route.router_id.as_deref();
     if let Some(router) = router.filter(|id| Uuid::try_parse(id).is_err()) {
         faults.insert(format!(
-            "router-id in [Route] of cloud.conf: {router:?} is not a UUID; write the id as OpenStack shows \
-            it: a name is not enough"
+            "router-id in [Route] of cloud.conf: {router:?} is not a UUID; write the id as OpenStack shows it: a name is not enough"
         ));
     }
     faults

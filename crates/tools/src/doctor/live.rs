@@ -116,8 +116,8 @@ async fn make_namespace(client: &Client) -> anyhow::Result<()> {
     match Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => bail!(
-            "the namespace {NAMESPACE} exists: another check is running, or was interrupted; if none is \
-            running, clean up with kubectl delete namespace {NAMESPACE}"
+            "the namespace {NAMESPACE} exists: another check is running, or was interrupted; if none is running, clean up with kubectl \
+             delete namespace {NAMESPACE}"
         ),
         Err(error) => Err(error).context(format!("the namespace {NAMESPACE} cannot be created")),
     }

@@ -71,8 +71,7 @@ impl Return {
             .filter(|address| entry.as_ref().is_some_and(|one| names(one, address)) && !is_own(address));
         if let Some(address) = &foreign {
             let text = format!(
-                "{address} is not the address of a load balancer of this Service in the cloud: the \
-                Service's status is not changed"
+                "{address} is not the address of a load balancer of this Service in the cloud: the Service's status is not changed"
             );
             findings.push(Finding { severity: Severity::Changes, text });
         }

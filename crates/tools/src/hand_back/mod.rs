@@ -100,9 +100,8 @@ async fn refuse_beside_controller(client: &Client, lease: &LeaseArgs) -> anyhow:
     let (namespace, name) = (&lease.leader_elect_resource_namespace, &lease.leader_elect_resource_name);
     anyhow::ensure!(
         !is_at_work(client, lease).await?,
-        "a controller holds the Lease {namespace}/{name} and would overwrite the status again: first stop \
-        this controller, for example with \
-         kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
+        "a controller holds the Lease {namespace}/{name} and would overwrite the status again: first stop this controller, for example \
+         with kubectl -n kube-system patch daemonset openstack-cloud-controller-manager --patch \
          '{{\"spec\":{{\"template\":{{\"spec\":{{\"nodeSelector\":{{\"stopped\":\"true\"}}}}}}}}}}'"
     );
     Ok(())

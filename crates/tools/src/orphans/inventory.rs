@@ -127,8 +127,8 @@ impl Owners {
             .collect();
         anyhow::ensure!(
             !all.is_empty(),
-            "the API server lists no Services, not even its own Service kubernetes, so everything would \
-            look orphaned. If the cluster no longer exists, specify it with --cluster-uid"
+            "the API server lists no Services, not even its own Service kubernetes, so everything would look orphaned. If the cluster no \
+             longer exists, specify it with --cluster-uid"
         );
         let addresses = nodes.into_iter().filter_map(|node| node.status?.addresses).flatten();
         Ok(Self::Cluster {

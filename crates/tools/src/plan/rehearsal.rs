@@ -172,8 +172,7 @@ async fn services(
             for key in named {
                 anyhow::ensure!(
                     concerned.contains(key),
-                    "this controller serves no Service {key} of type LoadBalancer: check the Service's \
-                    name, type and loadBalancerClass"
+                    "this controller serves no Service {key} of type LoadBalancer: check the Service's name, type and loadBalancerClass"
                 );
             }
             named.clone()

@@ -571,7 +571,7 @@ async fn headers_that_octavia_does_not_insert_are_named() {
     world.quiet().await;
     let warnings = world.warnings("web");
     assert!(warnings[0].contains("LoadBalancerHeadersNotInserted"), "{warnings:?}");
-    assert!(warnings[0].contains("insert X-Forwarded-For, X-Forwarded-Port, and"), "{warnings:?}");
+    assert!(warnings[0].contains("insert X-Forwarded-For, X-Forwarded-Port, which"), "{warnings:?}");
     let kept = json!({"X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"});
     assert_eq!(listener(&world, 80)["insert_headers"], kept);
 }

@@ -426,7 +426,7 @@ async fn c20_two_load_balancers_of_the_name_are_refused() {
     }
     world.cloud.settle();
     world.create(&annotated(&[]));
-    world.until_warned("web", "multiple").await;
+    world.until_warned("web", "several load balancers are named").await;
     let warnings = world.warnings("web");
     assert_eq!(warnings[0].matches("<id of kube_service_c1_default_web>").count(), 2, "{warnings:?}");
     assert_eq!(world.cloud.load_balancers().len(), 2);

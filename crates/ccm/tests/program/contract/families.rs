@@ -348,7 +348,7 @@ async fn an_ipv6_service_is_not_put_on_an_ipv4_subnet() {
     world.settings.cloud_conf = format!("network-id=\nsubnet-id={}\n", ipv4.as_str().unwrap());
     world.start().await;
     world.create(&of_families(&["IPv6"], json!({})));
-    world.until_warned("web", "asks for IPv6 alone").await;
+    world.until_warned("web", "asks for IPv6 only").await;
     let warnings = world.warnings("web").join("\n");
     for way_out in ["loadbalancer.openstack.org/subnet-id", "set spec.ipFamilies to IPv4"] {
         assert!(warnings.contains(way_out), "{warnings}");

@@ -106,7 +106,7 @@ async fn h2_no_more_services_than_allowed_share_a_load_balancer() {
     world.serve(&guest("web2", 8080, &id, json!({}))).await;
     let before = world.cloud_state();
     world.create(&guest("web3", 9090, &id, json!({})));
-    world.until_warned("web3", "serves 2 Services already").await;
+    world.until_warned("web3", "is already used by 2 Services").await;
     world.quiet().await;
     assert_eq!(world.cloud_state(), before);
     assert!(world.take_cloud_writes().is_empty());

@@ -170,7 +170,7 @@ async fn an_upgrade_of_octavia_is_noticed() {
     let ranges = json!({"spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}});
     world.serve(&service("web", ranges)).await;
     assert_eq!(allowed_cidrs(&world), [Vec::<String>::new()]);
-    assert!(world.warnings("web").concat().contains("everybody may connect"));
+    assert!(world.warnings("web").concat().contains("any client can connect"));
     world.cloud.set_octavia_api(30);
     // The version list is good for seven hours at most; the next check for drift goes by the new one.
     world.pass(8 * 3600).await;

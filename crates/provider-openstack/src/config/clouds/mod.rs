@@ -84,8 +84,7 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
             }
             None => {
                 let text = format!(
-                    "OS_CLIENT_CONFIG_FILE points to {path}, which does not exist; looking for clouds.yaml \
-                    in the default locations"
+                    "OS_CLIENT_CONFIG_FILE points to {path}, which does not exist; looking for clouds.yaml in the default locations"
                 );
                 assembly.warn(SectionName::Global, "use-clouds", text);
             }
@@ -158,11 +157,7 @@ fn public_entry(
         );
         (
             "use-clouds",
-            ValueFault::new(
-                problem,
-                "remove the profile, or add a clouds-public.yaml that \
-        contains it",
-            ),
+            ValueFault::new(problem, "remove the profile, or add a clouds-public.yaml that contains it"),
         )
     })
 }

@@ -229,8 +229,7 @@ pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType
         "admin" => Ok(InterfaceType::Admin),
         _ => Err(ValueFault::new(
             "the value is not an endpoint type",
-            "use exactly `public`, `internal` or \
-        `admin`",
+            "use exactly `public`, `internal` or `admin`",
         )),
     }
 }
@@ -259,8 +258,6 @@ fn tls_insecure(global: &mut Global, text: &str) -> Parsed {
     global.tls_insecure = (!text.is_empty()).then_some(text == "true");
     let meant = crate::config::value::parse_bool(text) == Some(true) && text != "true";
     Ok(meant.then(|| {
-        "has no effect: only the literal `true` disables the verification of \
-    certificates"
-            .to_owned()
+        "has no effect: only the literal `true` disables the verification of certificates".to_owned()
     }))
 }

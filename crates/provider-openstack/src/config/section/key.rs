@@ -196,8 +196,7 @@ impl<S> Field<S> {
 fn not_a_bool() -> ValueFault {
     ValueFault::new(
         "the value is not a bool",
-        "use `true` or `false` (also `yes`, `on`, `1` and `no`, \
-    `off`, `0`)",
+        "use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)",
     )
 }
 

@@ -97,8 +97,8 @@ impl Applier<'_> {
         let (true, Some(algorithm)) = (refused, &changes.lb_algorithm) else { return false };
         let text = failure::chain(error);
         let message = format!(
-            "Octavia refuses the algorithm {algorithm}, so the pool keeps its present algorithm: {text}; \
-            correct loadbalancer.openstack.org/lb-method"
+            "Octavia refuses the algorithm {algorithm}, so the pool keeps its present algorithm: {text}; correct \
+             loadbalancer.openstack.org/lb-method"
         );
         self.applied.notices.push(Notice::warning("LoadBalancerLbMethodUnknown", message));
         self.applied.refused_algorithms.push((id.clone(), algorithm.clone()));

@@ -104,8 +104,7 @@ impl Applier<'_> {
                     let failure =
                         failure::of_call(&error, "the Service gives its floating IP up", Missing::Race);
                     let message = format!(
-                        "floating IP {address} ({id}) is not deleted and remains in the \
-                    project: {failure}"
+                        "floating IP {address} ({id}) is not deleted and remains in the project: {failure}"
                     );
                     self.applied.notices.push(Notice::warning(NOT_DELETED, message));
                 }

@@ -34,15 +34,15 @@ fn mismatch(settings: &Settings, port: &ServicePort) -> Option<String> {
     let place = format!("port {}/{} has appProtocol {says:?}", port.port, port.protocol);
     if says == H2C {
         Some(format!(
-            "{place}, but Octavia speaks HTTP/1.1 to the nodes: move the port to a Service without TLS \
-            termination and without inserted headers, so the load balancer passes the stream through unchanged"
+            "{place}, but Octavia speaks HTTP/1.1 to the nodes: move the port to a Service without TLS termination and without inserted \
+             headers, so the load balancer passes the stream through unchanged"
         ))
     } else if WITHIN_TLS.contains(&says) && settings.tls_of(port).is_none() {
         let keys: Vec<&str> =
             settings.inserted_headers(port).iter().map(|header| header.annotation().key).collect();
         Some(format!(
-            "{place}, but with {} the load balancer expects plain HTTP on this port, so TLS connections \
-            fail: move the port to a Service without this annotation",
+            "{place}, but with {} the load balancer expects plain HTTP on this port, so TLS connections fail: move the port to a Service \
+             without this annotation",
             keys.join(" and ")
         ))
     } else {

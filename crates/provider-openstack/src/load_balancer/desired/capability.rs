@@ -32,8 +32,7 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let (settings, features) = (sources.settings, sources.facts.features);
     if port.protocol == Protocol::Sctp && !features.sctp {
         let message = format!(
-            "SCTP port {} requires Octavia API 2.23, which this cloud does not have: remove the port from \
-            spec.ports",
+            "SCTP port {} requires Octavia API 2.23, which this cloud does not have: remove the port from spec.ports",
             port.port
         );
         return Some(Fault::new([Aspect::Sctp], message));
@@ -44,11 +43,9 @@ fn port_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
             && matches!(pool, PoolProtocol::Tcp | PoolProtocol::Udp | PoolProtocol::Sctp);
     if !forwards_only && !features.layer_7 {
         let message = format!(
-            "port {} requires a listener of protocol {listener} and a pool of protocol {pool}, but provider \
-            ovn only forwards packets: remove the annotations for PROXY protocol, TLS and X-Forwarded \
-            headers, or use the provider \
-             amphora; with ovn, pods see the addresses of clients without any header if externalTrafficPolicy is Local and \
-             there is a health monitor ({}: \"true\")",
+            "port {} requires a listener of protocol {listener} and a pool of protocol {pool}, but provider ovn only forwards packets: \
+             remove the annotations for PROXY protocol, TLS and X-Forwarded headers, or use the provider amphora; with ovn, pods see the \
+             addresses of clients without any header if externalTrafficPolicy is Local and there is a health monitor ({}: \"true\")",
             port.port, ENABLE_HEALTH_MONITOR.key
         );
         return Some(Fault::new(Aspect::of_protocols(), message));
@@ -81,8 +78,7 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
     let delay = sources.settings.health_monitor.as_ref()?.delay;
     if kind == HealthMonitorType::UdpConnect && delay < MIN_UDP_DELAY {
         let message = format!(
-            "health-monitor-delay is {delay}, but Octavia requires at least {MIN_UDP_DELAY} for UDP \
-            port {}: raise health-monitor-delay",
+            "health-monitor-delay is {delay}, but Octavia requires at least {MIN_UDP_DELAY} for UDP port {}: raise health-monitor-delay",
             port.port
         );
         return Some(Fault::new([Aspect::MonitorDelay], message));
@@ -102,10 +98,8 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
 fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let is_ipv6 = settings.families.as_slice() == [IpFamily::V6];
     (is_ipv6 && facts.vip_family == IpFamily::V4).then(|| {
-        let message = "spec.ipFamilies asks for IPv6 only, but the load balancer's subnet is an IPv4 \
-        subnet: specify an IPv6 subnet with loadbalancer.openstack.org/subnet-id, or subnet-id in \
-        cloud.conf; or set spec.ipFamilies to \
-                       IPv4";
+        let message = "spec.ipFamilies asks for IPv6 only, but the load balancer's subnet is an IPv4 subnet: specify an IPv6 subnet with \
+                       loadbalancer.openstack.org/subnet-id, or subnet-id in cloud.conf; or set spec.ipFamilies to IPv4";
         Fault::new([Aspect::Creation], message)
     })
 }
@@ -115,8 +109,8 @@ fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let has = |asked: &IpAddr| facts.vip_families().any(|family| family == family_of(*asked));
     let asked = settings.vip.addresses().find(|asked| !has(asked))?;
     let message = format!(
-        "{} {asked} has another IP family than the load balancer's subnet: specify an address of that \
-        subnet, or another subnet with loadbalancer.openstack.org/subnet-id",
+        "{} {asked} has another IP family than the load balancer's subnet: specify an address of that subnet, or another subnet with \
+         loadbalancer.openstack.org/subnet-id",
         settings.vip.asked_by
     );
     Some(Fault::new([Aspect::Creation], message))

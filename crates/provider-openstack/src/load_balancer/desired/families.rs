@@ -28,8 +28,7 @@ fn floating_ip_skipped(sources: Sources<'_>) -> Option<Notice> {
     let ipv4 = sources.facts.vip_families().any(|family| family == IpFamily::V4);
     (external && !ipv4).then(|| {
         let message = format!(
-            "annotation {} has no effect: the load balancer has an IPv6 address, and floating IPs are IPv4 \
-            only",
+            "annotation {} has no effect: the load balancer has an IPv6 address, and floating IPs are IPv4 only",
             asked.key
         );
         Notice::warning(FLOATING_IP_SKIPPED, message)
@@ -42,8 +41,8 @@ fn ports_of_one_family(sources: Sources<'_>) -> Option<Notice> {
     let other = sources.facts.vip_families().find(|family| *family != members)?;
     let ports = names_of(&sources.intent.service.ports, |port| port.protocol != Protocol::Tcp)?;
     let message = format!(
-        "the members have {} addresses, and Octavia translates between IP families for TCP only, so {ports} \
-        cannot be reached on the {} address",
+        "the members have {} addresses, and Octavia translates between IP families for TCP only, so {ports} cannot be reached on the {} \
+         address",
         family_name(members),
         family_name(other)
     );

@@ -62,9 +62,8 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
         && service.health_check_node_port.is_some();
     (local && sources.settings.health_monitor.is_none()).then(|| {
         let message = format!(
-            "externalTrafficPolicy is Local but the pools have no health monitor, so nodes without a pod of \
-            this Service receive traffic and drop it: set {} to \"true\", or create-monitor = true in \
-            cloud.conf",
+            "externalTrafficPolicy is Local but the pools have no health monitor, so nodes without a pod of this Service receive traffic \
+             and drop it: set {} to \"true\", or create-monitor = true in cloud.conf",
             ENABLE_HEALTH_MONITOR.key
         );
         Notice::warning(LOCAL_WITHOUT_MONITOR, message)

@@ -81,7 +81,7 @@ pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
     let without = names_of(&sources.intent.service.ports, |port| port.node_port.is_none())?;
     let message = format!(
         "port(s) {without} have no node port, so the load balancer has nowhere to send their traffic: set \
-        spec.allocateLoadBalancerNodePorts to true, or set nodePort for each of these ports"
+         spec.allocateLoadBalancerNodePorts to true, or set nodePort for each of these ports"
     );
     Some(Notice::warning(WITHOUT_NODE_PORTS, message))
 }

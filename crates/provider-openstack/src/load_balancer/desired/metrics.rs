@@ -24,8 +24,7 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
     let mut ignored = |why: String| notices.push(Notice::warning(NOT_SUPPORTED, why));
     if !sources.facts.features.prometheus || !sources.facts.features.allowed_cidrs {
         ignored(format!(
-            "annotation {} is ignored: it requires Octavia API 2.25 or later, and provider ovn does not \
-            support it",
+            "annotation {} is ignored: it requires Octavia API 2.25 or later, and provider ovn does not support it",
             METRICS_ENABLE.key
         ));
         return None;
@@ -35,8 +34,7 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
     let allowed: BTreeSet<IpNet> = wanted.allowed.iter().filter(fits).copied().collect();
     if allowed.is_empty() {
         ignored(format!(
-            "metrics are not served: no network in {} has the IP family of the load balancer's address; add \
-            such a network",
+            "metrics are not served: no network in {} has the IP family of the load balancer's address; add such a network",
             METRICS_ALLOW_CIDRS.key
         ));
         return None;
@@ -59,8 +57,8 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
 /// The metrics are those of all Services on the load balancer.
 pub(super) fn not_for_guests() -> Notice {
     let message = format!(
-        "annotation {} is ignored: the load balancer was created for another Service, and the metrics would \
-        show the listeners and members of all Services that use the load balancer",
+        "annotation {} is ignored: the load balancer was created for another Service, and the metrics would show the listeners and \
+         members of all Services that use the load balancer",
         METRICS_ENABLE.key
     );
     Notice::warning(NOT_SUPPORTED, message)

@@ -122,8 +122,8 @@ fn without_tags(sources: Sources<'_>) -> Option<Notice> {
     let UserTags { load_balancer, listener, pool, .. } = &sources.settings.user_tags;
     let asked = [load_balancer, listener, pool].iter().any(|tags| !tags.is_empty());
     (asked && !sources.facts.features.tags).then(|| {
-        let message = "tags of load balancer, listeners and pools are ignored: they require Octavia API 2.5 \
-        or later";
+        let message =
+            "tags of load balancer, listeners and pools are ignored: they require Octavia API 2.5 or later";
         Notice::warning(tls::NOT_SUPPORTED, message)
     })
 }
@@ -134,15 +134,13 @@ fn load_balancer(sources: Sources<'_>, notices: &mut Vec<Notice>) -> LoadBalance
     let Features { flavors, availability_zones, .. } = facts.features;
     if let Some(flavor) = flavor.as_ref().filter(|_| !flavors) {
         let message = format!(
-            "flavor-id {flavor} is ignored: this Octavia, or the load balancer's \
-        provider, does not support flavors"
+            "flavor-id {flavor} is ignored: this Octavia, or the load balancer's provider, does not support flavors"
         );
         notices.push(Notice::warning(FLAVOR_IGNORED, message));
     }
     if let Some(zone) = zone.as_ref().filter(|_| !availability_zones) {
         let message = format!(
-            "availability-zone {zone} is ignored: this Octavia, or the load balancer's provider, \
-            does not support availability zones"
+            "availability-zone {zone} is ignored: this Octavia, or the load balancer's provider, does not support availability zones"
         );
         notices.push(Notice::warning(ZONES_IGNORED, message));
     }
@@ -198,8 +196,7 @@ fn listeners(
         let listener = port::listener(sources, index, port, &nodes, allowed_cidrs.as_ref());
         if listeners.insert(key, listener).is_some() {
             return Err(Failure::user_input(format!(
-                "spec.ports lists {key} twice: remove one of the two \
-            entries"
+                "spec.ports lists {key} twice: remove one of the two entries"
             )));
         }
     }

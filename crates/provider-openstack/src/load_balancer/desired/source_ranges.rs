@@ -29,8 +29,8 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
         if ranges.requested && !by_group {
             notices.push(Notice::warning(
                 IGNORED,
-                "the source ranges are ignored, so any client can connect: source ranges require Octavia \
-                API 2.12 or later, and provider ovn does not support them",
+                "the source ranges are ignored, so any client can connect: source ranges require Octavia API 2.12 or later, and provider \
+                 ovn does not support them",
             ));
         }
         return None;
@@ -46,8 +46,7 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     if !others.is_empty() {
         let list = names(&others);
         let message = format!(
-            "these source ranges have no effect because their IP family is not that of \
-        the load balancer's address: {list}"
+            "these source ranges have no effect because their IP family is not that of the load balancer's address: {list}"
         );
         notices.push(Notice::warning(IGNORED, message));
     }
@@ -57,8 +56,8 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
     let added = names(of_cluster.difference(&fitting));
     if !added.is_empty() && !sources.settings.keeps(Aspect::ClusterSources) {
         let message = format!(
-            "the listeners also allow connections from the cluster itself, as \
-            loadbalancer.openstack.org/allow-cluster-sources requests: {added}"
+            "the listeners also allow connections from the cluster itself, as loadbalancer.openstack.org/allow-cluster-sources requests: \
+             {added}"
         );
         notices.push(Notice::normal(CLUSTER_SOURCES, message));
     }
@@ -87,8 +86,7 @@ pub(super) fn fault(sources: Sources<'_>) -> Option<Fault> {
     let (fitting, others) = split(sources);
     fitting.is_empty().then(|| {
         let message = format!(
-            "none of the source ranges ({}) has the IP family of the load balancer's address: add the \
-            networks of the clients",
+            "none of the source ranges ({}) has the IP family of the load balancer's address: add the networks of the clients",
             names(&others)
         );
         Fault::new([Aspect::SourceRanges], message)

@@ -37,8 +37,7 @@ pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
     ];
     asked.into_iter().filter(|(missing, _, _)| *missing).map(|(_, key, version)| {
         let message = format!(
-            "annotation {key} is ignored: it requires Octavia API {version} or later and a provider \
-            that terminates TLS"
+            "annotation {key} is ignored: it requires Octavia API {version} or later and a provider that terminates TLS"
         );
         Notice::warning(NOT_SUPPORTED, message)
     })

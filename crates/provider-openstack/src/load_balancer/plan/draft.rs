@@ -139,8 +139,7 @@ impl Draft {
         if failed {
             self.plan.heals = true;
             let message = format!(
-                "Octavia failed to apply the last change of {kind} {name} ({id}); the change is \
-                sent again"
+                "Octavia failed to apply the last change of {kind} {name} ({id}); the change is sent again"
             );
             self.warn(CHILD_FAILED, message);
         }

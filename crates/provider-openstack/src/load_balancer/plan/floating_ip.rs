@@ -76,9 +76,8 @@ pub(super) fn serve(
 fn exposed(attached: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, .. } = attached;
     format!(
-        "the Service is internal, but another client attached floating IP {address} ({id}) to the load \
-        balancer, which makes the load balancer reachable from outside: detach the floating IP with `{}`, \
-        or confirm it with the annotation {}: \"true\"",
+        "the Service is internal, but another client attached floating IP {address} ({id}) to the load balancer, which makes the load \
+         balancer reachable from outside: detach the floating IP with `{}`, or confirm it with the annotation {}: \"true\"",
         unset_port(id),
         KEEP_FLOATING_IP.key
     )
@@ -92,8 +91,7 @@ fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, owners
         Ownership::Sole => {}
         Ownership::Shared => {
             let message = format!(
-                "the Service is internal, but floating IP {address} ({id}) is not detached because other \
-                Services use the load balancer"
+                "the Service is internal, but floating IP {address} ({id}) is not detached because other Services use the load balancer"
             );
             return draft.warn(LEFT_IN_USE, message);
         }
@@ -143,13 +141,12 @@ fn keep_or_swap(
             Some(_) | None => {
                 let has = attached.address;
                 let way = if !spec.exchanges {
-                    "the setting was made before this controller started watching the Service, and might \
-                    never have taken effect; set it again to apply it, or remove it"
+                    "the setting was made before this controller started watching the Service, and might never have taken effect; set it \
+                     again to apply it, or remove it"
                         .to_owned()
                 } else if vip.ownership == Ownership::Sole {
                     format!(
-                        "to change the address, create floating IP {asked} in the project, on the same \
-                        network, or detach {has}"
+                        "to change the address, create floating IP {asked} in the project, on the same network, or detach {has}"
                     )
                 } else {
                     "other Services use the load balancer".to_owned()
@@ -169,17 +166,16 @@ fn keep_or_swap(
 fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloatingIp], vip: &VipPort) {
     if vip.ownership == Ownership::Guest {
         return draft.block(Failure::user_input(
-            "the load balancer was not created for this Service and has no floating IP: make the Service \
-            internal with the annotation service.beta.kubernetes.io/openstack-internal-load-balancer, or \
-            attach a floating IP to the load balancer",
+            "the load balancer was not created for this Service and has no floating IP: make the Service internal with the annotation \
+             service.beta.kubernetes.io/openstack-internal-load-balancer, or attach a floating IP to the load balancer",
         ));
     }
     if let Some(load_balancer) = &vip.without_port {
         return draft.block(Failure::new(
             FailureClass::Unavailable,
             format!(
-                "Octavia shows {load_balancer} without a VIP port (vip_port_id), so no floating IP can be \
-                attached: ask the operator of the cloud, or make the Service internal"
+                "Octavia shows {load_balancer} without a VIP port (vip_port_id), so no floating IP can be attached: ask the operator of \
+                 the cloud, or make the Service internal"
             ),
         ));
     }
@@ -188,8 +184,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
     if spec.unreadable {
         return draft.block(Failure::user_input(
-            "the load balancer has no floating IP, and none is attached until the Service's floating IP \
-            settings are corrected",
+            "the load balancer has no floating IP, and none is attached until the Service's floating IP settings are corrected",
         ));
     }
     let own = candidates
@@ -247,8 +242,8 @@ fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, port_id, device, .. } = own;
     let device = device.as_ref().map(|device| format!(", which belongs to {device}")).unwrap_or_default();
     format!(
-        "the Service's floating IP {address} ({id}) is attached to port {}{device}, not to the Service's \
-        load balancer: detach the floating IP with `{}`; until then, no other floating IP is created",
+        "the Service's floating IP {address} ({id}) is attached to port {}{device}, not to the Service's load balancer: detach the \
+         floating IP with `{}`; until then, no other floating IP is created",
         port_id.as_deref().unwrap_or_default(),
         unset_port(id)
     )
@@ -277,15 +272,14 @@ fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
     }
     if found.in_use && found.port_id.is_none() {
         return Some(Failure::user_input(format!(
-            "{asked_by} {} is a floating IP that a router or port forwardings already use: detach the \
-            floating IP, or choose another address",
+            "{asked_by} {} is a floating IP that a router or port forwardings already use: detach the floating IP, or choose another \
+             address",
             found.address
         )));
     }
     let port = found.port_id.as_ref()?;
     Some(Failure::user_input(format!(
-        "{asked_by} {} is a floating IP that is already attached to port {port}: detach the floating IP, or \
-        choose another address",
+        "{asked_by} {} is a floating IP that is already attached to port {port}: detach the floating IP, or choose another address",
         found.address
     )))
 }
@@ -409,8 +403,7 @@ pub(super) fn release(
                 draft.warn(
                     LEFT_IN_USE,
                     format!(
-                        "the Service's floating IP {address} ({id}) is left attached to port {port}, \
-                    {user}"
+                        "the Service's floating IP {address} ({id}) is left attached to port {port}, {user}"
                     ),
                 );
             }

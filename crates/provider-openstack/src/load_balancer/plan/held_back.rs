@@ -72,8 +72,8 @@ fn predecessor<'a>(
 fn lost_with(listener: &ObservedListener) -> Option<Failure> {
     listener.has_policies.then(|| {
         Failure::user_input(format!(
-            "listener {} ({}) keeps its protocol {}: replacing the listener would delete its L7 policies; \
-            delete the policies, or revert the setting that asks for another protocol",
+            "listener {} ({}) keeps its protocol {}: replacing the listener would delete its L7 policies; delete the policies, or revert \
+             the setting that asks for another protocol",
             listener.name, listener.id, listener.protocol
         ))
     })
@@ -82,9 +82,8 @@ fn lost_with(listener: &ObservedListener) -> Option<Failure> {
 /// Another process met the refusal.
 fn refused_before(listener: &ObservedListener) -> Failure {
     Failure::user_input(format!(
-        "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event \
-        reported, and the replacement is not tried again until the Service changes; correct the Service, or \
-        revert the setting and set it again when the cloud accepts it",
+        "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event reported, and the replacement is \
+         not tried again until the Service changes; correct the Service, or revert the setting and set it again when the cloud accepts it",
         listener.name, listener.id, listener.protocol
     ))
 }

@@ -118,8 +118,7 @@ pub(super) fn converge_metrics(
         Some(there) if there.ours => return None,
         Some(there) => {
             let message = format!(
-                "metrics are not served: port {key} is already used by listener {} ({}); choose another \
-                port with {}",
+                "metrics are not served: port {key} is already used by listener {} ({}); choose another port with {}",
                 there.name, there.id, METRICS_PORT.key
             );
             draft.warn(NO_METRICS, message);
@@ -148,16 +147,13 @@ fn warn_of_proxy(draft: &mut Draft, children: &Children, listener: &ObservedList
     let port = listener.key();
     let duty = match (is_proxy(before), is_proxy(after)) {
         (false, true) => format!(
-            "the load balancer now sends the PROXY header ({after}) on port {port}: the pods must accept \
-            this header"
+            "the load balancer now sends the PROXY header ({after}) on port {port}: the pods must accept this header"
         ),
         (true, false) => format!(
-            "the load balancer no longer sends the PROXY header on port {port}: the pods must not expect \
-            this header"
+            "the load balancer no longer sends the PROXY header on port {port}: the pods must not expect this header"
         ),
         (true, true) if before != after => format!(
-            "the load balancer now sends {after} instead of {before} on port {port}: the pods must accept \
-            {after}"
+            "the load balancer now sends {after} instead of {before} on port {port}: the pods must accept {after}"
         ),
         _ => return,
     };
@@ -206,8 +202,7 @@ fn replace(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, default_p
     if let Some(existing) = port.existing {
         let key = existing.key();
         let message = format!(
-            "port {key} changes from {} to {}, which requires replacing the listener: connections to this \
-            port fail for a few seconds",
+            "port {key} changes from {} to {}, which requires replacing the listener: connections to this port fail for a few seconds",
             existing.protocol, wanted.protocol
         );
         draft.warn(LISTENER_REPLACED, message);

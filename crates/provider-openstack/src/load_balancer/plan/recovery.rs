@@ -189,14 +189,13 @@ fn leave(
         String::new()
     } else {
         format!(
-            "; if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade \
-            {id}), and it is recreated"
+            "; if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade {id}), and it is recreated"
         )
     };
     let statuses = statuses(broken);
     let message = format!(
-        "{statuses} and is left as it is because {reason}: have an administrator fail the load balancer \
-        over (openstack loadbalancer failover {id}){deletion}"
+        "{statuses} and is left as it is because {reason}: have an administrator fail the load balancer over (openstack loadbalancer \
+         failover {id}){deletion}"
     );
     draft.warn(IN_ERROR, message);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));

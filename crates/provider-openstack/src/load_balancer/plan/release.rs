@@ -39,8 +39,8 @@ pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
         (Ownership::Sole, None) => delete(draft, terms, observed, load_balancer, below),
         (Ownership::Sole, Some(foreign)) => {
             let message = format!(
-                "{load_balancer} has {foreign}, which does not belong to this Service: the load balancer is \
-                kept, and only the Service's own objects are deleted"
+                "{load_balancer} has {foreign}, which does not belong to this Service: the load balancer is kept, and only the Service's \
+                 own objects are deleted"
             );
             draft.warn(LOAD_BALANCER_LEFT, message);
             leave(draft, terms, load_balancer, below)
@@ -97,8 +97,8 @@ fn leave(
     if load_balancer.status == ProvisioningStatus::Error && !draft.plan.steps.is_empty() {
         draft.plan.steps.clear();
         let message = format!(
-            "{load_balancer} is in ERROR, so its listeners and pools cannot be deleted: have an \
-            administrator fail it over (openstack loadbalancer failover {})",
+            "{load_balancer} is in ERROR, so its listeners and pools cannot be deleted: have an administrator fail it over (openstack \
+             loadbalancer failover {})",
             load_balancer.id
         );
         draft.block(Failure::new(FailureClass::Unavailable, message));
@@ -130,9 +130,8 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         // Octavia refuses every change of one in ERROR.
         if *status == ProvisioningStatus::Error {
             let message = format!(
-                "{load_balancer} is in ERROR, so it cannot be marked as retained: have an administrator \
-                fail it over \
-                 (openstack loadbalancer failover {id}), or set loadbalancer.openstack.org/reclaim-policy to \"delete\""
+                "{load_balancer} is in ERROR, so it cannot be marked as retained: have an administrator fail it over (openstack \
+                 loadbalancer failover {id}), or set loadbalancer.openstack.org/reclaim-policy to \"delete\""
             );
             draft.block(Failure::new(FailureClass::Unavailable, message));
             return draft.finish();
@@ -152,8 +151,8 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
     }
     let address = load_balancer.vip_address.map_or_else(|| "no address".to_owned(), |vip| vip.to_string());
     let message = format!(
-        "load balancer {name} ({id}, {address}) is kept with everything except its members, as \
-        loadbalancer.openstack.org/reclaim-policy requests"
+        "load balancer {name} ({id}, {address}) is kept with everything except its members, as loadbalancer.openstack.org/reclaim-policy \
+         requests"
     );
     draft.plan.notices.push(Notice::normal(RETAINED, message));
     draft.finish()

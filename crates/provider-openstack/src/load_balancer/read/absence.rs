@@ -53,9 +53,8 @@ impl Observing<'_> {
         if !deleted_here {
             let message = if self.was_restored() {
                 format!(
-                    "load balancer {id} does not exist, and the Service was never published in this cluster \
-                    (for example, it was restored from another cluster's backup): a new load balancer is \
-                    created"
+                    "load balancer {id} does not exist, and the Service was never published in this cluster (for example, it was restored \
+                     from another cluster's backup): a new load balancer is created"
                 )
             } else {
                 format!("load balancer {id} no longer exists: a new one is created for the Service")
@@ -118,9 +117,9 @@ impl Observing<'_> {
 fn not_shown_yet(id: &str, time: Duration) -> Failure {
     let minutes = time.as_secs() / 60;
     let message = format!(
-        "Octavia accepted the creation of load balancer {id} but does not show it; it might appear later, \
-        so another one is created only {minutes} minutes after the first request; if the load balancer was \
-        deleted, remove the annotation {} to have another one created now",
+        "Octavia accepted the creation of load balancer {id} but does not show it; it might appear later, so another one is created only \
+         {minutes} minutes after the first request; if the load balancer was deleted, remove the annotation {} to have another one \
+         created now",
         LOAD_BALANCER_ID.key
     );
     Failure::new(FailureClass::Unavailable, message)

@@ -242,8 +242,8 @@ fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, F
         return Ok(Some(best));
     }
     Err(Failure::user_input(format!(
-        "several load balancers are named {}: {}; delete those that are not needed, or set \
-        loadbalancer.openstack.org/load-balancer-id to the id of the one to use",
+        "several load balancers are named {}: {}; delete those that are not needed, or set loadbalancer.openstack.org/load-balancer-id to \
+         the id of the one to use",
         claim.names.load_balancer(),
         ids.join(", ")
     )))

@@ -157,12 +157,10 @@ impl Observing<'_> {
             return Ok(());
         }
         Err(Failure::user_input(format!(
-            "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its \
-            members is a node of this cluster: another cluster might have the same name, so this load \
-            balancer is not used. \
-            Give the clusters different names with --cluster-name; if the load balancer belongs to this \
-            cluster, set {} to {id}, and have the operator add the id to allowed-load-balancers of the \
-            namespace in cloud.conf",
+            "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its members is a node of this cluster: \
+             another cluster might have the same name, so this load balancer is not used. Give the clusters different names with \
+             --cluster-name; if the load balancer belongs to this cluster, set {} to {id}, and have the operator add the id to \
+             allowed-load-balancers of the namespace in cloud.conf",
             LOAD_BALANCER_ID.key
         )))
     }
@@ -174,8 +172,8 @@ impl Observing<'_> {
             return failure;
         }
         Failure::user_input(format!(
-            "annotation {}: the user of cloud.conf is not allowed to see load balancer {id}, which belongs \
-            to another project; specify a load balancer of this project, or remove the annotation",
+            "annotation {}: the user of cloud.conf is not allowed to see load balancer {id}, which belongs to another project; specify a \
+             load balancer of this project, or remove the annotation",
             LOAD_BALANCER_ID.key
         ))
     }

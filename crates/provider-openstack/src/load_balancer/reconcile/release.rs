@@ -261,10 +261,9 @@ impl Releasing<'_> {
 fn left(found: &Found) -> Notice {
     let LoadBalancer { id, name, .. } = &found.load_balancer;
     let message = format!(
-        "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its members \
-        is a node of this cluster: the load balancer is kept because another cluster might have the same \
-        name. If the load balancer belongs to this cluster, delete it: openstack loadbalancer delete \
-        --cascade {id}"
+        "load balancer {name} ({id}) has the name of this Service's load balancer, but none of its members is a node of this cluster: the \
+         load balancer is kept because another cluster might have the same name. If the load balancer belongs to this cluster, delete it: \
+         openstack loadbalancer delete --cascade {id}"
     );
     Notice::warning(plan::LOAD_BALANCER_LEFT, message)
 }

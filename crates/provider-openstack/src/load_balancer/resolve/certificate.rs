@@ -35,8 +35,8 @@ impl Resolver {
         let Some(reference) = &tls.barbican else { return Ok(()) };
         let Some(barbican) = &self.openstack.barbican else {
             return Err(Failure::user_input(format!(
-                "{key} refers to a certificate in Barbican, but the cloud has no key manager (Barbican): \
-                remove {key}, or set container-store in cloud.conf"
+                "{key} refers to a certificate in Barbican, but the cloud has no key manager (Barbican): remove {key}, or set \
+                 container-store in cloud.conf"
             )));
         };
         let check = async {

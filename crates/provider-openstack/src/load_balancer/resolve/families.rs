@@ -123,8 +123,8 @@ impl Resolver {
             return Ok(Some(no_subnet(network_id, *lacking)));
         }
         Ok(Some(single_stack(&format!(
-            "the load balancer was created without an {} address, and Octavia cannot add one later; delete \
-            the Service and create it again",
+            "the load balancer was created without an {} address, and Octavia cannot add one later; delete the Service and create it \
+             again",
             family_name(*lacking)
         ))))
     }
@@ -166,10 +166,8 @@ fn no_subnet(network_id: &str, family: IpFamily) -> Notice {
 }
 
 fn single_stack(why: &str) -> Notice {
-    let message = format!(
-        "spec.ipFamilies asks for two IP families, but the load balancer has only one: \
-    {why}"
-    );
+    let message =
+        format!("spec.ipFamilies asks for two IP families, but the load balancer has only one: {why}");
     Notice::warning(SINGLE_STACK, message)
 }
 

@@ -89,8 +89,8 @@ impl Resolver {
         let network = self.network(id, "floating-network-id").await?;
         if network.is_some_and(|network| !network.external) {
             return Err(Failure::user_input(format!(
-                "floating-network-id {id} is not an external network: specify an external network, from \
-                which floating IPs can be allocated"
+                "floating-network-id {id} is not an external network: specify an external network, from which floating IPs can be \
+                 allocated"
             )));
         }
         Ok(FloatingIpSource::of(Some(id.clone()), SubnetChoice::Any))
@@ -225,8 +225,7 @@ fn why_none(candidates: &[Network]) -> String {
     let names: Vec<String> =
         candidates.iter().map(|network| format!("{} ({})", network.name, network.id)).collect();
     format!(
-        "the cloud has several external networks, and the routers of the load balancer's network do not \
-        lead to exactly one of them: {}",
+        "the cloud has several external networks, and the routers of the load balancer's network do not lead to exactly one of them: {}",
         names.join(", ")
     )
 }

@@ -117,9 +117,8 @@ impl Resolver {
         notices.extend(skipped("were not considered for the subnet of the load balancer", silent));
         most_shared(ports.into_iter().flatten().map(|port| port.subnet_id)).ok_or_else(|| {
             Failure::user_input(
-                "no subnet is configured, and no node's address belongs to a port in this project: set \
-                subnet-id in \
-                 cloud.conf or loadbalancer.openstack.org/subnet-id on the Service",
+                "no subnet is configured, and no node's address belongs to a port in this project: set subnet-id in cloud.conf or \
+                 loadbalancer.openstack.org/subnet-id on the Service",
             )
         })
     }

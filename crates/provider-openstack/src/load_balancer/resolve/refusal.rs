@@ -70,15 +70,14 @@ impl Resolver {
                     advice.push(in_use(*address, &port));
                 }
                 None => advice.push(format!(
-                    "{address} might be in use by another project, whose ports this user \
-                    cannot see"
+                    "{address} might be in use by another project, whose ports this user cannot see"
                 )),
             }
         }
         if taken.is_empty() {
             advice.push(
-                "the project's quota of ports or the subnet's addresses might be used up: have an \
-                administrator raise the quota, or delete ports that are no longer needed"
+                "the project's quota of ports or the subnet's addresses might be used up: have an administrator raise the quota, or \
+                 delete ports that are no longer needed"
                     .to_owned(),
             );
         }
@@ -123,8 +122,7 @@ fn names(text: &str, word: &str) -> bool {
 fn in_use(address: IpAddr, port: &Port) -> String {
     let owner = if port.device_owner.is_empty() { "no device" } else { &port.device_owner };
     format!(
-        "{address} is in use by port {} ({owner}): choose another address, or delete the port if it is no \
-        longer needed",
+        "{address} is in use by port {} ({owner}): choose another address, or delete the port if it is no longer needed",
         port.id
     )
 }

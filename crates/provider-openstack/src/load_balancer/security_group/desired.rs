@@ -69,8 +69,7 @@ fn clients(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> BTreeSet<IpN
     if settings.source_ranges.requested && !others.is_empty() {
         let list: Vec<String> = others.iter().map(IpNet::to_string).collect();
         let message = format!(
-            "these source ranges have no effect on the security group because their IP family is \
-            not that of the members' subnet: {}",
+            "these source ranges have no effect on the security group because their IP family is not that of the members' subnet: {}",
             list.join(", ")
         );
         notices.push(Notice::warning(RANGES_IGNORED, message));

@@ -102,8 +102,8 @@ impl SecurityGroups {
             Ok(false) => Ok(()),
             Err(_) if self.are_lacking() => Ok(()),
             Err(error) => {
-                warn!(service = %claim.key, %error, "could not look for a security group that was created \
-                while manage-security-groups was on");
+                warn!(service = %claim.key, %error, "could not look for a security group that was created while manage-security-groups \
+                                                     was on");
                 Ok(())
             }
         }

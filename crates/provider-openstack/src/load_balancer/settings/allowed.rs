@@ -60,8 +60,8 @@ pub(super) fn allows_retain(service: &Service, config: &Config) -> bool {
 /// Says that a load balancer goes with its Service, whatever that says.
 pub(super) fn retain_not_allowed() -> String {
     format!(
-        "annotation {}: retain is not allowed in this namespace, so the load balancer is deleted with the \
-        Service: remove the annotation, or ask the operator to set allow-retain in cloud.conf",
+        "annotation {}: retain is not allowed in this namespace, so the load balancer is deleted with the Service: remove the annotation, \
+         or ask the operator to set allow-retain in cloud.conf",
         RECLAIM_POLICY.key
     )
 }

@@ -68,9 +68,8 @@ pub(super) fn container(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) ->
         reader.reject(
             value,
             "is not the address of a Barbican container or secret",
-            "write the reference as Barbican shows it, such as \
-            https://barbican.example.org/v1/containers/<id>; for another store set container-store = \
-            external in cloud.conf",
+            "write the reference as Barbican shows it, such as https://barbican.example.org/v1/containers/<id>; for another store set \
+             container-store = external in cloud.conf",
         );
     }
     Some(TlsContainer { reference, barbican })

@@ -58,8 +58,7 @@ fn path(reader: &mut SettingsReader<'_>) -> Option<String> {
             &value,
             "is not a path",
             format!(
-                "write a path that begins with /, has no blanks and at most {MAX_OCTAVIA_LENGTH} \
-                characters, such as /healthz"
+                "write a path that begins with /, has no blanks and at most {MAX_OCTAVIA_LENGTH} characters, such as /healthz"
             ),
         );
     }

@@ -129,8 +129,7 @@ pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Conf
     }
     let names: Vec<String> = config.classes.keys().map(|name| format!("{name:?}")).collect();
     let fix = if names.is_empty() {
-        "cloud.conf has no [LoadBalancerClass] section: remove the annotation, or ask the operator to add \
-        the class"
+        "cloud.conf has no [LoadBalancerClass] section: remove the annotation, or ask the operator to add the class"
             .to_owned()
     } else {
         format!("use one of {} (case-sensitive), or ask the operator to add the class", names.join(", "))
@@ -163,8 +162,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let floating = address.filter(|address| !internal && address.is_ipv4());
     let annotated = floating_ip(reader, floating);
     if internal && annotated.is_some() {
-        let why = "the Service is internal, so it has no floating IP: use vip-address to ask for the \
-        address of its load balancer";
+        let why = "the Service is internal, so it has no floating IP: use vip-address to ask for the address of its load balancer";
         reader.warn_without_effect([&FLOATING_IP], why);
     }
     let exposure = exposure(reader, internal, annotated.or(floating), annotated.is_some());
@@ -224,9 +222,8 @@ fn internal(reader: &mut SettingsReader<'_>) -> bool {
         reader.warn(
             "LoadBalancerForcedInternal",
             format!(
-                "annotation {} asks for an external load balancer, but internal-lb in [LoadBalancer] of \
-                cloud.conf makes all load balancers internal; remove the annotation, or ask the operator to \
-                change cloud.conf",
+                "annotation {} asks for an external load balancer, but internal-lb in [LoadBalancer] of cloud.conf makes all load \
+                 balancers internal; remove the annotation, or ask the operator to change cloud.conf",
                 INTERNAL.key
             ),
         );

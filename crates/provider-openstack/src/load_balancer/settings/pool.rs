@@ -132,9 +132,8 @@ fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitor
         None => Origin::Config("monitor-timeout"),
     };
     let message = format!(
-        "{origin}: {timeout} is longer than the time between two checks, {delay} seconds, so checks \
-        overlap; set \
-         annotation {} to {delay} or less, or {} to {timeout} or more",
+        "{origin}: {timeout} is longer than the time between two checks, {delay} seconds, so checks overlap; set annotation {} to {delay} \
+         or less, or {} to {timeout} or more",
         HEALTH_MONITOR_TIMEOUT.key, HEALTH_MONITOR_DELAY.key
     );
     reader.warn(CHECKS_OVERLAP, message);

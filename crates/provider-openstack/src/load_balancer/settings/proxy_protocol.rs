@@ -64,8 +64,7 @@ fn reject(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, problem: &str) {
     reader.reject(
         value,
         problem,
-        "write a version and a port for each TCP port that needs the header, such as \"v2:443,v1:80\", or \
-        one of \"true\", \"v1\", \
+        "write a version and a port for each TCP port that needs the header, such as \"v2:443,v1:80\", or one of \"true\", \"v1\", \
          \"v2\", \"false\" for all",
     );
 }

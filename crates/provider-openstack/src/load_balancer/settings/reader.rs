@@ -100,10 +100,7 @@ impl<'a> SettingsReader<'a> {
             for message in own.messages() {
                 self.warn(
                     WRONG_WITHOUT_EFFECT,
-                    format!(
-                        "{message}. This setting has no effect at present: \
-                {why_not}"
-                    ),
+                    format!("{message}. This setting has no effect at present: {why_not}"),
                 );
             }
         }
@@ -155,8 +152,8 @@ impl<'a> SettingsReader<'a> {
         parse_bool(value.text).unwrap_or_else(|| {
             self.odd.extend(Aspect::of(&value.origin));
             let message = format!(
-                "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an \
-                existing load balancer is not changed; write \"true\" or \"false\"",
+                "annotation {}: {} is neither \"true\" nor \"false\" and is ignored, as in OCCM; an existing load balancer is not \
+                 changed; write \"true\" or \"false\"",
                 annotation.key,
                 shown(value.text)
             );

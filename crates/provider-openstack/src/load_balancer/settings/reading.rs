@@ -64,8 +64,8 @@ const MEANINGS: [(&[&str], &str); 8] = [
     ),
     (
         &["enableingresshostname", "ingresshostname", "ingresshostnamesuffix"],
-        "to publish a name instead of the address, set loadbalancer.openstack.org/enable-ingress-hostname: \
-        \"true\", or set loadbalancer.openstack.org/hostname to your own name",
+        "to publish a name instead of the address, set loadbalancer.openstack.org/enable-ingress-hostname: \"true\", or set \
+         loadbalancer.openstack.org/hostname to your own name",
     ),
     (
         &["floatingtag", "floatingtags"],
@@ -104,8 +104,8 @@ fn misspelt_internal(service: &Service, faults: &mut Faults) {
     }
     for (key, value) in unknown(service).filter(|(key, value)| asks_to_be_internal(key, value)) {
         let message = format!(
-            "annotation {key}: {value:?} is unknown, so the load balancer would be public and is not \
-            created; {}, or remove the annotation",
+            "annotation {key}: {value:?} is unknown, so the load balancer would be public and is not created; {}, or remove the \
+             annotation",
             MEANINGS[0].1
         );
         faults.add(Fault::new([Aspect::Exposure], message));

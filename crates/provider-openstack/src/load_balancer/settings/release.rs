@@ -39,8 +39,8 @@ impl ReleaseSettings {
         let keep_floating_ip = value(&KEEP_FLOATING_IP).is_some_and(|text| {
             parse_bool(text).unwrap_or_else(|| {
                 let message = format!(
-                    "annotation {}: {text:?} is neither true nor false, so the Service's floating IP is \
-                    kept; delete the floating IP if it is not needed",
+                    "annotation {}: {text:?} is neither true nor false, so the Service's floating IP is kept; delete the floating IP if \
+                     it is not needed",
                     KEEP_FLOATING_IP.key
                 );
                 notices.push(Notice::warning("FloatingIPKept", message));
@@ -52,8 +52,8 @@ impl ReleaseSettings {
             let text = text.to_ascii_lowercase();
             if !matches!(text.as_str(), "delete" | "retain") {
                 let message = format!(
-                    "annotation {}: {text:?} is neither delete nor retain, so the Service's load balancer \
-                    is kept; delete the load balancer if it is not needed",
+                    "annotation {}: {text:?} is neither delete nor retain, so the Service's load balancer is kept; delete the load \
+                     balancer if it is not needed",
                     RECLAIM_POLICY.key
                 );
                 notices.push(Notice::warning("LoadBalancerRetained", message));

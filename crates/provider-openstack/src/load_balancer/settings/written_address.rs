@@ -26,8 +26,8 @@ pub(crate) fn address_as_wish(service: &Service, current: Option<IpAddr>) -> Opt
     let key = if internal || written.is_ipv6() { VIP_ADDRESS.key } else { FLOATING_IP.key };
     is_wish.then(|| {
         let message = format!(
-            "annotation {}: openstack-ccm writes the load balancer's address to this annotation and does \
-            not read it; to ask for {written}, set {key} to this address",
+            "annotation {}: openstack-ccm writes the load balancer's address to this annotation and does not read it; to ask for \
+             {written}, set {key} to this address",
             LOAD_BALANCER_ADDRESS.key
         );
         Notice::warning(WITHOUT_EFFECT, message)

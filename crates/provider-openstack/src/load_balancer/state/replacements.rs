@@ -54,8 +54,7 @@ impl State {
         if has_begun_now && !self.counts_as_settled {
             let minutes = STARTUP_DELAY.as_secs() / 60;
             return Err(format!(
-                "no load balancer is replaced in the first {minutes} minutes after this \
-            controller starts"
+                "no load balancer is replaced in the first {minutes} minutes after this controller starts"
             ));
         }
         if let Some((other, since)) = self.under_way.clone().filter(|(other, _)| other != service) {

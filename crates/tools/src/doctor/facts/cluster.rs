@@ -148,9 +148,9 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         _ => {}
     }
     let Some(candidate) = services.iter().find(|service| is_load_balancer(service)) else {
-        return Err("the cluster has no Service of type LoadBalancer with which to test the API \
-        server"
-            .to_owned());
+        return Err(
+            "the cluster has no Service of type LoadBalancer with which to test the API server".to_owned()
+        );
     };
     let writer = StatusWriter::new(client.clone(), CALL_TIMEOUT, FIELD_MANAGER);
     let intervals = Intervals { probe: CALL_TIMEOUT, version: CALL_TIMEOUT };
@@ -160,8 +160,7 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         ServerSupport::Keeps => Ok(true),
         ServerSupport::Drops => Ok(false),
         ServerSupport::Unknown => Err(format!(
-            "for {} only a dry-run write of a status shows this (patch of services/status with dryRun=All), \
-            which was refused",
+            "for {} only a dry-run write of a status shows this (patch of services/status with dryRun=All), which was refused",
             version.git_version
         )),
     }

@@ -82,11 +82,9 @@ impl Network {
     pub(super) fn astray(&self, address: IpAddr, facts: &CloudFacts) -> Option<String> {
         let found = self.floating_ips.iter().find(|one| one.floating_ip_address.parse() == Ok(address));
         match found {
-            Some(FloatingIp { port_id: None, .. }) => Some(
-                "the floating IP is not attached to a \
-            port"
-                    .to_owned(),
-            ),
+            Some(FloatingIp { port_id: None, .. }) => {
+                Some("the floating IP is not attached to a port".to_owned())
+            }
             Some(FloatingIp { port_id: Some(port), .. }) => {
                 Some(format!("the floating IP is attached to port {port}"))
             }

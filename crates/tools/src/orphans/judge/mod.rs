@@ -144,8 +144,8 @@ impl Judge<'_> {
         let guests: Vec<&str> = names::user_names(tags).filter(|name| *name != one.name).collect();
         let refused = if !names::is_made_for_service(&one.name, &one.description) {
             Some(
-                "it was created by another client, and the Service only used it: only the Service's tags \
-            remain, and possibly listeners and pools"
+                "it was created by another client, and the Service only used it: only the Service's tags remain, and possibly listeners \
+                 and pools"
                     .to_owned(),
             )
         } else if names::is_retained(&one.description) {
@@ -158,8 +158,7 @@ impl Judge<'_> {
             Some(format!("Octavia is working on it ({})", one.provisioning_status.as_str()))
         } else if self.leads_elsewhere(one) {
             Some(
-                "none of its members is a node of this cluster: it might belong to another cluster of the \
-            same name"
+                "none of its members is a node of this cluster: it might belong to another cluster of the same name"
                     .to_owned(),
             )
         } else {
@@ -229,8 +228,7 @@ impl Judge<'_> {
         if in_use {
             return None;
         }
-        let why = "Octavia created it for a load balancer that no longer exists; which cluster the load balancer \
-            belonged to is not known";
+        let why = "Octavia created it for a load balancer that no longer exists; which cluster the load balancer belonged to is not known";
         let claim = Claim { why: why.to_owned(), service: None };
         let found = orphan(OrphanKind::VipPort, &one.id, &one.name, one.created_at.as_deref(), claim, None);
         let refused = match found.created {

@@ -14,8 +14,8 @@ pub(crate) fn user(other: &Service) -> String {
     let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
     let share = load_balancer.map_or_else(String::new, |id| {
         format!(
-            ": to share that Service's load balancer, annotate both Services with {}: \"true\", or annotate \
-            this Service with {}: {id} and do not ask for an address",
+            ": to share that Service's load balancer, annotate both Services with {}: \"true\", or annotate this Service with {}: {id} \
+             and do not ask for an address",
             SHARE_BY_ADDRESS.key, LOAD_BALANCER_ID.key
         )
     });

@@ -105,17 +105,15 @@ impl Claim<'_> {
         let present = &self.scope.cluster.name;
         let why = match self.cluster_named_on(found) {
             Some(other) => format!(
-                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} \
-                correct? If this cluster is called {other:?}, start openstack-ccm with \
-                --cluster-name={other:?}; if this cluster was renamed, have the operator add {other:?} to \
-                former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, \
-                remove {keys} from the Service; the Service then gets its own load balancer and address"
+                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} correct? If this cluster is called \
+                 {other:?}, start openstack-ccm with --cluster-name={other:?}; if this cluster was renamed, have the operator add \
+                 {other:?} to former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, remove {keys} from \
+                 the Service; the Service then gets its own load balancer and address"
             ),
             None => format!(
-                "was created for another Service, in a cluster that was not called {present}. If this \
-                cluster had the other name before, have the operator add that name to former-cluster-names \
-                in cloud.conf; if the Service was copied from another cluster, remove {keys} from the \
-                Service; the Service then gets its own load balancer and address"
+                "was created for another Service, in a cluster that was not called {present}. If this cluster had the other name before, \
+                 have the operator add that name to former-cluster-names in cloud.conf; if the Service was copied from another cluster, \
+                 remove {keys} from the Service; the Service then gets its own load balancer and address"
             ),
         };
         refused(found, &why)
@@ -126,15 +124,15 @@ impl Claim<'_> {
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
         if !sharing.tags {
-            let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia \
-            API 2.5): remove loadbalancer.openstack.org/load-balancer-id";
+            let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia API 2.5): remove \
+                       loadbalancer.openstack.org/load-balancer-id";
             return refused(found, why);
         }
         let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
         if !is_user && users >= most {
             let why = format!(
-                "is already used by {users} Services, which is the limit: raise max-shared-lb in \
-                cloud.conf, or choose another load balancer"
+                "is already used by {users} Services, which is the limit: raise max-shared-lb in cloud.conf, or choose another load \
+                 balancer"
             );
             return refused(found, &why);
         }
@@ -155,8 +153,8 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
         "give the clusters different names with --cluster-name".to_owned()
     };
     let why = format!(
-        "belongs to another cluster (kube-system namespace {uids}): {remedy}; if that cluster no longer \
-        exists, the operator can set adopt-foreign-cluster in cloud.conf to take over its load balancers"
+        "belongs to another cluster (kube-system namespace {uids}): {remedy}; if that cluster no longer exists, the operator can set \
+         adopt-foreign-cluster in cloud.conf to take over its load balancers"
     );
     refused(found, &why)
 }
@@ -164,8 +162,8 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
 /// It has the name, and nothing else says that it was made for the Service.
 fn not_described(found: &LoadBalancer) -> Verdict {
     let why = format!(
-        "has this Service's name, but not the Service's tags or description: set {} to {} to adopt the load \
-        balancer, or rename the load balancer",
+        "has this Service's name, but not the Service's tags or description: set {} to {} to adopt the load balancer, or rename the load \
+         balancer",
         LOAD_BALANCER_ID.key, found.id
     );
     refused(found, &why)

@@ -77,11 +77,9 @@ impl Serving<'_> {
             let id = &found.load_balancer.id;
             let floating_ip = on_vip.first().map(|one| format!("its floating IP {}", one.address));
             let in_use = match floating_ip {
-                None if self.has_connections(id).await? => Some(
-                    "it (its statistics show \
-                connections)"
-                        .to_owned(),
-                ),
+                None if self.has_connections(id).await? => {
+                    Some("it (its statistics show connections)".to_owned())
+                }
                 floating_ip => floating_ip,
             };
             match in_use {
@@ -141,10 +139,9 @@ impl Serving<'_> {
 
 fn made_twice(id: &str, what: &str, current: &str) -> Notice {
     let message = format!(
-        "load balancer {id} was also created for this Service, and clients might use {what}, so load \
-        balancer {id} is kept unchanged. The Service uses load balancer {current}. To use load balancer \
-        {id} instead, set the annotation {} to {id}; if no client uses load balancer {id}, delete it: \
-        openstack loadbalancer delete --cascade {id}",
+        "load balancer {id} was also created for this Service, and clients might use {what}, so load balancer {id} is kept unchanged. The \
+         Service uses load balancer {current}. To use load balancer {id} instead, set the annotation {} to {id}; if no client uses load \
+         balancer {id}, delete it: openstack loadbalancer delete --cascade {id}",
         LOAD_BALANCER_ID.key
     );
     Notice::warning("LoadBalancerDuplicateKept", message)

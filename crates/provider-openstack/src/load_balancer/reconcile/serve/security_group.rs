@@ -48,9 +48,8 @@ impl Serving<'_> {
         }
         let Some(wanted) = self.wanted_group(facts, report).await? else {
             return Err(Failure::user_input(
-                "the security group cannot be created because the members' subnet is not known: set \
-                member-subnet-id in \
-                 cloud.conf or loadbalancer.openstack.org/member-subnet-id on the Service",
+                "the security group cannot be created because the members' subnet is not known: set member-subnet-id in cloud.conf or \
+                 loadbalancer.openstack.org/member-subnet-id on the Service",
             ));
         };
         groups.converge(&self.claim, &wanted).await

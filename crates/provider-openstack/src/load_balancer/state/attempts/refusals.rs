@@ -188,9 +188,8 @@ fn noted_exchanges(observed: &Observed, refusals: &Refusals) -> Vec<Refused> {
             let attach =
                 FloatingIpStep::Attach { id, address, port: port.clone(), vip: None, instead_of: None };
             let message = format!(
-                "the load balancer keeps its floating IP {}: the cloud refused to attach {address} ({}) \
-                instead, as an earlier Event reported, and this is not tried again until the Service or \
-                that floating IP changes",
+                "the load balancer keeps its floating IP {}: the cloud refused to attach {address} ({}) instead, as an earlier Event \
+                 reported, and this is not tried again until the Service or that floating IP changes",
                 serving.address, asked.id
             );
             Refused { step: Step::FloatingIp(attach), failure: Failure::user_input(message) }
