@@ -79,7 +79,7 @@ async fn one_on_another_network_is_not_tried_while_the_former_one_serves() {
     let (status, made) = world.cloud.admin().post("network", "/v2.0/floatingips", &body);
     assert_eq!(status, 201, "{made}");
     world.patch("web", &json!({"spec": {"loadBalancerIP": "203.0.113.77"}}));
-    world.until_warned("web", "keeps it").await;
+    world.until_warned("web", "keeps floating IP").await;
     world.quiet().await;
     assert_eq!(world.take_cloud_writes(), [""; 0]);
     assert_eq!(attached(&world).as_deref(), Some(FORMER));
