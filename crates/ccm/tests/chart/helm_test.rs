@@ -7,10 +7,19 @@ use serde_json::{Value, json};
 
 use crate::helm::{Objects, Release, strings};
 
-fn tested(objects: &Objects) -> &Value {
-    let pod = objects.one("Pod");
-    assert_eq!(pod["metadata"]["annotations"]["helm.sh/hook"], "test");
-    &pod["spec"]
+/// The specs of the pods. Each has one container, or `helm test --logs` fails.
+fn tested(objects: &Objects) -> Vec<&Value> {
+    let is_hook = |pod: &&Value| pod["metadata"]["annotations"]["helm.sh/hook"] == "test";
+    let pods: Vec<&Value> = objects.all("Pod").filter(is_hook).map(|pod| &pod["spec"]).collect();
+    assert!(pods.iter().all(|pod| pod["containers"].as_array().is_some_and(|all| all.len() == 1)));
+    pods
+}
+
+/// The arguments of the container of this name.
+fn arguments(objects: &Objects, name: &str) -> Vec<String> {
+    let pods = tested(objects);
+    let container = pods.iter().map(|pod| &pod["containers"][0]).find(|container| container["name"] == name);
+    strings(&container.unwrap()["args"])
 }
 
 #[rstest]
@@ -23,8 +32,8 @@ fn tested(objects: &Objects) -> &Value {
 )]
 fn the_test_runs_as_the_pods_do(#[case] release: Release) {
     let Some(objects) = release.objects() else { return };
-    let (pods, tested) = (&objects.pod()["spec"], tested(&objects));
-    for field in [
+    let (pods, container) = (&objects.pod()["spec"], objects.container());
+    let fields = [
         "serviceAccountName",
         "automountServiceAccountToken",
         "hostNetwork",
@@ -37,16 +46,16 @@ fn the_test_runs_as_the_pods_do(#[case] release: Release) {
         "initContainers",
         "securityContext",
         "volumes",
-    ] {
-        assert_eq!(tested[field], pods[field], "{field}");
-    }
-    let container = objects.container();
-    for test in tested["containers"].as_array().unwrap() {
-        for field in ["image", "env", "volumeMounts", "resources", "securityContext"] {
-            assert_eq!(test[field], container[field], "{field}");
+    ];
+    for tested in tested(&objects) {
+        for field in fields {
+            assert_eq!(tested[field], pods[field], "{field}");
         }
+        for field in ["image", "env", "volumeMounts", "resources", "securityContext"] {
+            assert_eq!(tested["containers"][0][field], container[field], "{field}");
+        }
+        assert_eq!(tested["restartPolicy"], "Never", "one look");
     }
-    assert_eq!(tested["restartPolicy"], "Never", "one look");
 }
 
 #[rstest]
@@ -57,7 +66,7 @@ fn the_test_asks_the_cloud_for_what_these_controllers_need(
     #[case] expected: &[&str],
 ) {
     let Some(objects) = release.objects() else { return };
-    let mut arguments = strings(&tested(&objects)["containers"][0]["args"]);
+    let mut arguments = arguments(&objects, "check-config");
     for argument in &mut arguments {
         *argument = argument.replace("$(CLOUD_CONFIG)", "/etc/config/cloud.conf");
     }
@@ -78,7 +87,7 @@ fn the_test_asks_the_cloud_for_what_these_controllers_need(
 )]
 fn the_test_asks_who_leads(#[case] release: Release, #[case] kubeconfig: Option<&str>) {
     let Some(objects) = release.objects() else { return };
-    let arguments = strings(&tested(&objects)["containers"][1]["args"]);
+    let arguments = arguments(&objects, "status");
     let Some(Action::Status(status)) = CommandLine::parse_from(&arguments).command else {
         panic!("{arguments:?}")
     };

@@ -258,7 +258,8 @@ async fn another_controller_that_keeps_writing_a_status_is_named_and_counted() {
     let reports: Vec<_> = events.iter().filter(|event| contested(event)).collect();
     assert_eq!(reports.len(), 1, "{reports:?}");
     assert!(
-        reports[0].contains("another-controller keeps overwriting") && reports[0].contains("loadBalancerClass"),
+        reports[0].contains("another-controller keeps overwriting")
+            && reports[0].contains("loadBalancerClass"),
         "{reports:?}"
     );
     assert_eq!(world.metric("openstack_ccm_status_edits_by_others_total"), "15");

@@ -18,8 +18,11 @@ use crate::stage::Stage;
 const PAGE: &str = "guides/upgrade-and-uninstall.md";
 /// Longest time without a leader while pods are replaced.
 const HAND_OVER: f64 = 5.0;
-/// The pod of `helm test`, which Helm leaves there.
-const TEST: &str = "Pod kube-system openstack-cloud-controller-manager-check-config";
+/// The pods of `helm test`, which Helm leaves there.
+const TESTS: [&str; 2] = [
+    "Pod kube-system openstack-cloud-controller-manager-check-config",
+    "Pod kube-system openstack-cloud-controller-manager-status",
+];
 /// Every object but Events, by kind, namespace and name.
 const EVERYTHING: &str = "kinds=$(kubectl api-resources --verbs=list -o name | grep -v '^events' | paste -sd,); \
      kubectl get \"$kinds\" --all-namespaces --ignore-not-found --no-headers \
@@ -48,11 +51,19 @@ pub(super) fn upgrade(stage: &mut Stage, site: &Site) {
     stage.check(SCENARIO, "helm rollback: nothing is written, and somebody leads all the time", |stage| {
         replaced(stage, site, &command("helm rollback")?)
     });
-    stage.check(SCENARIO, "helm test: a pod of the chart logs in and looks up what cloud.conf names", |_| {
-        let said = site.operator.types("helm test openstack-ccm --namespace kube-system --logs")?;
-        ensure!(said.contains("Succeeded"), "{said}");
-        Ok("Phase: Succeeded".into())
-    });
+    stage.check(
+        SCENARIO,
+        "helm test: pods of the chart log in, look up what cloud.conf names, and say who leads",
+        |_| {
+            let said = site.operator.types("helm test openstack-ccm --namespace kube-system --logs")?;
+            let succeeded = said.matches("Succeeded").count();
+            ensure!(
+                succeeded == TESTS.len() && said.contains("cloud.conf is valid") && said.contains("Leader"),
+                "{said}"
+            );
+            Ok(format!("{succeeded} pods succeeded, and their logs are shown"))
+        },
+    );
 }
 
 /// The page's command with the tag that there is here: the page has that of the last release.
@@ -72,15 +83,15 @@ pub(super) fn uninstall(stage: &mut Stage, site: &Site, before: &BTreeSet<String
             steps::nothing_left(stage)
         },
     );
-    stage.check(SCENARIO, "helm uninstall: the Lease stays, the pod of helm test, and nothing else", |_| {
+    stage.check(SCENARIO, "helm uninstall: the Lease stays, the pods of helm test, and nothing else", |_| {
         site.operator.types(&command("helm uninstall")?)?;
         soon("what was installed is gone", || {
             let after = everything(site)?;
             let left: Vec<&str> = after.difference(before).map(String::as_str).collect();
-            ensure!(left == [&*format!("Lease kube-system {LEASE}"), TEST], "left: {left:?}");
+            ensure!(left == [&*format!("Lease kube-system {LEASE}"), TESTS[0], TESTS[1]], "left: {left:?}");
             Ok(())
         })?;
-        Ok(format!("{} objects as before, the Lease, and the pod of helm test", before.len()))
+        Ok(format!("{} objects as before, the Lease, and the pods of helm test", before.len()))
     });
 }
 

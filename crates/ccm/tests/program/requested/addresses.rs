@@ -116,7 +116,10 @@ async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() 
     let world = World::started().await;
     world.create(&annotated(&[(WRITTEN, ASKED)]));
     world
-        .until_warned("web", "to ask for 198.19.0.77, set loadbalancer.openstack.org/floating-ip to this address")
+        .until_warned(
+            "web",
+            "to ask for 198.19.0.77, set loadbalancer.openstack.org/floating-ip to this address",
+        )
         .await;
     world.until_published("web").await;
     world.quiet().await;
@@ -126,7 +129,10 @@ async fn the_annotation_that_shows_the_address_names_the_one_that_asks_for_it() 
     assert_eq!(world.warnings("web").len(), 1, "{:#?}", world.warnings("web"));
     world.annotate("web", WRITTEN, Some(OTHER));
     world
-        .until_warned("web", "to ask for 198.19.0.78, set loadbalancer.openstack.org/floating-ip to this address")
+        .until_warned(
+            "web",
+            "to ask for 198.19.0.78, set loadbalancer.openstack.org/floating-ip to this address",
+        )
         .await;
     world.quiet().await;
     assert_eq!((world.ingress("web"), world.annotation("web", WRITTEN)), (published, Some(shown)));

@@ -16,19 +16,20 @@
 //! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]). Everything is
 //!    read again when the Service changed, when nodes changed while a plan is in progress, when the lock ended otherwise than in ACTIVE, when
 //!    a check disagrees, when another client held the lock, and where the table below says so.
-//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. A step that waits out a pause (10) is left out of the plan first.
+//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. A step that waits out a pause (10) is left
+//!    out of the plan first.
 //! 6. **Order.** Build, switch, remove ([`crate::load_balancer::plan`]). A listener keeps its pool while Octavia fails at the one that replaces it.
 //! 7. **Done.** The Service is converged (`Ready`, published) when the plan has no step on Octavia left after a full read, or after a check
 //!    since the last such step that agrees. Floating IPs, which Octavia does not know, are attached then, in the same reconciliation. With steps
 //!    that the cloud refuses it is `Ready` with that failure, if the address still leads to an open port.
-//! 8. **Drift.** When a full read showed an empty plan, a digest of what was read and wanted is kept, for a day at most. Each check for drift compares it with lists,
-//!    and reads everything where they differ.
+//! 8. **Drift.** When a full read showed an empty plan, a digest of what was read and wanted is kept, for a day at most. Each check for drift
+//!    compares it with lists, and reads everything where they differ.
 //! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, the creations in
 //!    progress, the identity tags still to be written, the replacements in progress. Losing all of it costs reads and time.
 //! 10. **Waiting.** A Service waits for: Octavia's lock, its own or another client's; the mutex; its turn to create, to replace or to write
-//!    identity tags; the pause after 429 or 503; the pause of a repair, which is a step that is sent again because Octavia failed at it; the
-//!    pause that follows when two full reads in a row, with no failure between, lead to the same plan, which is also a Warning. After any other
-//!    failure the queue of the service controller tries again with a growing delay.
+//!     identity tags; the pause after 429 or 503; the pause of a repair, which is a step that is sent again because Octavia failed at it; the
+//!     pause that follows when two full reads in a row, with no failure between, lead to the same plan, which is also a Warning. After any other
+//!     failure the queue of the service controller tries again with a growing delay.
 //!
 //! Every whole-program test checks these rules against the trace of its calls (`tests/program/support/trace` of `openstack-ccm`):
 //!
