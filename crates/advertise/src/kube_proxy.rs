@@ -1,8 +1,7 @@
 //! What kube-proxy itself reports, where it can be reached: its metrics name the feature gate and its version.
 //!
-//! By default kube-proxy serves them on its node's loopback address only. Where they are served on the address of the node,
-//! as operators of Prometheus often have it, they may be asked; whoever answers is believed only where the page is one of
-//! kube-proxy.
+//! By default kube-proxy serves its metrics on loopback. Where it serves them on the node's address, as Prometheus needs it, they are
+//! read there, and the answer is trusted only if it holds metrics of kube-proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -57,7 +57,7 @@ impl NodeInformer {
         Self { client, store: NodeStore::default(), instances: None, listeners: Vec::new() }
     }
 
-    /// Has the cloud asked for machines of nodes that only an old list lacks.
+    /// Looks up the servers of nodes that are missing from a stale list only.
     pub fn ask(&mut self, instances: Arc<dyn Instances>) {
         self.instances = Some(instances);
     }

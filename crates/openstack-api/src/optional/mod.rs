@@ -62,7 +62,7 @@ struct Refused {
     at: Instant,
 }
 
-/// The last calls that a service answered, and whether well.
+/// The most recent answers of a service, and whether each was a success.
 #[derive(Debug, Default)]
 struct Answers {
     last: Option<(&'static str, bool)>,

@@ -79,7 +79,7 @@ pub(crate) struct DesiredGroup {
     pub(super) tags: Tags,
     /// What its rules let in.
     pub(super) openings: BTreeSet<Opening>,
-    /// Whether the source ranges that the rules hold cannot be read: the rules stay as they are.
+    /// Whether the source ranges in the rules could not be read: the rules are then left unchanged.
     pub(super) keeps_rules: bool,
     /// The ports that carry it, by id: the server of each.
     pub(super) ports: BTreeMap<String, String>,

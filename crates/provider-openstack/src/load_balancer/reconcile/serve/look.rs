@@ -288,7 +288,7 @@ impl Serving<'_> {
         let known = match (outcome, known) {
             (_, None) => Cached::Nothing,
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
-            // What could not be read is read as soon as it can be.
+            // Floating IPs that could not be read are missing from what is cached: the next reconciliation reads everything.
             (Ok(Outcome::Ready(_)) | Err(_), Some(known)) if known.unread().is_some() => Cached::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
@@ -304,7 +304,7 @@ impl Serving<'_> {
     }
 }
 
-/// A plan that goes on where nothing of its own is under way. What could not be read is read as soon as it can be.
+/// A plan in progress without a step of its own under way. Nothing is cached of what could not be read completely.
 pub(super) fn under_way(observation: Observation) -> Cached {
     if observation.unread().is_some() {
         return Cached::Nothing;
