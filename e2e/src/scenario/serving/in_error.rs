@@ -58,7 +58,8 @@ fn through_a_restart(stage: &mut Stage) -> Result<String> {
         database::execute("octavia", &format!("UPDATE load_balancer SET {broken} WHERE id = '{id}'"))?;
         let writes = Writes::from_now(&stage.cloud.folders)?;
         restart(stage, 1)?;
-        let parts = [&id, "ERROR", "ONLINE", "might still forward traffic", "openstack loadbalancer failover"];
+        let parts =
+            [&id, "ERROR", "ONLINE", "might still forward traffic", "openstack loadbalancer failover"];
         let note = warned(&api, SERVICE, REASON, &parts)?;
         shown_by_metrics(stage)?;
         all_reach(stage, &address)?;
