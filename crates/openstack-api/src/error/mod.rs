@@ -230,8 +230,8 @@ impl ApiError {
         let Self::Status { sent, .. } = self else { return None };
         self.is_of_this_call_alone().then(|| {
             format!(
-                "the application credential can log in and make other calls, but its access rules do not allow {sent}: add an access rule \
-                 for this call, or use an application credential without access rules"
+                "the application credential can log in and make other calls, but its access rules do not allow {sent}: create an \
+                 application credential with an access rule for this call, or without access rules (an existing one cannot be changed)"
             )
         })
     }
