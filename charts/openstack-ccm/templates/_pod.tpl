@@ -168,6 +168,24 @@ volumes:
   {{- end }}
 {{- end -}}
 
+{{/* A pod of `helm test`, of one container: `--logs` refuses a pod with two. */}}
+{{- define "openstack-ccm.testPod" -}}
+{{- $metadata := include "openstack-ccm.metadata" .root | fromYaml -}}
+{{- $hook := dict "helm.sh/hook" "test" "helm.sh/hook-delete-policy" "before-hook-creation" -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ include "openstack-ccm.name" .root | trunc 50 | trimSuffix "-" }}-{{ .name }}
+  namespace: {{ .root.Release.Namespace | toYaml }}
+  annotations:
+    {{- mergeOverwrite dict (default dict $metadata.annotations) $hook | toYaml | nindent 4 }}
+  labels:
+    {{- toYaml $metadata.labels | nindent 4 }}
+spec:
+  restartPolicy: Never
+  {{- include "openstack-ccm.podSpec" (dict "root" .root "container" (include "openstack-ccm.testContainer" .) "account" .account) | nindent 2 }}
+{{- end -}}
+
 {{/* What cloud.conf names. */}}
 {{- define "openstack-ccm.checkConfigArguments" -}}
 - check-config

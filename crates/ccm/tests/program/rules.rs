@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, StatusCode};
 use openstack_ccm_kube_sim::{ApiVersion, Fault as KubeFault};
 use openstack_ccm_openstack_sim::{Capacity, Fault, OperationKind, Sim as Cloud, WorkerFault};
 use rstest::rstest;
@@ -306,11 +306,17 @@ async fn a_delayed_step_waits_for_that_of_another_service() {
     world.serve(&guest).await;
     world.cloud.set_delays(Duration::from_secs(20));
     world.cloud.faults().add(octavia(Method::PUT, "/members").answer(503, json!({})).once());
+    world.take_calls();
     world.add_node("node-3", "v1.36.0");
     world.quiet().await;
+    let answers = world.take_calls().into_iter().filter_map(|call| call.answer?.status);
+    let refused = answers.filter(|status| *status == StatusCode::CONFLICT).count();
     for pool in world.cloud.pools() {
         assert_eq!(world.cloud.members(&id(&pool)).len(), 3);
     }
+    // The rules speak first, when the world ends.
+    drop(world);
+    assert_eq!(refused, 0);
 }
 
 /// Several members that go are one batch, which names those that stay: what administrators have set on these is read before, as the rules of

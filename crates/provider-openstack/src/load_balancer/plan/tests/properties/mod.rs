@@ -33,6 +33,15 @@ fn cloud_after(before: &Shape, between: &Shape, steps: usize, accidents: &[(Acci
     cloud
 }
 
+/// The same Service with ports of these kinds.
+fn of_kinds(shape: &Shape, kinds: &[Kind]) -> Shape {
+    shape.clone().with(|shape| {
+        for (port, kind) in shape.ports.iter_mut().zip(kinds) {
+            port.kind = *kind;
+        }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -91,12 +100,7 @@ proptest! {
         kinds in vec(select(vec![Kind::Plain, Kind::Proxy, Kind::ProxyV2]), 10),
         steps in 0..12_usize,
     ) {
-        let with = |kinds: &[Kind]| shape.clone().with(|shape| {
-            for (port, kind) in shape.ports.iter_mut().zip(kinds) {
-                port.kind = *kind;
-            }
-        });
-        let (before, after) = (with(&kinds[..5]), with(&kinds[5..]));
+        let (before, after) = (of_kinds(&shape, &kinds[..5]), of_kinds(&shape, &kinds[5..]));
         let mut cloud = cloud_after(&before, &after, steps, &[]);
         let listeners: Vec<String> = cloud.children().listeners.iter().map(|listener| listener.id.clone()).collect();
         cloud.converge(&after.desired(), |observed| {
@@ -113,12 +117,7 @@ proptest! {
         kinds in vec(select(vec![Kind::Plain, Kind::Proxy, Kind::ProxyV2]), 10),
         steps in 0..12_usize,
     ) {
-        let with = |kinds: &[Kind]| shape.clone().with(|shape| {
-            for (port, kind) in shape.ports.iter_mut().zip(kinds) {
-                port.kind = *kind;
-            }
-        });
-        let (before, after) = (with(&kinds[..5]), with(&kinds[5..]));
+        let (before, after) = (of_kinds(&shape, &kinds[..5]), of_kinds(&shape, &kinds[5..]));
         let mut cloud = cloud_after(&before, &after, steps, &[]);
         for _ in 0..20 {
             let unused = cloud.children().pools.iter_mut().filter(|pool| pool.used_by.is_empty());
