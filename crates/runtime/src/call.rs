@@ -54,6 +54,11 @@ impl CallError {
         self.code() == Some(422)
     }
 
+    /// The same request may succeed later.
+    pub(crate) fn is_temporary(&self) -> bool {
+        !matches!(self, Self::NotPermitted(_)) && self.class() == FailureClass::Unavailable
+    }
+
     fn class(&self) -> FailureClass {
         match self {
             Self::Timeout(_) | Self::NotPermitted(_) | Self::Failed(_) => FailureClass::Unavailable,

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -105,4 +105,22 @@ async fn a_warning_whose_cause_is_over_is_not_written_any_more() {
     let before = counts(&world, "web", "LoadBalancerIPModeNotHonoured");
     tokio::time::sleep(TWO_HOURS).await;
     assert_eq!(counts(&world, "web", "LoadBalancerIPModeNotHonoured"), before);
+}
+
+/// A cause that does not last is told of once: by the Event that a refused write would have lost.
+#[rstest]
+#[case::refused(Fault::on("POST", "/events").unavailable())]
+#[case::throttled(Fault::on("POST", "/events").too_many_requests(1))]
+#[case::without_an_answer(Fault::on("POST", "/events").hang())]
+#[case::written_all_the_same(Fault::on("POST", "/events").lose_answer())]
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_api_server_has_no_time_for_is_written_later_and_once(#[case] fault: Fault) {
+    let world = World::started().await;
+    world.kube.inject(fault.times(4));
+    let key = format!("{ANNOTATION}proxy-protocl");
+    world.serve(&service("web", json!({"metadata": {"annotations": {key: "v2"}}}))).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    for reason in ["EnsuringLoadBalancer", "UnknownAnnotation", "EnsuredLoadBalancer"] {
+        assert_eq!(counts(&world, "web", reason).len(), 1, "{reason}: {:?}", world.events("web"));
+    }
 }

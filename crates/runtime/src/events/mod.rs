@@ -1,8 +1,8 @@
 //! Events: what users see in `kubectl describe`.
 //!
 //! Recording never waits and never fails a reconciliation: occurrences go through a bounded channel to one writer, which folds
-//! repeats (`correlate`) and drops what a noisy object says beyond its allowance. The classic `v1` Event is written,
-//! as the framework's recorder does: `source.component` and `count` are what existing tools read.
+//! repeats (`correlate`), drops what a noisy object says beyond its allowance, and tries again where the API server has no time.
+//! The classic `v1` Event is written, as the framework's recorder does: `source.component` and `count` are what existing tools read.
 
 mod correlate;
 
@@ -25,8 +25,12 @@ use correlate::{Action, Correlator, Topic};
 /// Occurrences that may wait for the writer before new ones are dropped.
 const MAX_QUEUED_EVENTS: usize = 1024;
 
-/// An event that is not written in this time is given up.
+/// One try to write an event takes no longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Tries that an event has, and the pause between them, as with the framework's recorder (client-go, `tools/record`).
+const MAX_TRIES: u32 = 12;
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Longest message that every API server accepts, in bytes.
 const MAX_MESSAGE_LENGTH: usize = 1024;
@@ -75,10 +79,12 @@ pub fn channel(client: Client) -> (EventRecorder, EventWriter) {
     (EventRecorder { sender }, EventWriter { client, receiver, correlator: Correlator::default(), host })
 }
 
-/// Writes one event now.
+/// Writes one event now, in one try.
 pub async fn write_one(client: Client, object: ObjectReference, component: &'static str, notice: Notice) {
     let (_, mut writer) = channel(client);
-    writer.write(Occurrence { object, component, notice, at: jiff::Timestamp::now() }).await;
+    let closing = CancellationToken::new();
+    closing.cancel();
+    writer.write(Occurrence { object, component, notice, at: jiff::Timestamp::now() }, &closing).await;
 }
 
 impl EventWriter {
@@ -88,7 +94,7 @@ impl EventWriter {
         waiting.map(|occurrence| (occurrence.object, occurrence.notice)).collect()
     }
 
-    /// Writes until `closing`, and then what is still waiting.
+    /// Writes until `closing`, and then what is still waiting, each in one try.
     pub async fn run(mut self, closing: CancellationToken) {
         loop {
             let next = tokio::select! {
@@ -97,16 +103,16 @@ impl EventWriter {
                 () = closing.cancelled() => break,
             };
             match next {
-                Some(occurrence) => self.write(occurrence).await,
+                Some(occurrence) => self.write(occurrence, &closing).await,
                 None => return,
             }
         }
         while let Ok(occurrence) = self.receiver.try_recv() {
-            self.write(occurrence).await;
+            self.write(occurrence, &closing).await;
         }
     }
 
-    async fn write(&mut self, mut occurrence: Occurrence) {
+    async fn write(&mut self, mut occurrence: Occurrence, closing: &CancellationToken) {
         truncate(&mut occurrence.notice.message);
         let topic = Topic {
             object: occurrence.object.uid.clone().unwrap_or_default(),
@@ -115,28 +121,40 @@ impl EventWriter {
             reason: occurrence.notice.reason,
         };
         let action = self.correlator.correlate(topic, &occurrence.notice.message, Instant::now());
-        let written = match &action {
-            Action::Drop => return,
-            Action::Create { message } => {
-                self.create(&occurrence, message).await.map(|name| self.correlator.created(name))
-            }
-            Action::Repeat { name, message, count } => {
-                match self.repeat(&occurrence, name, message, *count).await {
-                    Err(error) if error.is_not_found() => {
-                        self.create(&occurrence, message).await.map(|name| self.correlator.created(name))
+        let mut tries = 1;
+        let error = loop {
+            match self.carry_out(&occurrence, &action).await {
+                Ok(None) => return,
+                Ok(Some(created)) => return self.correlator.created(created),
+                Err(error) if !error.is_temporary() || tries == MAX_TRIES => break error,
+                Err(error) => {
+                    if closing.run_until_cancelled(tokio::time::sleep(RETRY_INTERVAL)).await.is_none() {
+                        break error;
                     }
-                    other => other,
                 }
             }
+            tries += 1;
         };
-        if let Err(error) = written {
-            self.correlator.failed();
-            tracing::warn!(
-                error = error.message(),
-                reason = occurrence.notice.reason,
-                object = occurrence.object.name,
-                "event could not be written"
-            );
+        self.correlator.failed();
+        tracing::warn!(
+            error = error.message(),
+            reason = occurrence.notice.reason,
+            object = occurrence.object.name,
+            "event could not be written"
+        );
+    }
+
+    /// Returns the name of an event that was created.
+    async fn carry_out(&self, occurrence: &Occurrence, action: &Action) -> Result<Option<String>, CallError> {
+        match action {
+            Action::Drop => Ok(None),
+            Action::Create { message } => self.create(occurrence, message).await.map(Some),
+            Action::Repeat { name, message, count } => {
+                match self.repeat(occurrence, name, message, *count).await {
+                    Err(error) if error.is_not_found() => self.create(occurrence, message).await.map(Some),
+                    other => other.map(|()| None),
+                }
+            }
         }
     }
 
@@ -167,8 +185,11 @@ impl EventWriter {
             count: Some(1),
             ..Event::default()
         };
-        call(WRITE_TIMEOUT, self.api(occurrence).create(&PostParams::default(), &event)).await?;
-        Ok(name)
+        match call(WRITE_TIMEOUT, self.api(occurrence).create(&PostParams::default(), &event)).await {
+            // An earlier try was carried out although its answer did not arrive.
+            Err(error) if !error.is_conflict() => Err(error),
+            Ok(_) | Err(_) => Ok(name),
+        }
     }
 
     async fn repeat(
