@@ -180,9 +180,8 @@ fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     }
     vec![Notice::warning(
         "IPModeSourceRanges",
-        "pods now connect through the load balancer, so spec.loadBalancerSourceRanges applies to pods as well, is enforced only by the \
-         cloud, and has to include the address with which pods leave the cluster. Make sure that the ranges include this address and that \
-         your cloud enforces the ranges",
+        "pods now connect through the load balancer, so spec.loadBalancerSourceRanges applies to pods too: add the address with which pods \
+         leave the cluster. The nodes no longer enforce the ranges; check that your cloud does",
     )]
 }
 

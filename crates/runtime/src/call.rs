@@ -49,7 +49,7 @@ impl CallError {
         self.code() == Some(409)
     }
 
-    /// The object would not be valid: often the decision was made on a state that is gone.
+    /// The object would not be valid, often because it has changed since the decision was made.
     pub fn is_invalid(&self) -> bool {
         self.code() == Some(422)
     }

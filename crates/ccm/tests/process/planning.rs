@@ -94,7 +94,7 @@ async fn another_cluster_name_is_asked_about_before_anything_else() {
         let first = output.lines().next().unwrap();
         assert!(
             first.starts_with(
-                "! 1 load balancer is named kube_service_c1_…: is --cluster-name=kubernetes correct?"
+                "! 1 load balancer is named kube_service_c1_…, but this plan is for --cluster-name=kubernetes."
             ),
             "{output}"
         );

@@ -79,7 +79,7 @@ impl NodeChanges {
     }
 
     fn notify(&self, old: &NodeSnapshot, new: &NodeSnapshot) {
-        for (node, notice) in news(old, new) {
+        for (node, notice) in news(old, new, self.sync.names.settings.hostname_annotation) {
             tracing::info!(node, reason = notice.reason, "{}", notice.message);
             if let Some(node) = self.store.get(&node) {
                 self.sync.events.record(&node.reference(), SERVICE_CONTROLLER, notice);

@@ -12,7 +12,11 @@ use super::backends::NodeSnapshot;
 const MAX_EVENTS: usize = 20;
 
 /// Events for nodes. A guess is no news: it was there all along.
-pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notice)> {
+pub(super) fn news(
+    old: &NodeSnapshot,
+    new: &NodeSnapshot,
+    hostname_annotation: &str,
+) -> Vec<(String, Notice)> {
     let measured_unfit =
         |held: &&NodeVerdict| held.source >= Source::KubeProxy && held.verdict == Verdict::Unfit;
     let changed = new.verdicts.iter().filter_map(|(node, held)| {
@@ -22,7 +26,7 @@ pub(super) fn news(old: &NodeSnapshot, new: &NodeSnapshot) -> Vec<(String, Notic
                 "ServiceProxyIgnoresIPMode",
                 format!(
                     "Pods on this node bypass load balancers, including those with PROXY protocol or TLS termination: {}. Upgrade or \
-                     replace the node's service proxy, or publish Services by hostname",
+                     replace the node's service proxy, or set a hostname for Services with such a load balancer ({hostname_annotation})",
                     held.cause
                 ),
             ),
@@ -54,6 +58,8 @@ mod tests {
 
     use super::*;
 
+    const HOSTNAME: &str = "lb.example.org/hostname";
+
     fn snapshot(verdicts: &[(&str, NodeVerdict)]) -> NodeSnapshot {
         let verdicts = verdicts.iter().map(|(node, held)| ((*node).to_owned(), held.clone())).collect();
         NodeSnapshot { verdicts: Arc::new(verdicts), ..NodeSnapshot::default() }
@@ -61,7 +67,7 @@ mod tests {
 
     fn reported(old: &NodeVerdict, new: &NodeVerdict) -> Vec<&'static str> {
         let (old, new) = (snapshot(&[("a", old.clone())]), snapshot(&[("a", new.clone())]));
-        news(&old, &new).into_iter().map(|(_, notice)| notice.reason).collect()
+        news(&old, &new, HOSTNAME).into_iter().map(|(_, notice)| notice.reason).collect()
     }
 
     #[test]
@@ -83,6 +89,6 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|number| format!("n{number}")).collect();
         let all: Vec<(&str, NodeVerdict)> =
             names.iter().map(|name| (name.as_str(), ignores.clone())).collect();
-        assert_eq!(news(&NodeSnapshot::default(), &snapshot(&all)).len(), MAX_EVENTS);
+        assert_eq!(news(&NodeSnapshot::default(), &snapshot(&all), HOSTNAME).len(), MAX_EVENTS);
     }
 }

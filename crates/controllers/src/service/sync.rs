@@ -227,7 +227,7 @@ impl ServiceSync {
             }
             Ok(Outcome::Released) => failed(Failure::new(
                 FailureClass::Bug,
-                "the provider reported a load balancer as removed that it was asked to create or update",
+                "the provider removed the load balancer, although it was asked to create or update it",
             )),
             Err(failure) => {
                 self.write_annotations_anyway(service, &reconciliation.annotations).await;

@@ -47,10 +47,10 @@ pub struct ServingArgs {
 /// Versions of TLS, in the names of Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TlsVersion {
-    /// 1.0; the same as 1.2, the oldest that is supported.
+    /// Accepted, and treated as 1.2, the oldest version that is supported.
     #[value(name = "VersionTLS10")]
     Tls10,
-    /// 1.1; the same as 1.2, the oldest that is supported.
+    /// Accepted, and treated as 1.2, the oldest version that is supported.
     #[value(name = "VersionTLS11")]
     Tls11,
     /// 1.2

@@ -36,7 +36,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Reads them. `occm_names_of` is the cluster whose name counts where there is no tag.
+    /// Lists everything. Load balancers without tags count by their name, if it is that of the cluster `occm_names_of`.
     ///
     /// # Errors
     /// Any failed call: a list that could not be read is never an empty one.

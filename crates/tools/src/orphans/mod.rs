@@ -127,7 +127,7 @@ fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
     let is_named = inventory.load_balancers.iter().any(|one| one.name.starts_with(&begin))
         || tags().any(|tag| tag.starts_with(&begin));
     (arguments.occm_names && !is_named).then(|| {
-        format!("No object is named {begin}*: is --cluster-name={} correct?", arguments.cluster_name)
+        format!("No object is named {begin}*: check --cluster-name={}", arguments.cluster_name)
     })
 }
 

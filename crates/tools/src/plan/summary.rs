@@ -121,8 +121,8 @@ fn questions(forecasts: &[Forecast], cluster_name: &str) -> Vec<String> {
         let (verb, services) =
             if count == 1 { ("is", "1 load balancer") } else { ("are", &*format!("{count} load balancers")) };
         format!(
-            "{services} {verb} named kube_service_{name}_…: is --cluster-name={cluster_name} correct? If the cluster is called {name}, \
-             plan again with --cluster-name={name}; if the cluster was renamed, add {name} to former-cluster-names in cloud.conf. Do not \
+            "{services} {verb} named kube_service_{name}_…, but this plan is for --cluster-name={cluster_name}. If {name} is the right \
+             name, plan again with --cluster-name={name}; if the cluster was renamed, add {name} to former-cluster-names in cloud.conf. Do not \
              change any Service until then."
         )
     };

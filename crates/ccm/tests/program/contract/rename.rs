@@ -99,7 +99,7 @@ async fn a_forgotten_cluster_name_renames_nothing_and_serves_on(
     let (id, address) = (world.cloud.load_balancers()[0]["id"].clone(), world.ingress("web"));
     world.settings.cluster_name = "kubernetes".to_owned();
     world.start().await;
-    world.until_warned("web", "is --cluster-name=kubernetes").await;
+    world.until_warned("web", "runs with --cluster-name=kubernetes").await;
     let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "nodePort": 30080},
         {"name": "more", "port": 443, "protocol": "TCP", "nodePort": 30443}]);
     world.patch("web", &json!({"spec": {"ports": ports}}));

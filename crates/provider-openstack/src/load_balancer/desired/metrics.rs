@@ -23,10 +23,8 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
     }
     let mut ignored = |why: String| notices.push(Notice::warning(NOT_SUPPORTED, why));
     if !sources.facts.features.prometheus || !sources.facts.features.allowed_cidrs {
-        ignored(format!(
-            "annotation {} is ignored: it requires Octavia API 2.25 or later, and provider ovn does not support it",
-            METRICS_ENABLE.key
-        ));
+        let lack = sources.facts.features.lack("2.25");
+        ignored(format!("annotation {} is ignored: {lack}", METRICS_ENABLE.key));
         return None;
     }
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();

@@ -27,11 +27,9 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
         let by_group =
             sources.settings.manage_security_groups && sources.facts.features.keeps_client_addresses();
         if ranges.requested && !by_group {
-            notices.push(Notice::warning(
-                IGNORED,
-                "the source ranges are ignored, so any client can connect: source ranges require Octavia API 2.12 or later, and provider \
-                 ovn does not support them",
-            ));
+            let lack = sources.facts.features.lack("2.12");
+            let message = format!("spec.loadBalancerSourceRanges is ignored, so any client can connect: {lack}");
+            notices.push(Notice::warning(IGNORED, message));
         }
         return None;
     }

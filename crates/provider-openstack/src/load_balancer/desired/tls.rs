@@ -35,10 +35,7 @@ pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
         (options.ciphers.is_some() && !features.tls_ciphers, TLS_CIPHERS.key, "2.15"),
         (options.alpn_protocols.is_some() && !features.alpn_protocols, ALPN_PROTOCOLS.key, "2.20"),
     ];
-    asked.into_iter().filter(|(missing, _, _)| *missing).map(|(_, key, version)| {
-        let message = format!(
-            "annotation {key} is ignored: it requires Octavia API {version} or later and a provider that terminates TLS"
-        );
-        Notice::warning(NOT_SUPPORTED, message)
+    asked.into_iter().filter(|(missing, _, _)| *missing).map(move |(_, key, version)| {
+        Notice::warning(NOT_SUPPORTED, format!("annotation {key} is ignored: {}", features.lack(version)))
     })
 }

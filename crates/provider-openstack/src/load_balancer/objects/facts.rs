@@ -130,6 +130,15 @@ impl Features {
         !self.layer_7
     }
 
+    /// Why what needs a version of the API, and a provider other than ovn, is not there.
+    pub(crate) fn lack(self, version: &str) -> String {
+        if self.layer_7 {
+            format!("it requires Octavia API {version}, which this cloud does not have")
+        } else {
+            "provider ovn does not support it".to_owned()
+        }
+    }
+
     /// Features of an API version with a provider, by its name: Octavia has no question for what a provider can do.
     /// Providers other than ovn are taken to do what amphora does.
     pub(crate) fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {

@@ -23,9 +23,9 @@ pub(crate) struct MonitorAttributes {
     pub(crate) delay: u32,
     /// Longest time for one check, in seconds; not above `delay`.
     pub(crate) timeout: u32,
-    /// Good checks until a member is up, 1 to 10.
+    /// Successful checks until a member is ONLINE, 1 to 10.
     pub(crate) max_retries: u32,
-    /// Bad checks until a member is down, 1 to 10.
+    /// Failed checks until a member is in ERROR, 1 to 10.
     pub(crate) max_retries_down: u32,
     /// The request, where the type is HTTP.
     pub(crate) http: Option<HttpCheck>,

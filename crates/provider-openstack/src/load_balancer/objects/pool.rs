@@ -55,7 +55,7 @@ impl PoolAttributes {
     }
 }
 
-/// The tags of a pool that say that something was set here which is not wanted any more.
+/// Tags that record an attribute as set by this program although it is not wanted any more.
 pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     let is_stale = |tag: &&String| *tag == PERSISTENCE_SET_HERE && !wanted.contains(*tag);
     observed.iter().filter(is_stale).cloned().collect()

@@ -75,7 +75,7 @@ pub(super) fn converge(
     draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
     if joins_internally(desired, load_balancer) {
         let message = format!(
-            "the internal Service joins {load_balancer} and is published with the load balancer's VIP; OCCM refuses such a Service"
+            "the internal Service shares {load_balancer}, at its VIP; OCCM refuses to share a load balancer with an internal Service"
         );
         draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }

@@ -48,9 +48,9 @@ pub enum Aspect {
     MonitorDelay,
     /// Time for one check.
     MonitorTimeout,
-    /// Good checks until a member is up.
+    /// Successful checks until a member is ONLINE.
     MonitorMaxRetries,
-    /// Bad checks until a member is down.
+    /// Failed checks until a member is in ERROR.
     MonitorMaxRetriesDown,
     /// How members of TCP ports are checked.
     MonitorCheck,

@@ -160,7 +160,7 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         ServerSupport::Keeps => Ok(true),
         ServerSupport::Drops => Ok(false),
         ServerSupport::Unknown => Err(format!(
-            "for {} only a dry-run write of a status shows this (patch of services/status with dryRun=All), which was refused",
+            "the version {} does not tell, and the API server refused the dry-run write that would (patch of services/status with dryRun=All)",
             version.git_version
         )),
     }

@@ -65,7 +65,8 @@ fn source_ranges_are_missed_only_where_somebody_asked_for_them() {
     assert_eq!(World::new().octavia(11, "amphora").notices(), "");
     let ranges =
         |world: World| world.with(|world| world.service.source_ranges = vec!["10.0.0.0/8".to_owned()]);
-    assert_snapshot!(ranges(World::new().octavia(11, "amphora")).notices(), @"LoadBalancerSourceRangesIgnored: the source ranges are ignored, so any client can connect: source ranges require Octavia API 2.12 or later, and provider ovn does not support them");
+    assert_snapshot!(ranges(World::new().octavia(11, "amphora")).notices(), @"LoadBalancerSourceRangesIgnored: spec.loadBalancerSourceRanges is ignored, so any client can connect: it requires Octavia API 2.12, which this cloud does not have");
     let ovn = ranges(World::new().octavia(26, "ovn"));
+    assert_snapshot!(ovn.notices(), @"LoadBalancerSourceRangesIgnored: spec.loadBalancerSourceRanges is ignored, so any client can connect: provider ovn does not support it");
     assert_eq!(ovn.with(|world| world.config.load_balancer.manage_security_groups = true).notices(), "");
 }

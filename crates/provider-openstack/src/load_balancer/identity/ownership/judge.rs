@@ -105,10 +105,10 @@ impl Claim<'_> {
         let present = &self.scope.cluster.name;
         let why = match self.cluster_named_on(found) {
             Some(other) => format!(
-                "is named for this Service in a cluster called {other:?}: is --cluster-name={present} correct? If this cluster is called \
-                 {other:?}, start openstack-ccm with --cluster-name={other:?}; if this cluster was renamed, have the operator add \
-                 {other:?} to former-cluster-names in cloud.conf. Only if the Service was copied from another cluster, remove {keys} from \
-                 the Service; the Service then gets its own load balancer and address"
+                "is named for this Service in a cluster called {other:?}, but openstack-ccm runs with --cluster-name={present}. If {other:?} is \
+                 the right name, start openstack-ccm with --cluster-name={other:?}; if the cluster was renamed, add {other:?} to \
+                 former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from the Service: it \
+                 then gets its own load balancer and address"
             ),
             None => format!(
                 "was created for another Service, in a cluster that was not called {present}. If this cluster had the other name before, \

@@ -122,7 +122,7 @@ fn a_load_balancer_belongs_to(
 #[case::former_name_in_cloud_conf_and_occm("kube_service_old_default_web", vec!["kube_service_old_default_web".into()], "Sole")]
 #[case::tags_of_this_service("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Sole")]
 #[case::tags_of_a_guest("kube_service_x_default_web", vec!["kube_service_x_default_web".into(), NAME.into(), cluster_tag(CLUSTER), service_tag(SERVICE)], "Guest")]
-#[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "is --cluster-name=c1 correct?")]
+#[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "runs with --cluster-name=c1")]
 #[case::the_name_is_that_of_the_service_it_was_made_for("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "former-cluster-names")]
 #[case::of_another_service_there("kube_service_x_default_api", vec![], "former-cluster-names")]
 #[case::renamed_by_hand_there("mine", vec!["kube_service_x_default_web".into()], "remove loadbalancer.openstack.org/load-balancer-id")]

@@ -179,9 +179,9 @@ impl Serving<'_> {
                 report.notice(Notice::warning(
                     RENAME_REFUSED,
                     format!(
-                        "the load balancer is named {}: is --cluster-name={DEFAULT_CLUSTER_NAME}, the default, correct? The load balancer \
-                         is used under its present name and not renamed. Start openstack-ccm with --cluster-name={cluster}; if the \
-                         cluster was renamed to {DEFAULT_CLUSTER_NAME}, add {cluster} to former-cluster-names in cloud.conf",
+                        "the load balancer is named {}, but openstack-ccm runs with --cluster-name={DEFAULT_CLUSTER_NAME}, the default. The load \
+                         balancer is used under its present name and not renamed. If {cluster} is the right name, start openstack-ccm \
+                         with --cluster-name={cluster}; if the cluster was renamed, add {cluster} to former-cluster-names in cloud.conf",
                         names.load_balancer()
                     ),
                 ));
