@@ -214,6 +214,7 @@ pub(crate) const GROUPS: &[Group] = &[
     kubernetes("kubernetes-1.37", &[Minor::V1_37], true, |stage| {
         kubernetes_release::run(stage, Minor::V1_37)
     }),
+    Group { on_request: true, ..Group::new("cluster-1.37", &[Minor::V1_37], MANAGED, newest_cluster) },
     kubernetes("kubernetes-1.30", &[Minor::V1_30], true, |stage| {
         kubernetes_release::run(stage, Minor::V1_30)
     }),
@@ -291,7 +292,11 @@ fn calls(stage: &mut Stage) -> Result<()> {
 }
 
 fn cluster(stage: &mut Stage) -> Result<()> {
-    cluster::run(stage)
+    cluster::run(stage, CURRENT)
+}
+
+fn newest_cluster(stage: &mut Stage) -> Result<()> {
+    cluster::run(stage, ServerKind { minor: Minor::V1_37, ..CURRENT })
 }
 
 fn nodes(stage: &mut Stage) -> Result<()> {

@@ -9,7 +9,6 @@ use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::wait::soon;
 use crate::openstack::tree::Tree;
-use crate::scenario::CURRENT;
 use crate::scenario::steps::{
     Reach, address, client_outside, clients_inside, green, publish_as_before, published_through, red,
 };
@@ -20,8 +19,9 @@ pub(super) const SERVICE: &str = "answering";
 
 /// All cases, after the nodes have their addresses.
 pub(super) fn run(stage: &mut Stage, cluster: &mut Deployment) -> Result<()> {
+    let kind = stage.cluster()?.plane.kind;
     for place in CONTROL_PLANE {
-        stage.start_proxy(place, CURRENT, Mode::Iptables)?;
+        stage.start_proxy(place, kind, Mode::Iptables)?;
     }
     stage.check(SCENARIO, "a load balancer with PROXY v2 is published", |stage| {
         ServiceSketch::proxy(SERVICE, "v2", false).create(&cluster.api, &CONTROL_PLANE)?;

@@ -15,7 +15,6 @@ use crate::kubernetes::pod::Pod;
 use crate::machine::wait::soon;
 use crate::network::NODES;
 use crate::programs::controller::configuration;
-use crate::scenario::CURRENT;
 use crate::scenario::machines::routes;
 use crate::stage::Stage;
 
@@ -28,10 +27,11 @@ const WORKLOADS: &str = "/apis/apps/v1/namespaces/kube-system/daemonsets/opensta
 pub(super) fn run(stage: &mut Stage, audit: Audit) -> Result<Deployment> {
     let api = stage.api()?;
     let artifacts = stage.artifacts.clone();
-    let manager = Manager::start(&stage.cluster()?.plane, &artifacts)?;
+    let plane = &stage.cluster()?.plane;
+    let (kind, manager) = (plane.kind, Manager::start(plane, &artifacts)?);
     let kubelets = Kubelets::new(&api);
     for place in NODES {
-        kubelets.register(place, CURRENT, CONTROL_PLANE.contains(&place))?;
+        kubelets.register(place, kind, CONTROL_PLANE.contains(&place))?;
     }
     let mut cluster = Deployment { api, pods: Vec::new(), kubelets, audit, _manager: manager };
     stage.check(SCENARIO, "the manifests make a pod on each tainted node of the control plane", |stage| {

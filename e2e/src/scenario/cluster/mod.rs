@@ -12,7 +12,6 @@ mod servers;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::CURRENT;
 use super::machines::{give_back, node_path, router, server_of};
 use super::steps;
 use crate::kubernetes::api::Kubernetes;
@@ -20,6 +19,7 @@ use crate::kubernetes::audit::{Audit, LEASE};
 use crate::kubernetes::kubelet::Kubelets;
 use crate::kubernetes::manager::Manager;
 use crate::kubernetes::pod::Pod;
+use crate::kubernetes::server::ServerKind;
 use crate::machine::wait::soon;
 use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
@@ -42,14 +42,14 @@ struct Deployment {
 }
 
 /// The whole scenario, with a cluster of its own.
-pub(crate) fn run(stage: &mut Stage) -> Result<()> {
+pub(crate) fn run(stage: &mut Stage, kind: ServerKind) -> Result<()> {
     let folders = stage.cloud.folders.clone();
     compute::start(&mut stage.cloud.services, &folders)?;
     let mut machines = Vec::new();
     for place in NODES {
         machines.push((place, server_of(&stage.cloud.user, place)?));
     }
-    let audit = stage.start_audited_cluster("cluster", CURRENT)?;
+    let audit = stage.start_audited_cluster("cluster", kind)?;
     let mut cluster = deployment::run(stage, audit)?;
     servers::run(stage, &cluster, &machines)?;
     balance::run(stage, &mut cluster)?;

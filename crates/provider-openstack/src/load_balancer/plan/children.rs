@@ -10,7 +10,7 @@ use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Step};
 use crate::load_balancer::objects::{Children, ObservedListener, ObservedPool};
 
 /// Whether anything was made for this Service.
-pub(super) fn any_own(children: &Children) -> bool {
+pub(crate) fn any_own(children: &Children) -> bool {
     children.listeners.iter().any(|listener| listener.ours) || children.pools.iter().any(|pool| pool.ours)
 }
 

@@ -49,6 +49,23 @@ impl Observing<'_> {
         self.read_found(found, faults).await
     }
 
+    /// Reads the load balancer that was made for the Service: the one that its annotation names cannot take it, as `failure` says.
+    ///
+    /// # Errors
+    /// Any failed call; `failure` where there is no other load balancer.
+    pub(crate) async fn read_beside(
+        &self,
+        failure: Failure,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let fault = Fault::new([Aspect::LoadBalancer], &failure.message);
+        let own = self.find_beside_wrong_id(lock, report).await.ok_or(failure)?;
+        // It was noted as a guest of the other one.
+        report.ownership(self.service, &own.load_balancer.id, own.ownership);
+        self.read_found(Some(own), vec![fault]).await
+    }
+
     async fn read_found(&self, found: Option<Found>, faults: Vec<Fault>) -> Result<Observation, Failure> {
         let listed = found.as_ref().map(|found| &found.load_balancer);
         let project_id = listed.and_then(|listed| listed.project_id.clone());

@@ -28,6 +28,8 @@ pub(crate) enum Cached {
     /// Nothing: it is read.
     #[default]
     Nothing,
+    /// Nothing, and lists that were begun while another client was at work on the load balancer are out of date.
+    ChangedByOthers,
     /// A plan is under way: what was read when it was made, with each step since that was accepted.
     PlanInProgress {
         observation: Box<Observation>,
@@ -205,6 +207,13 @@ impl Records {
     /// Id and ownership of the load balancer that the Service used last.
     pub(crate) fn load_balancer(&self, key: &ServiceKey) -> Option<(String, Ownership)> {
         self.with(key, |record| record.load_balancer.clone())
+    }
+
+    /// It ends before it has looked: a check for drift stays due.
+    pub(crate) fn postponed(&self, key: &ServiceKey, beginning: &Beginning) {
+        if beginning.drift_due {
+            self.drift_due(key);
+        }
     }
 
     /// It is time to look for changes that somebody made in the cloud.

@@ -114,8 +114,8 @@ impl Watchlist {
         let now = Instant::now();
         let mut watched = self.watched();
         let before = watched.remove(id).filter(|before| before.end.is_none());
-        let (mut services, known_project) =
-            before.map(|before| (before.services, before.project_id)).unwrap_or_default();
+        let (mut services, known_project, known_work) =
+            before.map(|before| (before.services, before.project_id, before.own_work)).unwrap_or_default();
         services.insert(service.clone());
         watched.insert(
             id.to_owned(),
@@ -123,7 +123,8 @@ impl Watchlist {
                 services,
                 project_id: project_id.map(str::to_owned).or(known_project),
                 since: Moment::now(),
-                own_work: operation.map(|_| (service.clone(), now)),
+                // Who waits for it as well does not end it.
+                own_work: operation.map(|_| (service.clone(), now)).or(known_work),
                 next: now + operation.map_or_else(|| scattered(FIRST_LOOK_DELAY), Operation::first_look),
                 pause: FIRST_LOOK_DELAY,
                 end: None,

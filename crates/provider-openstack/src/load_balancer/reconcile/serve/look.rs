@@ -143,8 +143,8 @@ impl Serving<'_> {
         if !failure.is_overload {
             return;
         }
-        if self.beginning.drift_due && matches!(known, Cached::Converged(_)) {
-            records.drift_due(key);
+        if matches!(known, Cached::Converged(_)) {
+            records.postponed(key, self.beginning);
         }
         records.keep(key, known);
     }
@@ -157,12 +157,19 @@ impl Serving<'_> {
         lock: &mut LoadBalancerLock<'_>,
         report: &mut Report,
     ) -> Result<Observation, Failure> {
+        let mut observing = self.observing();
+        if matches!(known, Cached::ChangedByOthers | Cached::PlanInProgress { .. }) {
+            // Others may have listed it while Octavia was at work on it.
+            observing.since = Moment::now();
+        }
         let going_on = match known {
-            Cached::Nothing => None,
+            Cached::Nothing | Cached::ChangedByOthers => None,
             Cached::PlanInProgress { observation, locked } => self.after_step(*observation, locked).await?,
             Cached::Converged(converged) => self.with_members(*converged).await?,
         };
-        let Some(mut observation) = going_on else { return Box::pin(self.read(lock, report)).await };
+        let Some(mut observation) = going_on else {
+            return Box::pin(self.read_from(observing, lock, report)).await;
+        };
         observation.expect(&self.beginning.joined);
         if let Some(there) = &observation.seen().load_balancer {
             self.name_again(&there.id, there.ownership, report);
@@ -253,6 +260,21 @@ impl Serving<'_> {
         self.read_from(observing, lock, report).await
     }
 
+    /// Everything of the load balancer that was made for the Service, where the one that its annotation names cannot take it.
+    ///
+    /// # Errors
+    /// `failure`, which says why it cannot, where there is no other; any failed call.
+    pub(super) async fn read_beside(
+        &self,
+        failure: Failure,
+        lock: &mut LoadBalancerLock<'_>,
+        report: &mut Report,
+    ) -> Result<Observation, Failure> {
+        let mut observation = Box::pin(self.observing().read_beside(failure, lock, report)).await?;
+        observation.expect(&self.beginning.joined);
+        Ok(observation)
+    }
+
     /// Reads everything.
     pub(super) async fn read(
         &self,
@@ -295,7 +317,7 @@ impl Serving<'_> {
                 converged(known, address, agreement, warnings)
             }
             // Somebody else is at work on the load balancer: everything is read when that has ended.
-            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::Nothing,
+            (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::ChangedByOthers,
             (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
                 Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
             }

@@ -102,10 +102,10 @@ use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::objects::Features;
+use crate::load_balancer::objects::{Features, Ownership};
 use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::plan::Refused;
-use crate::load_balancer::plan::{Plan, Then};
+use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use crate::load_balancer::state::identity_tags::Permission;
@@ -163,9 +163,7 @@ impl Reconciler {
         let is_denied = lock.is_denied();
         drop(lock);
         if is_denied {
-            if beginning.drift_due {
-                self.records.drift_due(&service.key);
-            }
+            self.records.postponed(&service.key, &beginning);
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
@@ -207,6 +205,7 @@ impl Serving<'_> {
     ) -> Result<Outcome, Failure> {
         if let Some(waits) = self.wait_for_own_work(report) {
             self.reconciler.records.keep(&self.service.key, known);
+            self.reconciler.records.postponed(&self.service.key, self.beginning);
             return Ok(waits);
         }
         let known = match self.unchanged(known, report).await? {
@@ -236,6 +235,10 @@ impl Serving<'_> {
             };
             let plan = &planned.plan;
             debug!(service = %self.service.key, %plan, whole = is_whole, "planned");
+            if let Some(failure) = self.blocked_move(&observation, plan) {
+                observation = Box::pin(self.read_beside(failure, lock, report)).await?;
+                continue;
+            }
             if let Some(look) = self.look_before(&observation, plan) {
                 observation = Box::pin(self.look(look, observation, lock, report)).await?;
                 continue;
@@ -260,6 +263,17 @@ impl Serving<'_> {
                 },
             };
         }
+    }
+
+    /// Why the load balancer that an annotation names cannot take the Service, which has nothing on it yet.
+    fn blocked_move(&self, observation: &Observation, plan: &Plan) -> Option<Failure> {
+        let Then::Blocked(failure) = &plan.then else { return None };
+        let named = self.settings.load_balancer_id.as_ref();
+        let there = observation.seen().load_balancer.as_ref().filter(|there| Some(&there.id) == named)?;
+        let is_new = observation.faults().is_empty()
+            && there.ownership == Ownership::Guest
+            && there.children.as_ref().is_some_and(|below| !plan::any_own(below));
+        (is_new && failure.class == FailureClass::UserInput).then(|| failure.clone())
     }
 
     /// The look that the steps need which are sent now. None where all of them rest: nothing is sent then.
