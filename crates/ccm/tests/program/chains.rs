@@ -104,11 +104,15 @@ async fn what_takes_the_place_of_a_listener_meets_no_quota() {
     assert!(warnings.iter().all(|warning| !warning.contains("quota")), "{warnings:?}");
 }
 
+#[rstest]
+#[case::no_answer(Fault::new().drop_after())]
+#[case::bad_gateway(Fault::new().answer_after(502, json!({})))]
+#[case::unavailable(Fault::new().answer_after(503, json!({})))]
+#[case::gateway_timeout(Fault::new().answer_after(504, json!({})))]
 #[tokio::test(start_paused = true)]
-async fn a_step_whose_answer_is_lost_is_not_taken_twice() {
+async fn a_step_whose_answer_is_lost_is_not_taken_twice(#[case] lost: Fault) {
     let world = acquainted().await;
-    let lost = Fault::new().method(Method::POST).path("/lbaas/pools$");
-    world.cloud.faults().add(lost.drop_after().once());
+    world.cloud.faults().add(lost.method(Method::POST).path("/lbaas/pools$").once());
     world.annotate("web", PROXY, Some("false"));
     switched(&world, "TCP").await;
     assert_eq!(world.cloud.pools().len(), 2);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
 use rstest::rstest;
 use serde_json::json;
 
@@ -44,6 +45,51 @@ async fn drift_is_repaired_after_the_interval_and_reported_once() {
     assert!(metrics.contains("openstack_ccm_drift_repairs_total 1"), "{metrics}");
     world.pass(3600).await;
     assert_eq!(world.warnings("web").len(), 1);
+}
+
+/// The members are all that is read between the last check for drift and the next.
+#[tokio::test(start_paused = true)]
+async fn a_check_that_comes_while_octavia_works_for_the_service_is_made_afterwards() {
+    let world = configured(|_| "drift-check-interval=10m\n".to_owned()).await;
+    world.serve(&service("web", json!({}))).await;
+    let listener = id(&world.cloud.listeners()[0]);
+    put(
+        &world,
+        &format!("/v2.0/lbaas/listeners/{listener}"),
+        &json!({"listener": {"timeout_client_data": 1234}}),
+    );
+    world.pass(595).await;
+    world.cloud.set_delay(OperationKind::MemberBatch, Duration::from_secs(118));
+    world.add_node("node-3", "v1.36.0");
+    world.pass(240).await;
+    assert_eq!(members(&world), 3);
+    assert_eq!(world.cloud.listeners()[0]["timeout_client_data"], 50_000);
+}
+
+/// What others list meanwhile is not what is there afterwards.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_while_all_look_is_put_right_when_octavia_has_done_it() {
+    const LIMIT: &str = "loadbalancer.openstack.org/connection-limit";
+    let world = World::started().await;
+    let names: Vec<String> = (0..6).map(|number| format!("web-{number}")).collect();
+    for name in &names {
+        world.serve(&service(name, json!({}))).await;
+    }
+    let of_first = |world: &World| {
+        let first = world.cloud.load_balancer(&lb_name("web-0")).unwrap();
+        world.cloud.listeners().into_iter().find(|one| one["loadbalancers"][0]["id"] == first["id"])
+    };
+    let hold = world.cloud.faults().add_worker(WorkerFault::hold(None).of(&lb_name("web-0")));
+    let listener = of_first(&world).unwrap();
+    let path = format!("/v2.0/lbaas/listeners/{}", id(&listener));
+    assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
+    world.annotate("web-0", LIMIT, Some("100"));
+    world.pass(5).await;
+    names[1..].iter().for_each(|name| world.annotate(name, LIMIT, Some("100")));
+    world.pass(5).await;
+    world.cloud.faults().remove(hold);
+    world.pass(20).await;
+    assert_eq!(of_first(&world).expect("it is made again")["connection_limit"], 100);
 }
 
 #[tokio::test(start_paused = true)]

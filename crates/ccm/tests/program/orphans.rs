@@ -169,6 +169,9 @@ async fn what_leads_to_nodes_of_another_cluster_cannot_be_deleted() {
     };
     let refused = of_load_balancer(&find(&world).await);
     assert!(refused.contains("none of its members is a node of this cluster"), "{refused:?}");
+    let id = id(&other.cloud.load_balancer(&lb_name("web")).unwrap());
+    let error = chosen(&find(&world).await, &[id]).expect_err("it cannot be chosen").to_string();
+    assert!(error.contains("none of its members is a node of this cluster"), "{error}");
     // In the cluster whose nodes they are it may be deleted.
     force_away(&other, "web");
     assert_eq!(of_load_balancer(&find(&other).await), "");

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     /// Too many requests; see [`ApiError::retry_after`].
     RateLimited,
     /// The service cannot be reached or is out of order for the moment. The request was not processed as far as is known,
-    /// except behind a 502 or 504 of a proxy.
+    /// except behind a 502 of a proxy.
     Unavailable,
     /// The request went out and the answer did not come back: it may have taken effect.
     LostAnswer,

@@ -56,8 +56,12 @@ pub(super) async fn dial(
     let left =
         || format!("the namespace {NAMESPACE} cannot be removed: kubectl delete namespace {NAMESPACE}");
     let cleaned = Api::<Namespace>::all(client.clone()).delete(NAMESPACE, &DeleteParams::default()).await;
-    let dialled = dialled?;
-    cleaned.with_context(left)?;
+    let dialled = match (dialled, cleaned) {
+        (Ok(dialled), Ok(_)) => dialled,
+        (Ok(_), Err(error)) => return Err(error).with_context(left),
+        (Err(cause), Ok(_)) => return Err(cause),
+        (Err(cause), Err(error)) => return Err(cause.context(format!("{}: {error}", left()))),
+    };
     for facts in &mut gathered.services {
         let wanted: Vec<String> = targets_without_speech(&facts.service);
         let of_service = dialled.iter().filter(|dial| dial.to.is_empty() || wanted.contains(&dial.to));

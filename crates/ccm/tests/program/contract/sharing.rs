@@ -212,6 +212,42 @@ async fn h7_an_external_service_on_a_load_balancer_without_floating_ip_changes_n
     world.until_ingress("web", "198.18.0.2(VIP)").await;
 }
 
+/// Until the user corrects the annotation, nodes come and go, and the Service may go too.
+#[rstest]
+#[case::to_one_without_a_floating_ip(false, "has no floating IP")]
+#[case::to_a_taken_port(true, "is already used by listener")]
+#[tokio::test(start_paused = true)]
+async fn a_service_that_cannot_move_is_served_where_it_is(#[case] taken: bool, #[case] cause: &str) {
+    let (world, shared) = sharing("").await;
+    let target = if taken { shared } else { made_by_hand(&world, false) };
+    world.serve(&service("web2", json!({}))).await;
+    let own = lb_id(&world, &lb_name("web2"));
+    let published = world.ingress("web2");
+    let of_target = |world: &World| {
+        let listeners = world.cloud.listeners().into_iter();
+        listeners.filter(|one| one["loadbalancers"][0]["id"] == *target).collect::<Vec<_>>()
+    };
+    let before = of_target(&world);
+    world.annotate("web2", LB_ID, Some(&target));
+    world.until_warned("web2", cause).await;
+    world.add_node("node-3", "v1.36.0");
+    let members = |world: &World| {
+        let pools = world.cloud.pools().into_iter();
+        let own: Vec<_> = pools.filter(|pool| pool["loadbalancers"][0]["id"] == *own).collect();
+        own.iter().map(|pool| world.cloud.members(text(&pool["id"])).len()).collect::<Vec<_>>()
+    };
+    world.until("the new node is a member where the Service is served", |world| members(world) == [3]).await;
+    world.quiet().await;
+    assert_eq!(world.ingress("web2"), published);
+    assert_eq!(world.annotation("web2", LB_ID).as_ref(), Some(&target), "the user can correct it");
+    assert_eq!(of_target(&world).len(), before.len());
+    world.delete("web2");
+    world.until_gone("web2").await;
+    world.quiet().await;
+    assert!(world.cloud.load_balancer(&lb_name("web2")).is_none());
+    assert_eq!(of_target(&world).len(), before.len());
+}
+
 /// The other Services' listeners are not touched when one changes its ports.
 ///
 /// Contract: H8, same.

@@ -226,3 +226,15 @@ async fn looks_at_the_work_of_others_keep_no_step() {
     assert!(looks.len() > 10, "{looks:?}");
     assert!(looks.iter().all(|look| (1.0..=1.5).contains(&look.as_secs_f64())), "{looks:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_work_of_another_service_leaves_it_to_that_one() {
+    let watchlist = Watchlist::default();
+    watchlist.polls_begin();
+    let [owner, guest] = ["web", "guest"].map(|name| ServiceKey::new("default", name));
+    let awaited = |operation| Awaited { id: "lb-1", project_id: None, operation };
+    watchlist.watch(awaited(Some(Operation::Listener)), &owner);
+    watchlist.watch(awaited(None), &guest);
+    assert!(watchlist.own_work("lb-1", &owner).is_some(), "it goes on waiting for its step");
+    assert!(watchlist.own_work("lb-1", &guest).is_none());
+}

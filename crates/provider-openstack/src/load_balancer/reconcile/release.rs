@@ -1,4 +1,10 @@
 //! One reconciliation of a Service that goes.
+//!
+//! Nothing is cached: each reconciliation finds the load balancer by the id in the annotation and then by the Service's name, under the
+//! mutex of each, reads it whole and takes the next step of its plan, as for a Service that is served
+//! ([`serve`](super::serve), 3 and the table of answers). A load balancer that is PENDING is left alone: the poller wakes the Service when
+//! Octavia is done, or it comes back after two minutes. Each floating IP goes last, when Octavia shows no load balancer any more. A
+//! load balancer on which somebody else has something stays, with an Event.
 
 use std::net::IpAddr;
 

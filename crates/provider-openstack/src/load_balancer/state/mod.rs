@@ -1,4 +1,5 @@
-//! All that is remembered between two reconciliations. It is lost with the process, which costs reads and time.
+//! What is remembered of Services and load balancers between two reconciliations. It is lost with the process, which costs reads and time.
+//! Answers that several reconciliations share are in `read` and `resolve`.
 //!
 //! | of | module | holds |
 //! | --- | --- | --- |

@@ -1,68 +1,83 @@
-//! One reconciliation of a Service that is to be served: `converge` is the loop, and this is the protocol that it keeps.
+//! One reconciliation of a Service that is to be served: `serve` takes the mutex, `converge` is the loop, and this is the protocol that they
+//! keep.
 //!
 //! *Octavia's lock* is `provisioning_status` `PENDING_*` of the load balancer; *the mutex* is this program's own, one for each load balancer. A
-//! *step* is one request that changes something, as `plan` lists them. The *status tree* is `GET loadbalancers/ID/status`; a *check* compares it
-//! with what is cached.
+//! *step* is one change, as `plan` lists them: one request, but for floating IPs, which take up to three. The *status tree* is
+//! `GET loadbalancers/ID/status`; a *check* compares it with what is cached. *Other clients* are people, other programs, and other Services
+//! on the same load balancer.
 //!
-//! 1. **Read.** A plan begins with a full read: load balancer, listeners, pools, members, monitors, floating IPs. Two things can stand in for it: the
-//!    cached state of a plan in progress (4), and, if only nodes have changed since the Service was converged, the state of then with the members
-//!    of the status tree. The mutex is that of the load balancer's id, or of its name as long as no id is known.
+//! 1. **Read.** A plan begins with a full read: load balancer, listeners, pools, the Service's members and monitors, floating IPs; the load
+//!    balancer without its children while Octavia's lock is held. Three things can stand in for it: the cached state of a plan in progress
+//!    (4); if nothing but nodes has changed since the Service was converged, the state of then with the members of the status tree; at a
+//!    check for drift, a digest (8). The mutex is that of the load balancer's id, or of its name as long as no id is known.
 //! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs. A list is
-//!    used if it was requested after the reconciliation's cause, after its last pause and after the last write of this process to the object
-//!    ([`crate::load_balancer::read::lists`]).
+//!    used if it was requested after the change, the check for drift or the convergence that came last; after the last pause for a repair;
+//!    after Octavia's lock, if the reconciliation waited for that; and after the last write of this process to the load balancer, or to any
+//!    floating IP ([`crate::load_balancer::read::lists`]).
 //! 3. **One step.** A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron that come first are
-//!    sent before it. The poller, which reads the load balancer alone, sees the end of the lock and wakes the Service. Until then reconciliations
-//!    read nothing; if the lock is still held after two minutes, the next one reads everything.
+//!    sent before it. The poller, which reads load balancers without their children, sees the end of the lock and wakes the Service. Until
+//!    then reconciliations of this Service read and send nothing; if the lock is still held after two minutes, the next one reads everything.
 //! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]). Everything is
-//!    read again when the Service changed, when nodes changed while a plan is in progress, when the lock ended otherwise than in ACTIVE, when
-//!    a check disagrees, when another client held the lock, and where the table below says so.
-//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. A step that waits out a pause (10) is left
-//!    out of the plan first.
-//! 6. **Order.** Build, switch, remove ([`crate::load_balancer::plan`]). A listener keeps its pool while Octavia fails at the one that replaces it.
-//! 7. **Done.** The Service is converged (`Ready`, published) when the plan has no step on Octavia left after a full read, or after a check
-//!    since the last such step that agrees. Floating IPs, which Octavia does not know, are attached then, in the same reconciliation. With steps
-//!    that the cloud refuses it is `Ready` with that failure, if the address still leads to an open port.
-//! 8. **Drift.** When a full read showed an empty plan, a digest of what was read and wanted is kept, for a day at most. Each check for drift
-//!    compares it with lists, and reads everything where they differ.
-//! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, the creations in
-//!    progress, the identity tags still to be written, the replacements in progress. Losing all of it costs reads and time.
-//! 10. **Waiting.** A Service waits for: Octavia's lock, its own or another client's; the mutex; its turn to create, to replace or to write
-//!     identity tags; the pause after 429 or 503; the pause of a repair, which is a step that is sent again because Octavia failed at it; the
-//!     pause that follows when two full reads in a row, with no failure between, lead to the same plan, which is also a Warning. After any other
-//!     failure the queue of the service controller tries again with a growing delay.
+//!    read again when the Service changed or a check for drift is due, when nodes changed while a plan is in progress, when the lock ended
+//!    otherwise than in ACTIVE, when name, description or tags are not as cached, when a check disagrees, after another client held the lock,
+//!    after a step whose result cannot be known (a deletion, a failover), when a setting is wrong, and where the second table says so.
+//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. The look is chosen for the steps that are
+//!    sent now, without those that wait out a pause (10).
+//! 6. **Order.** Members of pools in use come first, whatever becomes of the rest; then build, switch, remove ([`crate::load_balancer::plan`]). Only
+//!    a listener that changes its protocol is deleted first, since two cannot have one port. A listener keeps its pool while Octavia fails at
+//!    the one that replaces it. Floating IPs are attached before anything is built on a load balancer that exists, and after a creation.
+//! 7. **Done.** The Service is converged (`Ready`, published) when the plan has no step on Octavia left, except identity tags that wait for
+//!    their turn, after a full read or after a check since the last such step that agrees. If the cloud refused some steps, it is `Ready` with
+//!    that failure as long as its address leads to an open port, or is published already. Then the security group closes ports, and load
+//!    balancers that the Service used before are given up, each by a plan of its own (`previous`).
+//! 8. **Drift.** When a full read showed an empty plan, a digest of the load balancer's `updated_at` and of what is wanted is kept, for a day at
+//!    most. At each check for drift lists show whether it still holds; if not, everything is read.
+//! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, what the poller
+//!    watches, the creations in progress, the identity tags still to be written, the replacements in progress, the lists, what was looked up,
+//!    and which load balancers are missing. Losing all of it costs reads and time; refused steps and failovers are sent once more, and a floating
+//!    IP that the annotation has named meanwhile is not exchanged.
+//! 10. **Waiting.** A reconciliation ends as `Waiting` for Octavia's lock, for a child that is PENDING, for the mutex, and for its turn to create
+//!     or to replace. It ends as failed, with a pause of its own, after 429, 502 and 503; before a repair, which is a step that is sent again
+//!     because Octavia failed at it; before a refused step is sent again; and when two full reads in a row, with nothing failed between them,
+//!     lead to the same steps, which is also a Warning. After any other failure the queue of the service controller tries again after 5 seconds
+//!     to 2 minutes.
+//! 11. **Restart.** Of Services that were served before, one list of each kind, begun since the start, serves all that read. Each is read in
+//!     full. Identity tags wait for a minute, replacements for five, and other load balancers of a Service are looked for once more.
 //!
 //! Every whole-program test checks these rules against the trace of its calls (`tests/program/support/trace` of `openstack-ccm`):
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer received since the Service's previous reconciliation; those that only read, and failed, do not count as previous |
+//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer received since the Service's previous reconciliation; one that failed before it sent anything is skipped |
 //! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | see 3 |
 //! | `creation_after_a_look_for_its_name` | nothing is created before its name was looked for since the last attempt that might have been carried out |
-//! | `removal_after_a_look` | before a listener or pool is removed, all children were read since the last step that was not itself such a removal |
-//! | `members_are_listed_before_they_are_named` | a request that names existing members follows a list of them in the same reconciliation; the status tree is none |
+//! | `removal_after_a_look` | before a listener or pool is removed, the children were read since the last step that was not itself such a removal |
+//! | `members_are_listed_before_they_are_named` | a batch that names existing members follows a list of them in the same reconciliation; the status tree is none |
 //! | `published_after_a_look` | before a new load balancer is published, its children were read after the last step |
 //!
 //! What an answer leads to, once the client has given up sending the request again (see below):
 //!
 //! | answer | to a read | to a step |
 //! | --- | --- | --- |
-//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the cloud's message in an Event, and what is cached is dropped | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache; if this reconciliation has not read everything, it does so first. A load balancer that cannot be created fails the reconciliation |
-//! | 404 of an object that was read before | the same reconciliation reads everything | as above; a removal counts as done |
-//! | 409, locked (`immutable`) | does not occur | nothing is sent until the lock has ended; then everything is read |
-//! | 409, older revision | does not occur | everything is read, and planned anew |
-//! | 429, 502, 503 | what is cached stays, and the read is sent again after a pause | the load balancer is read, and the same step sent, after a pause; a creation after 503 might have been carried out, so its name is looked for first |
-//! | 500, 504, time-out, no answer | the reconciliation fails; what is cached is dropped | the same; everything is read before the next step, which might have been carried out |
-//! | a child in ERROR | is read as such | the child is sent again at once the first time, then after growing pauses; other steps go on meanwhile, but nothing that relies on the child |
-//! | load balancer in ERROR | is read as such | `recovery`: one that was never built is created again; one that might serve is failed over or replaced only if `error-recovery` in cloud.conf and the Service's reclaim policy allow it, else nothing is sent, and an Event says so |
+//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the cloud's message in an Event, and nothing stays cached; a refused status tree leads to a full read | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache. If the cause may be that something is not as cached, everything is read and the step sent once more before that. A creation or deletion of the load balancer fails the reconciliation |
+//! | 404 in a check or a list of members | the same reconciliation reads everything | as above; a deletion counts as done |
+//! | 404 of the load balancer | it is looked for by its name; whether it is created again is decided by [`crate::load_balancer::read`] (`absence`) | everything is read |
+//! | 409, locked (`immutable`) | does not occur | nothing is sent until the lock has ended; then everything is read. If no lock is seen, the step is sent again after 2 to 60 seconds |
+//! | 412, older revision | does not occur | everything is read, and planned anew |
+//! | 429, 502, 503 | after a pause the read is sent again; what a check or a list of members was compared with stays cached | the load balancer is read, and the same step sent, after a pause; a creation may have been carried out after 502 and 503, so everything is read first |
+//! | 500, 504, time-out (60 s), no answer | the reconciliation fails, and nothing stays cached; instead of a list or a status tree, objects are read one by one | the reconciliation fails; everything is read before the next step, which might have been carried out |
+//! | a child in ERROR | is read as such | the child is sent again, at once the first time, then after pauses that grow for all of the Service's children together; other steps go on meanwhile, but nothing that relies on the child |
+//! | load balancer in ERROR | is read as such | one that was never built is deleted and created again, if nothing of others is on it; any other is failed over or replaced only if `error-recovery` in cloud.conf says so (replaced only if the Service's reclaim policy allows it), else an Event says so. Floating IPs follow ([`crate::load_balancer::plan`], `recovery`) |
 //! | `PENDING_*` by a step of this Service | see 3 | nothing is sent |
-//! | `PENDING_*` by another client, or by another Service on the same load balancer | the poller reads the load balancer alone | nothing is sent; everything is read at the end |
+//! | `PENDING_*` by another client | a reconciliation reads the load balancer without its children, and waits for the poller | nothing is sent to Octavia; floating IPs may be attached; everything is read at the end |
 //!
 //! A Service that changes meanwhile is seen by its next reconciliation: what was cached is dropped, and when Octavia's lock has ended (3) everything
 //! is read and planned anew.
 //!
-//! The client itself sends a GET again after all of 429, 502 to 504, time-out and no answer; another request after 429, and after 502 or 503 if the
-//! cloud names a time; never a POST after those (`client::retry` of `openstack-api`).
+//! The client itself sends a request again twice: a GET after 429, 502 to 504, time-out and no answer; another request after 429, and after 502
+//! or 503 if the cloud names a time; a POST after 429 only. It does not where the cloud asks for more than ten seconds (`client::retry` of
+//! `openstack-api`).
 //!
 //! | module | does |
 //! | --- | --- |
