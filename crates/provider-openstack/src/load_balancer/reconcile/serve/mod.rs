@@ -283,8 +283,8 @@ impl Serving<'_> {
     /// Why the load balancer that an annotation names cannot take the Service, which has nothing on it yet.
     fn blocked_move(&self, observation: &Observation, plan: &Plan) -> Option<Failure> {
         let Then::Blocked(failure) = &plan.then else { return None };
-        let named = self.settings.load_balancer_id.as_ref();
-        let there = observation.seen().load_balancer.as_ref().filter(|there| Some(&there.id) == named)?;
+        let named = self.settings.load_balancer_id.as_deref();
+        let there = observation.seen().load_balancer.as_ref().filter(|there| named == Some(there.id.as_str()))?;
         let is_new = observation.faults().is_empty()
             && there.ownership == Ownership::Guest
             && there.children.as_ref().is_some_and(|below| !plan::any_own(below));
