@@ -116,6 +116,8 @@ async fn a_step_whose_answer_is_lost_is_not_taken_twice(#[case] lost: Fault) {
     world.annotate("web", PROXY, Some("false"));
     switched(&world, "TCP").await;
     assert_eq!(world.cloud.pools().len(), 2);
+    let made = world.take_calls().into_iter().filter(|call| call.name == "POST pools").count();
+    assert_eq!(made, 2, "one for each port");
 }
 
 #[tokio::test(start_paused = true)]

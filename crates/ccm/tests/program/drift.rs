@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
-use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
+use openstack_ccm_openstack_sim::{Fault, WorkerFault};
 use rstest::rstest;
 use serde_json::json;
 
@@ -47,25 +48,6 @@ async fn drift_is_repaired_after_the_interval_and_reported_once() {
     assert_eq!(world.warnings("web").len(), 1);
 }
 
-/// The members are all that is read between the last check for drift and the next.
-#[tokio::test(start_paused = true)]
-async fn a_check_that_comes_while_octavia_works_for_the_service_is_made_afterwards() {
-    let world = configured(|_| "drift-check-interval=10m\n".to_owned()).await;
-    world.serve(&service("web", json!({}))).await;
-    let listener = id(&world.cloud.listeners()[0]);
-    put(
-        &world,
-        &format!("/v2.0/lbaas/listeners/{listener}"),
-        &json!({"listener": {"timeout_client_data": 1234}}),
-    );
-    world.pass(595).await;
-    world.cloud.set_delay(OperationKind::MemberBatch, Duration::from_secs(118));
-    world.add_node("node-3", "v1.36.0");
-    world.pass(240).await;
-    assert_eq!(members(&world), 3);
-    assert_eq!(world.cloud.listeners()[0]["timeout_client_data"], 50_000);
-}
-
 /// What others list meanwhile is not what is there afterwards.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_changes_while_all_look_is_put_right_when_octavia_has_done_it() {
@@ -85,6 +67,7 @@ async fn what_somebody_changes_while_all_look_is_put_right_when_octavia_has_done
     assert_eq!(world.cloud.user().delete("load-balancer", &path).0, 204);
     world.annotate("web-0", LIMIT, Some("100"));
     world.pass(5).await;
+    world.cloud.faults().add(Fault::new().method(Method::GET).latency(Duration::from_millis(300)));
     names[1..].iter().for_each(|name| world.annotate(name, LIMIT, Some("100")));
     world.pass(5).await;
     world.cloud.faults().remove(hold);

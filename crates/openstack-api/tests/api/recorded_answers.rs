@@ -258,7 +258,8 @@ async fn what_is_known_of_the_versions_serves_while_the_list_hangs() {
     for _ in 0..20 {
         octavia.doubt_api_versions();
         tokio::time::advance(std::time::Duration::from_secs(3600)).await;
-        let versions = tokio::time::timeout(std::time::Duration::from_secs(1), versions_later(&octavia)).await;
+        let versions =
+            tokio::time::timeout(std::time::Duration::from_secs(1), versions_later(&octavia)).await;
         assert_eq!(versions.expect("nobody waits for the list"), (2, 30));
     }
     assert_eq!(start.elapsed(), std::time::Duration::from_secs(20 * 3600), "nobody waited");

@@ -24,8 +24,8 @@ mod serve;
 pub(crate) mod tests;
 mod types;
 
-pub(super) use draft::tags_of_own;
 pub(crate) use children::any_own;
+pub(super) use draft::tags_of_own;
 pub(crate) use floating_ip::ON_INTERNAL;
 pub(crate) use release::{LOAD_BALANCER_LEFT, release, retain};
 #[cfg(test)]

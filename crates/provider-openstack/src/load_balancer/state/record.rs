@@ -209,13 +209,6 @@ impl Records {
         self.with(key, |record| record.load_balancer.clone())
     }
 
-    /// It ends before it has looked: a check for drift stays due.
-    pub(crate) fn postponed(&self, key: &ServiceKey, beginning: &Beginning) {
-        if beginning.drift_due {
-            self.drift_due(key);
-        }
-    }
-
     /// It is time to look for changes that somebody made in the cloud.
     pub(crate) fn drift_due(&self, key: &ServiceKey) {
         self.with(key, |record| record.drift_due = true);

@@ -117,8 +117,8 @@ use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
-use crate::load_balancer::objects::{Features, Ownership};
 use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::{Features, Ownership};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::report::Report;
@@ -178,7 +178,9 @@ impl Reconciler {
         let is_denied = lock.is_denied();
         drop(lock);
         if is_denied {
-            self.records.postponed(&service.key, &beginning);
+            if beginning.drift_due {
+                self.records.drift_due(&service.key);
+            }
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
@@ -220,7 +222,6 @@ impl Serving<'_> {
     ) -> Result<Outcome, Failure> {
         if let Some(waits) = self.wait_for_own_work(report) {
             self.reconciler.records.keep(&self.service.key, known);
-            self.reconciler.records.postponed(&self.service.key, self.beginning);
             return Ok(waits);
         }
         let known = match self.unchanged(known, report).await? {
@@ -284,7 +285,8 @@ impl Serving<'_> {
     fn blocked_move(&self, observation: &Observation, plan: &Plan) -> Option<Failure> {
         let Then::Blocked(failure) = &plan.then else { return None };
         let named = self.settings.load_balancer_id.as_deref();
-        let there = observation.seen().load_balancer.as_ref().filter(|there| named == Some(there.id.as_str()))?;
+        let there =
+            observation.seen().load_balancer.as_ref().filter(|there| named == Some(there.id.as_str()))?;
         let is_new = observation.faults().is_empty()
             && there.ownership == Ownership::Guest
             && there.children.as_ref().is_some_and(|below| !plan::any_own(below));
