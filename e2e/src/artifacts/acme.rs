@@ -17,7 +17,7 @@ const MANIFESTS: [&str; 2] = ["deploy/crds", "deploy/charts/cert-manager/templat
 #[derive(Clone, Debug)]
 pub(crate) struct CertManager {
     folder: PathBuf,
-    /// Such as `v1.20.3`.
+    /// Such as `v1.21.2`.
     pub version: String,
 }
 
