@@ -1,4 +1,4 @@
-//! The command line: the subcommands there are, and the flags of the controllers where none is given.
+//! The command line: the subcommands, and the flags of the controllers, which run where no subcommand is given.
 
 use std::process::ExitCode;
 
@@ -90,10 +90,10 @@ pub enum Action {
 }
 
 impl Action {
-    /// Does it.
+    /// Runs the subcommand.
     ///
     /// # Errors
-    /// It cannot be done.
+    /// The subcommand failed.
     pub async fn run(self) -> anyhow::Result<ExitCode> {
         let done = |()| ExitCode::SUCCESS;
         match self {
@@ -146,7 +146,7 @@ impl ValueEnum for Completed {
     }
 }
 
-/// Writes a completion to standard output.
+/// Writes a completion script to standard output.
 fn completion(of: Completed) -> anyhow::Result<()> {
     let Completed::Shell(shell) = of else { return print_as_it_is(complete::SCRIPT) };
     let mut script = Vec::new();
@@ -154,7 +154,7 @@ fn completion(of: Completed) -> anyhow::Result<()> {
     print_as_it_is(String::from_utf8_lossy(&script))
 }
 
-/// The manual page of the program, or of a subcommand, given by the names that lead to it.
+/// Returns the manual page of the program, or of the subcommand with these names.
 fn manual_page(names: &[String]) -> anyhow::Result<String> {
     let mut program = help::command::<CommandLine>();
     program.build();

@@ -1,5 +1,5 @@
-//! The one binary: its command line, on a runtime, and its exit codes. What runs in a cluster is `openstack-ccm-manager`, what a person
-//! types is `openstack-ccm-tools`; the tests of whole programs are here, since they need both.
+//! The one binary: its command line, its runtime and its exit codes. The controllers are in `openstack-ccm-manager`, the commands
+//! for users in `openstack-ccm-tools`; the tests of whole programs are here, since they need both.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -17,12 +17,12 @@ use command_line::{Action, CommandLine};
 
 pub mod command_line;
 
-/// The work is waiting for answers: two threads do all of it. One for each core of a large machine would only cost memory,
-/// for stacks and for what the allocator keeps for each thread.
+/// Tasks mostly wait for answers: two threads do all the work. A thread for each core of a large machine would only cost memory,
+/// for its stack and for what the allocator keeps for each thread.
 const WORKER_THREADS: usize = 2;
 
-/// Does what the arguments say, the first of which is the name of the program. The controllers run over one of the providers; the
-/// subcommands that know a cloud are made for OpenStack.
+/// Runs the command that the arguments name; the first argument is the name of the program. The controllers run with one of the
+/// providers; the subcommands that use a cloud support OpenStack only.
 pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
     if overlay::is_called(arguments) {
         return match overlay::parse(arguments) {
@@ -38,9 +38,9 @@ pub fn main(arguments: &[OsString], providers: &[Entry]) -> ExitCode {
     }
 }
 
-/// Runs something on a runtime, which has a single thread where that is on each node of a cluster.
+/// Runs `work` on a runtime: with a single thread for a command that runs on each node of a cluster.
 fn in_runtime(is_on_each_node: bool, work: impl FnOnce(&Runtime) -> ExitCode) -> ExitCode {
-    // Two providers in one process would be ambiguous; this one is chosen before anybody asks.
+    // With two crypto providers in the process the default would be ambiguous; this line installs one before any use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKER_THREADS);
@@ -54,12 +54,12 @@ fn in_runtime(is_on_each_node: bool, work: impl FnOnce(&Runtime) -> ExitCode) ->
         }
     };
     let code = work(&runtime);
-    // Tasks that hang in a system call must not hold up the end of the process.
+    // Tasks that hang in a system call must not delay the end of the process.
     runtime.shutdown_background();
     code
 }
 
-/// Prints what is wrong with the command line, or the help or version that it asks for.
+/// Prints the error of the command line, or the help or version that it asks for.
 fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     if error.use_stderr() && asks_for_json(arguments) {
         let text = error.to_string();
@@ -71,14 +71,14 @@ fn refused(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Whether a command line that cannot be read asks for records as JSON.
+/// Returns whether a command line that cannot be parsed asks for JSON logs.
 fn asks_for_json(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().map(|word| word.to_string_lossy());
     words.clone().any(|word| word == "--logging-format=json")
         || words.any(|word| word == "--logging-format") && arguments.iter().any(|word| word == "json")
 }
 
-/// Does what the command line says.
+/// Runs the parsed command line.
 pub fn start(command_line: CommandLine, providers: &[Entry]) -> ExitCode {
     let as_json = command_line.run.logging.logging_format == "json";
     let is_on_each_node = match &command_line.command {
@@ -100,7 +100,7 @@ fn is_on_each_node(command: &OverlayCommand) -> bool {
     matches!(command, OverlayCommand::Canary { .. })
 }
 
-/// As shells have it of a program that was ended by SIGPIPE.
+/// The exit code that shells report for a program that SIGPIPE ended.
 const SIGPIPE_EXIT_CODE: u8 = 141;
 
 fn failed(error: &anyhow::Error, as_json: bool) -> ExitCode {

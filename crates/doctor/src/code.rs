@@ -1,6 +1,6 @@
-//! What may be found: the table of codes. The page `docs/reference/findings.md` is generated from it.
+//! The table of codes of findings. The page `docs/reference/findings.md` is generated from it.
 //!
-//! A code is for ever: it is not given to anything else, and what it means stays.
+//! A code is permanent: it is never reused, and its meaning never changes.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use crate::hop::{Hop, Origin};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know.
+    /// For information only.
     Info,
-    /// It works now, for some or by luck.
+    /// Connections work now, but only for some clients or by luck.
     Warning,
-    /// It does not work.
+    /// Connections fail.
     Error,
 }
 
@@ -30,28 +30,28 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Whose packets a finding stops.
+/// Which clients' packets a finding stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stops {
-    /// Nobody's.
+    /// No packets.
     Nobody,
-    /// Those of pods.
+    /// Packets of pods.
     Pods,
-    /// Those of processes on the network of a node.
+    /// Packets of processes on the network of a node.
     Nodes,
-    /// Those of pods and nodes.
+    /// Packets of pods and nodes.
     Inside,
-    /// Those of pods and nodes that come through the load balancer.
+    /// Packets of pods and nodes that come through the load balancer.
     InsideThrough,
-    /// Those of clients that are not in the cluster.
+    /// Packets of clients outside the cluster.
     Outside,
-    /// Those that come through the load balancer.
+    /// Packets that come through the load balancer.
     Through,
     All,
 }
 
 impl Stops {
-    /// Whether packets from there are meant; `through` says whether they come through the load balancer.
+    /// Returns whether packets of this origin are stopped; `through`: they come through the load balancer.
     pub fn concerns(self, origin: Origin, through: bool) -> bool {
         match self {
             Self::Nobody => false,
@@ -66,23 +66,23 @@ impl Stops {
     }
 }
 
-/// One row of the table.
+/// One row of the table of codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub code: Code,
-    /// How much it matters.
+    /// How severe the finding is.
     pub severity: Severity,
-    /// Where it is found; absent of what is left in a cluster, which no packet has to meet.
+    /// The hop of the finding; absent for leftovers in a cluster, which no packet has to meet.
     pub hop: Option<Hop>,
-    /// Whose packets it stops.
+    /// Which packets the finding stops.
     pub stops: Stops,
-    /// Whether it stops them for sure.
+    /// Whether it certainly stops them.
     pub surely: bool,
-    /// What it is, in a few words.
+    /// The finding in a few words.
     pub title: &'static str,
-    /// What it means: whole sentences.
+    /// What the finding means, in whole sentences.
     pub meaning: &'static str,
-    /// What to do: whole sentences.
+    /// What the user should do, in whole sentences.
     pub remedy: &'static str,
 }
 
@@ -108,7 +108,7 @@ macro_rules! codes {
         ];
 
         impl Code {
-            /// As it is written.
+            /// Returns the code as text.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$code => stringify!($code),)* }
             }
@@ -368,13 +368,13 @@ codes! {
 }
 
 impl Code {
-    /// Its row.
+    /// Returns the row of this code.
     pub fn entry(self) -> &'static Entry {
         // Each code has a row: both come from one list.
         TABLE.iter().find(|entry| entry.code == self).unwrap_or(&TABLE[0])
     }
 
-    /// Where it is explained.
+    /// Returns the URL that explains this code.
     pub fn anchor(self) -> String {
         let page = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/reference/findings.md");
         format!("{page}#{}", self.as_str().to_ascii_lowercase())
@@ -393,7 +393,7 @@ impl Serialize for Code {
     }
 }
 
-/// The page of codes, without its first line.
+/// Renders the page of codes, without its first line.
 pub fn markdown() -> String {
     use fmt::Write as _;
 

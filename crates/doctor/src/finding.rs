@@ -1,4 +1,4 @@
-//! What was found, with evidence and fix.
+//! Findings with their evidence and fix.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::code::{Code, Severity, Stops};
 use crate::hop::{Port, Scope};
 
-/// What a finding stands on.
+/// A piece of evidence for a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// The object: `Service shop/web`, `pool 1234`.
@@ -19,29 +19,29 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// One piece.
+    /// Creates a piece of evidence.
     pub fn new(object: impl Into<String>, field: impl Into<String>, value: impl Into<String>) -> Self {
         Self { object: object.into(), field: field.into(), value: value.into() }
     }
 }
 
-/// What to do about a finding. What facts say gets into it as the words of a command only.
+/// What to do about a finding. Text from facts gets into it only as quoted words of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix(Cow<'static, str>);
 
 impl Fix {
-    /// A command, for a shell.
+    /// Creates a fix that is a shell command.
     pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Self {
         Self(Cow::Owned(command(words)))
     }
 
-    /// A command about an object in a namespace.
+    /// Creates a fix that is a `kubectl` command for an object in a namespace.
     pub fn kubectl<'a>(namespace: &'a str, words: impl IntoIterator<Item = &'a str>) -> Self {
         Self::command(["kubectl", "--namespace", namespace].into_iter().chain(words))
     }
 }
 
-/// Where no command does it.
+/// Creates a fix that is advice, for problems that no command fixes.
 impl From<&'static str> for Fix {
     fn from(advice: &'static str) -> Self {
         Self(Cow::Borrowed(advice))
@@ -54,28 +54,28 @@ impl fmt::Display for Fix {
     }
 }
 
-/// Something that was found.
+/// A defect or an observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub code: Code,
-    /// What is so, in one line.
+    /// The finding in one line.
     pub text: String,
-    /// What it stands on.
+    /// The evidence for the finding.
     pub evidence: Vec<Evidence>,
-    /// A command, or what to write; absent where the page says all there is.
+    /// A command, or advice; absent where the page of the code says enough.
     pub fix: Option<Fix>,
-    /// The node, where it is about one.
+    /// The node that the finding is about, if any.
     pub node: Option<String>,
-    /// Which packets it is about.
+    /// Which packets the finding is about.
     pub scope: Scope,
-    /// Whose packets it stops.
+    /// Which packets the finding stops.
     pub stops: Stops,
-    /// Whether it stops them for sure.
+    /// Whether it certainly stops them.
     pub surely: bool,
 }
 
 impl Finding {
-    /// One without evidence yet.
+    /// Creates a finding without evidence.
     pub fn new(code: Code, text: impl Into<String>) -> Self {
         let entry = code.entry();
         Self {
@@ -90,7 +90,7 @@ impl Finding {
         }
     }
 
-    /// With one more piece of evidence.
+    /// Adds a piece of evidence.
     #[must_use]
     pub fn seen(
         mut self,
@@ -102,77 +102,77 @@ impl Finding {
         self
     }
 
-    /// With what to do.
+    /// Sets the fix.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<Fix>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 
-    /// About a node.
+    /// Sets the node that the finding is about.
     #[must_use]
     pub fn on(mut self, node: impl Into<String>) -> Self {
         self.node = Some(node.into());
         self
     }
 
-    /// About packets to a port.
+    /// Limits the finding to packets to a port; further calls add ports.
     #[must_use]
     pub fn at(mut self, port: Port) -> Self {
         self.scope.ports.get_or_insert_default().insert(port);
         self
     }
 
-    /// About packets to an address or a hostname.
+    /// Limits the finding to packets to an address or a hostname.
     #[must_use]
     pub fn to(mut self, to: impl Into<String>) -> Self {
         self.scope.to = Some(to.into());
         self
     }
 
-    /// Stops these packets, in place of those that the code stops as a rule.
+    /// Sets which packets the finding stops, in place of the code's default.
     #[must_use]
     pub fn stops(mut self, stops: Stops) -> Self {
         self.stops = stops;
         self
     }
 
-    /// Stops its packets for sure, or only perhaps.
+    /// Sets whether the finding certainly stops its packets.
     #[must_use]
     pub fn surely(mut self, surely: bool) -> Self {
         self.surely = surely;
         self
     }
 
-    /// How much it matters.
+    /// Returns the severity of its code.
     pub fn severity(&self) -> Severity {
         self.code.entry().severity
     }
 }
 
-/// What is not known.
+/// Something that could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What, and why.
+    /// What is not known, and why.
     pub text: String,
     /// Which packets it matters to.
     pub scope: Scope,
-    /// Whose packets it matters to.
+    /// Which clients' packets it matters to.
     pub matters: Stops,
-    /// Whether somebody asked: whoever leaves out the cloud on purpose did not.
+    /// Whether the user asked for it: a user who leaves out the cloud on purpose did not.
     pub asked: bool,
 }
 
-/// The result of one look.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// All is well.
+    /// The check passed.
     Ok(String),
-    /// Nothing has to be looked at.
+    /// The check does not apply.
     Skipped(String),
-    /// It could not be looked at, and why.
+    /// The check could not be made.
     Unknown(Unknown),
-    /// Something was found.
+    /// The check has a finding.
     Found(Finding),
 }
 
@@ -182,18 +182,18 @@ impl From<Finding> for Check {
     }
 }
 
-/// A look that is well.
+/// Creates the result of a check that passed.
 pub fn ok(text: impl Into<String>) -> Check {
     Check::Ok(text.into())
 }
 
-/// A look that could not be taken.
+/// Creates the result of a check that could not be made.
 pub fn unknown(text: impl Into<String>) -> Check {
     Check::Unknown(Unknown { text: text.into(), scope: Scope::default(), matters: Stops::All, asked: true })
 }
 
 impl Check {
-    /// The same about some packets only, where it is not known.
+    /// Limits an unknown result to some packets; other results stay as they are.
     #[must_use]
     pub fn about(self, scope: Scope, matters: Stops) -> Self {
         match self {
@@ -203,7 +203,7 @@ impl Check {
     }
 }
 
-/// Nothing to look at.
+/// Creates the result of a check that does not apply.
 pub fn skipped(text: impl Into<String>) -> Check {
     Check::Skipped(text.into())
 }

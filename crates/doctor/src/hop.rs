@@ -1,4 +1,4 @@
-//! The hops of a packet, and where it may come from.
+//! The hops of a packet, and its origins.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,24 +6,24 @@ use std::fmt;
 use openstack_ccm_core::service::Protocol;
 use serde::Serialize;
 
-/// A hop, in the order in which a packet meets them; no packet meets the controller, which keeps up all others.
+/// A hop, in the order in which a packet meets them; no packet meets the controller, which maintains all the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hop {
     /// The controller that serves the Service.
     Controller,
-    /// What the name resolves to.
+    /// The addresses of a hostname of the Service.
     Name,
-    /// What the status of the Service publishes.
+    /// The published entries in the status of the Service.
     Status,
-    /// What the service proxy of the client's node does.
+    /// The service proxy of the client's node.
     Node,
     /// The way to the load balancer.
     Way,
     LoadBalancer,
-    /// The PROXY protocol header that it adds.
+    /// The PROXY protocol header that the load balancer adds.
     Header,
-    /// The members of its pools.
+    /// The members of the load balancer's pools.
     Member,
     /// The node port, and the endpoints behind it.
     NodePort,
@@ -32,7 +32,7 @@ pub enum Hop {
 }
 
 impl Hop {
-    /// All of them.
+    /// All hops, in order.
     pub const ALL: [Self; 10] = [
         Self::Controller,
         Self::Name,
@@ -61,7 +61,7 @@ impl Hop {
         }
     }
 
-    /// Its number: that of the controller is 0.
+    /// Returns the number of the hop: 0 for the controller.
     pub fn number(self) -> usize {
         Self::ALL.iter().position(|hop| *hop == self).unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl fmt::Display for Hop {
     }
 }
 
-/// Where a packet comes from.
+/// The origin of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -81,12 +81,12 @@ pub enum Origin {
     Pod,
     /// A process on the network of a node.
     Node,
-    /// A client that is not in the cluster.
+    /// A client outside the cluster.
     Outside,
 }
 
 impl Origin {
-    /// All of them.
+    /// All origins.
     pub const ALL: [Self; 3] = [Self::Pod, Self::Node, Self::Outside];
 }
 
@@ -116,32 +116,32 @@ impl fmt::Display for Port {
 /// Packets to one port of one address or hostname.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The address or the hostname; empty where nothing is published.
+    /// The address or the hostname; empty where none is published.
     pub to: String,
     pub port: Port,
 }
 
-/// Which packets something is about: all, unless it says which.
+/// Which packets a result is about: without limits, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Those to these ports.
+    /// Only packets to these ports.
     pub ports: Option<BTreeSet<Port>>,
-    /// Those to this address or hostname.
+    /// Only packets to this address or hostname.
     pub to: Option<String>,
 }
 
 impl Scope {
-    /// Packets to one port.
+    /// Returns the scope of packets to one port.
     pub fn port(port: Port) -> Self {
         Self { ports: Some([port].into()), to: None }
     }
 
-    /// Packets to one address or hostname.
+    /// Returns the scope of packets to one address or hostname.
     pub fn to(to: impl Into<String>) -> Self {
         Self { ports: None, to: Some(to.into()) }
     }
 
-    /// Whether it is about these packets.
+    /// Returns whether the packets of a flow are in the scope.
     pub fn holds(&self, flow: &Flow) -> bool {
         self.ports.as_ref().is_none_or(|ports| ports.contains(&flow.port))
             && self.to.as_ref().is_none_or(|to| *to == flow.to)

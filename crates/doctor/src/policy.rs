@@ -1,8 +1,8 @@
-//! Whether NetworkPolicies let pods out to the address of a load balancer, and its packets into the pods. Pure.
+//! Judges whether NetworkPolicies let pods out to the address of a load balancer, and its packets into the pods. Pure.
 //!
-//! With a short circuit the service proxy rewrites the destination before a policy sees it, so a rule for the pods behind the
-//! Service is enough. Without it the destination is the address of the load balancer, for which only an `ipBlock` or a rule
-//! for all destinations counts.
+//! With a short circuit the service proxy rewrites the destination before a policy applies, so a rule for the pods behind the
+//! Service is enough. Without it the destination is the address of the load balancer, which only an `ipBlock` or a rule for all
+//! destinations matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
 
-/// Where packets go.
+/// The destination of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'a> {
     /// The address of the load balancer.
@@ -24,12 +24,13 @@ pub struct Destination<'a> {
     pub protocol: Protocol,
     /// The namespace of the Service.
     pub namespace: &'a str,
-    /// The labels of the pods behind it.
+    /// The labels of the pods behind the Service.
     pub selector: &'a BTreeMap<String, String>,
 }
 
-/// Policies that let pods out to the pods behind the Service, or are in a namespace that needs the load balancer by its nature,
-/// and not to the load balancer: `namespace/name`. Policies add up, so what another policy for the same pods allows counts.
+/// Lists the policies, as `namespace/name`, that do not let pods out to the load balancer, although they let them out to the pods
+/// behind the Service or their namespace needs the load balancer by its nature. Policies are additive, so another policy for the
+/// same pods may allow it.
 pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Vec<String> {
     let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
     let mut found = BTreeSet::new();
@@ -45,7 +46,7 @@ pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Policies that let pods beside the application out to nothing, not to its pods either: `namespace/name`.
+/// Lists the policies, as `namespace/name`, that allow other pods of the Service's namespace no egress, not even to its pods.
 pub fn shut_off(
     policies: &[NetworkPolicy],
     home: &str,
@@ -67,7 +68,7 @@ pub fn shut_off(
     egress.iter().filter(shuts).map(|policy| title(policy)).collect()
 }
 
-/// Whether a policy lets pods beside the application out to nothing: these are clients as well.
+/// Returns whether a policy allows other pods than the application's no egress: these pods are clients too.
 fn shuts_neighbours_in(policy: &NetworkPolicy, home: &str, selector: &BTreeMap<String, String>) -> bool {
     let only_application = selects(policy, selector) && !covers_all(policy);
     namespace(policy) == home && rules(policy).is_empty() && !only_application
@@ -94,7 +95,7 @@ fn restricts_egress(policy: &NetworkPolicy) -> bool {
     }
 }
 
-/// Whether a policy is certainly about all pods that another one is about.
+/// Returns whether a policy certainly selects all pods that another policy selects.
 fn covers(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
     let selector = |policy: &NetworkPolicy| policy.spec.as_ref().and_then(|spec| spec.pod_selector.clone());
     let selector_of = selector(policy);
@@ -114,7 +115,7 @@ fn rules(policy: &NetworkPolicy) -> &[NetworkPolicyEgressRule] {
     policy.spec.as_ref().and_then(|spec| spec.egress.as_deref()).unwrap_or_default()
 }
 
-/// Whether a policy lets packets out to the load balancer.
+/// Returns whether a policy lets packets out to the load balancer.
 fn allows(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     rules(policy).iter().any(|rule| {
         let peers = rule.to.as_deref().unwrap_or_default();
@@ -132,7 +133,7 @@ fn allows_port(ports: Option<&[NetworkPolicyPort]>, wanted: u16, protocol: Proto
             fits && match &one.port {
                 None => true,
                 Some(IntOrString::Int(first)) => (*first..=last.max(*first)).contains(&i32::from(wanted)),
-                // The name of a port of the pod: an address outside has none.
+                // A named port is a port of a pod: an address outside has none.
                 Some(IntOrString::String(_)) => false,
             }
         })
@@ -144,7 +145,7 @@ fn is_in_block(peer: &NetworkPolicyPeer, address: IpAddr) -> bool {
     contains(&block.cidr) && !block.except.iter().flatten().any(|cidr| contains(cidr))
 }
 
-/// Whether a policy lets packets out to the pods behind the Service.
+/// Returns whether a policy lets packets out to the pods behind the Service.
 fn allows_pods(policy: &NetworkPolicy, to: Destination<'_>) -> bool {
     allows_pods_of(policy, to.namespace, to.selector)
 }
@@ -172,38 +173,38 @@ fn allows_pods_of(policy: &NetworkPolicy, home: &str, labels: &BTreeMap<String, 
     })
 }
 
-/// What comes to pods behind a Service.
+/// Packets to pods behind a Service.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// The namespace of the pods.
     pub namespace: &'a str,
-    /// Their labels.
+    /// The labels of the pods.
     pub labels: &'a BTreeMap<String, String>,
     /// The ports of the pods, by number.
     pub numbers: &'a [i32],
-    /// The same, by name.
+    /// The names of the same ports.
     pub names: &'a [&'a str],
     pub protocol: Protocol,
-    /// From where packets come.
+    /// The source networks of the packets.
     pub sources: &'a [IpNet],
-    /// Addresses of pods.
+    /// The addresses of pods.
     pub pods: &'a [IpAddr],
 }
 
-/// What policies for ingress make of it.
+/// The effect of policies for ingress on these packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entrance {
     /// The policies that select the pods: `namespace/name`.
     pub policies: Vec<String>,
-    /// Whether they let in what comes from all sources, or from none; absent for some.
+    /// Whether the policies let in packets from all sources, or from none; absent for some.
     pub open: Option<bool>,
-    /// Whether they let in all pods, or none; absent for some.
+    /// Whether the policies let in all pods, or none; absent for some.
     pub to_pods: Option<bool>,
-    /// Whether they name networks.
+    /// Whether the policies name networks.
     pub by_network: bool,
 }
 
-/// What policies for ingress make of packets to pods. Policies for the same pods add up.
+/// Evaluates the policies for ingress of packets to pods. Policies for the same pods are additive.
 pub fn entrance(policies: &[NetworkPolicy], to: Entry<'_>) -> Entrance {
     let selecting: Vec<&NetworkPolicy> = policies
         .iter()
@@ -251,14 +252,14 @@ fn is_every_pod(peer: &NetworkPolicyPeer) -> bool {
         && peer.pod_selector.as_ref().is_none_or(selects_all)
 }
 
-/// Whether some pods are let in: those behind the Service stand for the addresses of all.
+/// Returns whether a peer admits some pods: the addresses of the pods behind the Service stand for those of all pods.
 fn lets_in_pods(peer: &NetworkPolicyPeer, pods: &[IpAddr]) -> bool {
     peer.ip_block.is_none() || pods.is_empty() || pods.iter().any(|pod| is_in_block(peer, *pod))
 }
 
 fn restricts_ingress(policy: &NetworkPolicy) -> bool {
     let types = policy.spec.as_ref().and_then(|spec| spec.policy_types.as_ref());
-    // Without types a policy is always one for ingress.
+    // A policy without types is always a policy for ingress.
     types.is_none_or(|types| types.iter().any(|one| one == "Ingress"))
 }
 
@@ -281,7 +282,7 @@ fn selects(policy: &NetworkPolicy, labels: &BTreeMap<String, String>) -> bool {
     by_label && by_expression
 }
 
-/// Whether the ports of a rule are those of the pods.
+/// Returns whether the ports of a rule include those of the pods.
 fn lets_in(ports: Option<&[NetworkPolicyPort]>, to: Entry<'_>) -> bool {
     let ports = ports.unwrap_or_default();
     let fits = |one: &NetworkPolicyPort, number: i32| {

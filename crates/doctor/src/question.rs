@@ -1,22 +1,22 @@
-//! The questions of a hop, and what they came to.
+//! The questions of a hop, and their answers.
 //!
-//! A report of a hop is made of a struct with a field for each question, and an answer is never empty. So a question that was
-//! forgotten does not compile, and one that nobody could answer is not known: neither looks like a hop that is well.
+//! The report of a hop is built from a struct with a field for each question, and an answer is never empty. So a forgotten
+//! question does not compile, and a question without an answer is unknown: neither looks like a hop without problems.
 
 use crate::finding::Check;
 use crate::hop::Hop;
 
-/// What one question came to.
+/// The answer to one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer(Vec<Check>);
 
 impl Answer {
-    /// What was found, or else that this is so.
+    /// Returns the findings, or the result of `otherwise` where there are none.
     pub fn found(checks: Vec<Check>, otherwise: impl FnOnce() -> Check) -> Self {
         Self(if checks.is_empty() { vec![otherwise()] } else { checks })
     }
 
-    /// One of each subject; of no subject that it comes to this. What is said twice is said once.
+    /// Judges each subject, and drops duplicate results; without a subject the answer is `of_none`.
     pub fn each<T>(
         subjects: impl IntoIterator<Item = T>,
         of_none: impl FnOnce() -> Check,
@@ -32,7 +32,7 @@ impl Answer {
         Self::found(checks, of_none)
     }
 
-    /// This, and that as well.
+    /// Appends another answer.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.0.extend(other.into().0);
@@ -50,7 +50,7 @@ impl From<Check> for Answer {
     }
 }
 
-/// What a hop comes to: made of the answers to its questions only.
+/// The result of a hop, built only from the answers to its questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HopReport {
     hop: Hop,
@@ -58,7 +58,7 @@ pub struct HopReport {
 }
 
 impl HopReport {
-    /// The report of a hop with these questions. What several questions came to is said once.
+    /// Builds the report of a hop from its answers, without duplicate checks.
     pub(crate) fn of<const QUESTIONS: usize>(hop: Hop, answers: [Answer; QUESTIONS]) -> Self {
         const { assert!(QUESTIONS > 0, "a hop without a question would always be well") }
         let mut checks: Vec<Check> = Vec::new();
@@ -74,7 +74,7 @@ impl HopReport {
         self.hop
     }
 
-    /// What was looked at, in order.
+    /// Returns the checks in order.
     pub fn checks(&self) -> &[Check] {
         &self.checks
     }
@@ -89,7 +89,7 @@ macro_rules! questions {
         }
 
         impl $name {
-            /// All of them come to the same.
+            /// Answers all questions with the same check.
             #[allow(dead_code, reason = "not every hop has something that answers all of its questions")]
             pub(super) fn all(check: &$crate::finding::Check) -> Self {
                 Self { $($question: check.clone().into(),)+ }

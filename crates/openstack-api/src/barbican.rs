@@ -1,5 +1,5 @@
-//! Barbican v1: containers and secrets, never their contents. A load balancer reads certificates itself; the controller only looks
-//! whether they exist.
+//! Barbican v1: containers and secrets, but never their contents. Octavia reads the certificates itself; the controller only
+//! checks that they exist.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ pub struct Barbican {
     client: Client,
 }
 
-/// What a reference such as `https://key-manager.example/v1/containers/<id>` leads to.
+/// The object to which a reference such as `https://key-manager.example/v1/containers/<id>` leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// A container, by id.
@@ -26,7 +26,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// Reads a reference. `None` when it leads to neither a container nor a secret.
+    /// Parses a reference. `None` if it leads to neither a container nor a secret.
     pub fn parse(text: &str) -> Option<Self> {
         let url = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let segments: Vec<&str> = url.path_segments()?.filter(|segment| !segment.is_empty()).collect();
@@ -38,7 +38,7 @@ impl Reference {
     }
 }
 
-/// What Barbican shows of a container or a secret that is there. Nothing else of it is of use.
+/// An existing container or secret; its other attributes are not needed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Existing {
     /// `ACTIVE` or `ERROR`.
@@ -46,18 +46,18 @@ pub struct Existing {
 }
 
 impl Barbican {
-    /// Calls over `client`.
+    /// Creates a Barbican client over `client`.
     pub const fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// Looks whether there is a container.
+    /// Reads a container, to check that it exists.
     pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
         let call = V1.get("container_get", &["containers", id]);
         self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await
     }
 
-    /// Looks whether there is a secret.
+    /// Reads a secret, to check that it exists.
     pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
         let call = V1.get("secret_get", &["secrets", id]);
         self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await

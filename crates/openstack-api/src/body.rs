@@ -1,25 +1,25 @@
-//! Reading the body of an answer.
+//! Reads the body of an answer.
 
 use bytes::Bytes;
 use reqwest::Response;
 
-/// The longest answer that is read, in bytes. A list of thousands of load balancers has a few MiB; what is longer does not come from
-/// the service that was asked, or would need more memory than there is.
+/// The longest body that is read, in bytes. A list of thousands of load balancers has a few MiB; a longer body is not from the
+/// right service, or would need more memory than is available.
 pub(crate) const MAX_ANSWER_SIZE: usize = 64 << 20;
-/// Memory that is set aside because a server announces a body of that length, in bytes. More comes with the body.
+/// The most memory reserved for the announced length of a body, in bytes; more is allocated as the body arrives.
 const MAX_RESERVED_SIZE: usize = 16 << 20;
 
-/// Why there is no body.
+/// Why a body cannot be read.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// It is longer than [`MAX_ANSWER_SIZE`].
+    /// The body is longer than [`MAX_ANSWER_SIZE`].
     TooLong,
-    /// The connection broke, or it took too long.
+    /// The connection broke, or the body took too long.
     Network(reqwest::Error),
 }
 
-/// Reads a body piece by piece into one place. Pieces that are kept until they are complete need twice the memory of a
-/// list of thousands.
+/// Reads a body piece by piece into one buffer. Keeping the pieces until they are complete would need twice the memory of a list
+/// of thousands.
 pub(crate) async fn whole_body(mut response: Response) -> Result<Bytes, BodyError> {
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
     let announced = announced.unwrap_or_default();

@@ -1,29 +1,29 @@
-//! What an update does to one attribute.
+//! The change of one attribute in an update.
 
 use serde::{Serialize, Serializer};
 
-/// What an update request says about an attribute that can be null. `Keep` leaves the attribute out of the request,
-/// which OpenStack reads as "no change".
+/// The change of a nullable attribute in an update request. `Keep` leaves the attribute out of the request, which OpenStack reads
+/// as "no change".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Change<T> {
-    /// Not mentioned: stays as it is.
+    /// The attribute is left out and keeps its value.
     #[default]
     Keep,
-    /// Gets this value.
+    /// The attribute gets this value.
     Set(T),
-    /// Is sent as null: goes back to nothing.
+    /// The attribute is sent as null, which removes its value.
     Clear,
 }
 
 impl<T> Change<T> {
-    /// Whether the attribute is left out of the request.
+    /// Returns whether the attribute is left out of the request.
     pub const fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }
 }
 
 impl<T> From<Option<T>> for Change<T> {
-    /// `None` clears.
+    /// Turns `None` into `Clear`.
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Clear, Self::Set)
     }

@@ -1,4 +1,4 @@
-//! All services of one cloud together.
+//! The services of one cloud.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::octavia::Octavia;
 use crate::session_transport::SessionTransport;
 use crate::transport::{Service, Transport};
 
-/// The services of one cloud. Clones share everything.
+/// The services of one cloud. Clones share all state.
 #[derive(Clone, Debug)]
 pub struct OpenStack {
     /// Load balancers. A cloud without Octavia answers every call with [`crate::ErrorKind::NoEndpoint`].
@@ -25,19 +25,19 @@ pub struct OpenStack {
     pub nova: Option<Nova>,
     /// Certificates; `None` when the catalog has no Barbican.
     pub barbican: Option<Barbican>,
-    /// What the services have in common.
+    /// The client that the services share.
     pub client: Client,
-    /// Services of which the catalog has an endpoint in the wanted region.
+    /// The services with an endpoint in the wanted region.
     pub services: Vec<Service>,
-    /// Project that the login is for, if it is for one.
+    /// The project of the login, if it has one.
     pub project_id: Option<String>,
-    /// Regions that the catalog has endpoints in, in alphabetical order.
+    /// The regions with endpoints in the catalog, in alphabetical order.
     pub regions: Vec<String>,
     keystone: Option<Keystone>,
 }
 
 impl OpenStack {
-    /// All services over `client`, as if the catalog listed them all.
+    /// Creates all services over `client`, as if the catalog listed them all.
     pub fn new(client: Client) -> Self {
         Self::with_services(client, Service::ALL.to_vec(), None, Vec::new())
     }
@@ -62,7 +62,7 @@ impl OpenStack {
         }
     }
 
-    /// The same services, to which each write passes `gate`.
+    /// Returns the same services, with each write passing `gate`.
     #[must_use]
     pub fn behind(&self, gate: &Gate) -> Self {
         let client = self.client.behind(gate);
@@ -76,27 +76,27 @@ impl OpenStack {
         }
     }
 
-    /// Since when Keystone refuses to log in; absent where it does not.
+    /// Returns since when Keystone refuses the login; absent where it does not.
     pub fn log_in_refused_since(&self) -> Option<Timestamp> {
         self.keystone.as_ref()?.refused_since()
     }
 
-    /// Whether the catalog has an endpoint of the service.
+    /// Returns whether the catalog has an endpoint of the service.
     pub fn has(&self, service: Service) -> bool {
         self.services.contains(&service)
     }
 }
 
-/// Logs in and finds out which services there are.
+/// Logs in and reads from the catalog which services exist.
 ///
 /// # Errors
-/// When the options cannot be used or Keystone does not give a token.
+/// The options are invalid, or Keystone does not return a token.
 pub async fn connect(options: &AuthOptions, settings: ClientSettings) -> Result<OpenStack, Arc<AuthError>> {
     connect_through(options, settings, |transport, _| transport).await
 }
 
-/// The same, with something between the calls and the cloud: `between` gets the way to the cloud and the project that the
-/// login is for, and answers what calls go through.
+/// As `connect`, but with a transport in between: `between` gets the transport to the cloud and the project of the login, and
+/// returns the transport for the calls.
 ///
 /// # Errors
 /// As for [`connect`].

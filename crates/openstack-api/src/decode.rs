@@ -1,8 +1,8 @@
-//! Forgiving reading of JSON: OpenStack services leave attributes out or write null where a list is empty.
+//! Tolerant reading of JSON: OpenStack services leave attributes out, or write null for an empty list.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads null like an absent attribute.
+/// Reads null as the default, like an absent attribute.
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -11,7 +11,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// What a switch means that a service leaves out.
+/// The value of a switch that a service leaves out.
 pub(crate) const fn enabled() -> bool {
     true
 }

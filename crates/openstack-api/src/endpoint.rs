@@ -1,14 +1,14 @@
-//! From an address in the catalog and a path to the address of a request.
+//! Builds the address of a request from an address in the catalog and a path.
 //!
-//! Catalogs list the same service as `https://host`, `https://host/v2.0/` or `https://host/load-balancer`; paths here start with the
-//! version. So the version is taken off the catalog's address, except for Nova, whose address is used as it is listed, because it
-//! may have the project's id after the version.
+//! Catalogs list the same service as `https://host`, `https://host/v2.0/` or `https://host/load-balancer`; paths here start with
+//! the version. So the version is removed from the catalog's address. Nova's address is used unchanged, because it may have the
+//! project's id after the version.
 
 use url::Url;
 
 use crate::service::Service;
 
-/// Address of a request. `None` if the path makes no valid address.
+/// Returns the address of a request. `None` if the path makes no valid address.
 pub(crate) fn request_url(
     service: Service,
     listed: &Url,
@@ -27,7 +27,7 @@ pub(crate) fn request_url(
     Some(url)
 }
 
-/// The address up to its version, without a slash at the end, query or fragment.
+/// Returns the address up to its version, without trailing slash, query and fragment.
 pub(crate) fn without_version(url: &Url) -> Url {
     let mut root = url.clone();
     root.set_query(None);
@@ -38,7 +38,7 @@ pub(crate) fn without_version(url: &Url) -> Url {
     root
 }
 
-/// The address with `path`, which is encoded already, behind its own path.
+/// Returns the address with `path`, which is already encoded, appended to its own path.
 pub(crate) fn with_path(base: &Url, path: &str) -> Option<Url> {
     let mut text = base.clone();
     text.set_query(None);
@@ -46,7 +46,7 @@ pub(crate) fn with_path(base: &Url, path: &str) -> Option<Url> {
     Url::parse(&format!("{}{path}", text.as_str().trim_end_matches('/'))).ok()
 }
 
-/// Host and port, to name a server in an error.
+/// Returns host and port, which name a server in an error.
 pub(crate) fn host(url: &Url) -> String {
     match (url.host_str(), url.port_or_known_default()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -63,14 +63,14 @@ fn segments(url: &Url) -> Vec<&str> {
     url.path().trim_end_matches('/').split('/').collect()
 }
 
-/// Where the version stands: last, or last but one when a project's id or a sub-path such as `lbaas` follows. Further up it belongs
-/// to the proxy in front.
+/// Returns the position of the version: last, or last but one before a project's id or a sub-path such as `lbaas`. Further up it
+/// would belong to a proxy.
 fn version_position(segments: &[&str]) -> Option<usize> {
     let position = segments.iter().rposition(|segment| is_version(segment))?;
     (position + 2 >= segments.len()).then_some(position)
 }
 
-/// `v2`, `v2.0`, `v2.1`, `v3`.
+/// Returns whether the segment is a version: `v2`, `v2.0`, `v2.1`, `v3`.
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|numbers| {
         numbers.starts_with(|first: char| first.is_ascii_digit())

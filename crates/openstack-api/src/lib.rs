@@ -1,21 +1,21 @@
 //! Typed OpenStack calls: the only place that knows URLs and JSON of OpenStack.
 //!
-//! Requests are sent by a transport of this crate's own (docs/adr/0002): errors of the `openstack` crate's session hide whether a request
-//! can have been processed. That crate supplies the types of the catalog and of authentication, and a session for calls that are not here.
+//! This crate's own transport sends the requests (docs/adr/0002): errors of the `openstack` crate's session hide whether a request
+//! may have been processed. That crate supplies the types of catalog and authentication, and a session for calls that this crate lacks.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`identity`] | credentials and Keystone |
-//! | [`transport`] | the seam under which tests replace HTTP |
+//! | [`transport`] | the interface at which tests replace HTTP |
 //! | [`client`] | retries, metrics, logging |
-//! | [`cache`] | answers that many ask for, shared and kept for a while |
-//! | [`dry_run`] | a cloud to plan on: reads are real, writes are recorded |
+//! | [`cache`] | answers that many callers share, kept for a while |
+//! | [`dry_run`] | a cloud for dry runs: reads are real, writes are recorded |
 //! | [`octavia`], [`neutron`], [`nova`], [`barbican`] | the calls |
-//! | [`optional`] | what calls there are, and what is known of those that a cloud can lack |
-//! | [`error`] | what a failed call means |
+//! | [`optional`] | the list of all calls, and which optional ones a cloud lacks |
+//! | [`error`] | errors, and their meaning for the caller |
 //!
-//! Every call may fail with any [`ApiError`]; where its documentation names one, that one says something about the object. A
-//! list comes whole or not at all.
+//! Every call may fail with any [`ApiError`]; an error that its documentation names says something about the object. A list is
+//! returned whole or not at all.
 //!
 //! ```
 //! use openstack_ccm_openstack_api::client::Client;

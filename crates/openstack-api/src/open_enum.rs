@@ -1,7 +1,7 @@
 //! Enumerations of a service's API that a newer or differently configured service may extend.
 
-/// Declares an enum with one text for each variant and `Other` for every text that is not known here, so that an
-/// unknown value never breaks the reading of a whole list.
+/// Declares an enum with one text for each variant, and `Other` for every unknown text, so that an unknown value never makes the
+/// reading of a whole list fail.
 macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*

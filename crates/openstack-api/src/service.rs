@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A service of the catalog that this crate talks to.
+/// A service in the catalog that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
     /// Nova.
@@ -18,11 +18,11 @@ pub enum Service {
 }
 
 impl Service {
-    /// All of them.
+    /// All services.
     pub const ALL: [Self; 5] =
         [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager, Self::Identity];
 
-    /// The service type under which the Keystone catalog lists it.
+    /// Returns the service type in the Keystone catalog.
     pub const fn catalog_type(self) -> &'static str {
         match self {
             Self::Compute => "compute",

@@ -1,7 +1,7 @@
-//! Requests over HTTP, beside a session of the `openstack` crate.
+//! Sends requests over HTTP, beside a session of the `openstack` crate.
 //!
-//! The session is there for typed calls of that crate. It does not send the requests of this one (docs/adr/0002): its errors hide
-//! whether a request can have been processed, and it keeps the endpoints for ever.
+//! The session is for typed calls of that crate. It does not send this crate's requests (docs/adr/0002): its errors hide whether a
+//! request may have been processed, and it caches the endpoints for ever.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ impl ServiceType for Service {
         Service::catalog_type(*self)
     }
 
-    /// Paths name the version; asking for it would cost a request for each service.
+    /// Paths contain the version; version discovery would cost a request per service.
     fn version_discovery_supported(&self) -> bool {
         false
     }
 }
 
-/// Sends requests to a real cloud. Clones share token and connections.
+/// Sends requests to a real cloud. Clones share the token and connections.
 #[derive(Clone)]
 pub struct SessionTransport {
     http: reqwest::Client,
@@ -52,14 +52,14 @@ impl std::fmt::Debug for SessionTransport {
 }
 
 impl SessionTransport {
-    /// Logs in.
+    /// Logs in and creates the transport.
     ///
     /// # Errors
-    /// When the options cannot be used or Keystone does not give a token.
+    /// The options are invalid, or Keystone does not return a token.
     pub async fn connect(options: &AuthOptions) -> Result<Self, Arc<AuthError>> {
         let http = http_client(options)?;
         let keystone = Keystone::new(http.clone(), options)?;
-        // Before the session does: its error would hide the cause.
+        // Before the session requests a token: the session's error would hide the cause.
         keystone.token().await?;
         let mut filters = EndpointFilters::default().with_interfaces(options.interface);
         filters.region.clone_from(&options.region);
@@ -72,20 +72,21 @@ impl SessionTransport {
         Ok(Self { http, keystone, session, region, interface, endpoints })
     }
 
-    /// The session of the `openstack` crate, for calls that are not here.
+    /// Returns the session of the `openstack` crate, for calls that this crate lacks.
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The authentication plugin.
+    /// Returns the authentication plugin.
     pub const fn keystone(&self) -> &Keystone {
         &self.keystone
     }
 
-    /// Address of a service as the configuration says, or else as the catalog of the present token lists it: services move while this program runs.
+    /// Returns the address of a service from the configuration, or else from the catalog of the present token, since services may
+    /// move while this program runs.
     ///
     /// # Errors
-    /// [`TransportError::NoEndpoint`] when it does not; a failed login.
+    /// [`TransportError::NoEndpoint`] if neither has the service; or a failed login.
     pub async fn endpoint(&self, service: Service) -> Result<Url, TransportError> {
         let token = self.keystone.token().await.map_err(TransportError::Auth)?;
         self.listed(service, &token)
@@ -130,7 +131,7 @@ impl SessionTransport {
 
 #[async_trait]
 impl Transport for SessionTransport {
-    /// Sends a request. A 401 causes one new login and one repetition: the request was refused before it was looked at.
+    /// Sends a request. After a 401 it logs in again and repeats the request once: the refused request was not processed.
     async fn send(&self, request: Request) -> Result<Response, TransportError> {
         let token = self.keystone.token().await.map_err(TransportError::Auth)?;
         let response = self.attempt(&request, &token).await?;

@@ -1,7 +1,7 @@
-//! The seam between typed calls and HTTP.
+//! The interface between typed calls and HTTP.
 //!
-//! Everything above speaks of a [`Service`], a path and a body; everything below knows tokens, catalogs and sockets.
-//! A test puts an in-process simulator here with [`FnTransport`].
+//! Code above it uses a [`Service`], a path and a body; code below it handles tokens, catalogs and sockets. A test replaces it by
+//! an in-process simulator with [`FnTransport`].
 
 use std::fmt;
 use std::future::Future;
@@ -18,7 +18,7 @@ pub use crate::service::Service;
 /// One HTTP request to a service.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Which service answers.
+    /// The service that answers.
     pub service: Service,
     /// HTTP method.
     pub method: Method,
@@ -31,11 +31,11 @@ pub struct Request {
     pub headers: HeaderMap,
     /// JSON body; `None` sends none.
     pub body: Option<Bytes>,
-    /// The leave to send it; absent where it only reads.
+    /// The permission to send the request; absent where it only reads.
     pub permit: Option<Permit>,
 }
 
-/// The answer to a [`Request`], whatever its status.
+/// The answer to a [`Request`], of any status.
 #[derive(Clone, Debug)]
 pub struct Response {
     pub status: StatusCode,
@@ -51,13 +51,13 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Sends one request and reads the whole answer.
     ///
     /// # Errors
-    /// Only when there is no answer: every HTTP status is an `Ok`.
+    /// There is no answer. An answer of any HTTP status is an `Ok`.
     async fn send(&self, request: Request) -> Result<Response, TransportError>;
 }
 
 type SendFn = dyn Fn(Request) -> BoxFuture<'static, Result<Response, TransportError>> + Send + Sync;
 
-/// A transport made of a function, for tests over an in-process simulator.
+/// A transport made from a function, for tests with an in-process simulator.
 ///
 /// ```
 /// use http::StatusCode;
@@ -83,8 +83,8 @@ impl FnTransport {
         Self { send: Box::new(move |request| Box::pin(send(request))) }
     }
 
-    /// Wraps a function that takes the service's catalog type and a plain `http` request whose URI is path and query,
-    /// as a simulator does.
+    /// Wraps a function that takes the service's catalog type and a plain `http` request whose URI is path and query, as a
+    /// simulator does.
     pub fn http<F, A>(send: F) -> Self
     where
         F: Fn(&'static str, http::Request<Bytes>) -> A + Send + Sync + 'static,
@@ -116,15 +116,15 @@ impl Transport for FnTransport {
 }
 
 impl Request {
-    /// Whether it asks for a change.
+    /// Returns whether the request may change something.
     pub fn writes(&self) -> bool {
         self.method != Method::GET && self.method != Method::HEAD
     }
 
-    /// To be asked right before it is sent.
+    /// Checks the permission; to be called right before the request is sent.
     ///
     /// # Errors
-    /// It writes, and nothing may be written now.
+    /// The request writes, but no write is permitted now.
     pub fn check_permit(&self) -> Result<(), TransportError> {
         let checked = match &self.permit {
             _ if !self.writes() => Ok(()),
@@ -134,7 +134,7 @@ impl Request {
         checked.map_err(TransportError::NotPermitted)
     }
 
-    /// Path and encoded query, as they stand in an HTTP request line.
+    /// Returns path and encoded query, as in an HTTP request line.
     pub fn path_and_query(&self) -> String {
         if self.query.is_empty() {
             return self.path.clone();
@@ -143,10 +143,10 @@ impl Request {
         format!("{}?{query}", self.path)
     }
 
-    /// The same request as the `http` crate's type, with path and query as its URI.
+    /// Converts the request into the `http` crate's type, with path and query as its URI.
     ///
     /// # Errors
-    /// When the path is not a valid URI.
+    /// The path is not a valid URI.
     pub fn into_http(self) -> Result<http::Request<Bytes>, http::Error> {
         let uri = self.path_and_query();
         let mut request =

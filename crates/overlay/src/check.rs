@@ -1,5 +1,5 @@
-//! Says for each Service what is published, what is wanted, and why. Reads only, apart from a dry-run write that asks the API
-//! server whether it keeps the mode.
+//! Reports for each Service the published entries, the wanted entries, and why. Only reads, apart from a dry-run write by which it
+//! learns whether the API server keeps `ipMode`.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ use crate::nodes::Nodes;
 use crate::plan::{Plan, State, View, plan};
 use crate::service::{ingress, is_load_balancer, key};
 
-/// How it stands with a cluster.
+/// The result of a check of the cluster.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What the cluster honours.
@@ -35,26 +35,26 @@ pub struct Report {
     pub services: Vec<Row>,
 }
 
-/// How it stands with one Service.
+/// The result for one Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub service: ServiceKey,
     pub published: Published,
     pub wanted: Published,
     pub why: String,
-    /// Whether nodes still short-circuit it although it was chosen, or it is not known what is wanted.
+    /// Whether nodes still short-circuit a chosen Service, or the wanted entries are not known.
     pub is_short_circuited: bool,
 }
 
 impl Report {
-    /// Whether every Service that was chosen, and may be touched, is reached through its load balancer.
+    /// Returns whether clients reach every chosen Service that may be touched through its load balancer.
     pub fn is_green(&self) -> bool {
         !self.services.iter().any(|row| row.is_short_circuited)
     }
 }
 
 impl Report {
-    /// The same for programs.
+    /// Returns the report as JSON.
     pub fn json(&self) -> Value {
         let server = match self.cluster.server {
             ServerSupport::Keeps => json!(true),
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// The status of an entry list as people and programs read it.
+/// Status entries, as the report shows them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published(Vec<LoadBalancerIngress>);
 
@@ -130,7 +130,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Looks at a cluster.
+/// Checks a cluster.
 ///
 /// # Errors
 /// Services, nodes or the pods of the canary could not be listed.
@@ -183,7 +183,7 @@ fn row(service: &Service, plan: Plan) -> Row {
     Row { service: key(service), published, wanted, why, is_short_circuited }
 }
 
-/// What is wrong with the annotation that chooses a mode.
+/// Describes the invalid value of the annotation that chooses a mode.
 fn unreadable(service: &Service) -> String {
     let value = service.metadata.annotations.as_ref().and_then(|all| all.get(MODE_ANNOTATION));
     format!(

@@ -1,4 +1,4 @@
-//! Gives back what this program set, and nothing else.
+//! Reverts the statuses that this program wrote, and no others.
 
 use std::time::Duration;
 
@@ -19,20 +19,20 @@ use crate::service::{is_ours, key};
 
 /// Longest wait for the list of all Services.
 const LIST_TIMEOUT: Duration = Duration::from_secs(120);
-/// Times that a status is read again because somebody else wrote it.
+/// Attempts to revert one status; another client's write between read and patch costs one.
 const MAX_ATTEMPTS: usize = 5;
 
-/// What became of the statuses that this program had written.
+/// The outcome for the statuses that this program had written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleanup {
-    /// Those that have `VIP` again.
+    /// The Services whose entries have `VIP` again.
     pub given_back: Vec<ServiceKey>,
-    /// Those that could not be written, with the cause.
+    /// The Services whose status could not be written, with the cause.
     pub failed: Vec<(ServiceKey, String)>,
 }
 
-/// Gives every status back that this program wrote last, as the API server notes it. What an owner or an admission policy
-/// wrote since is theirs.
+/// Reverts every status whose last writer, by `managedFields`, is this program. Entries that an owner or an admission policy wrote
+/// since are left alone.
 ///
 /// # Errors
 /// The Services could not be listed.
@@ -52,13 +52,13 @@ pub async fn cleanup(client: &Client, hostname_suffix: Option<&str>) -> Result<C
     Ok(cleanup)
 }
 
-/// All Services, with what `rules` read of them.
+/// Lists all Services, with the fields that `rules` read.
 pub(crate) async fn services(client: &Client, rules: &Rules) -> Result<Vec<Service>, CallError> {
     let api = Api::<listed::Service>::all(client.clone());
     call(LIST_TIMEOUT, list_all(api, rules.reading())).await
 }
 
-/// Gives one status back; answers whether there was anything to give.
+/// Reverts one status; returns whether there was anything to revert.
 async fn give_back(client: &Client, mut service: Service, suffix: Option<&str>) -> Result<bool, CallError> {
     let writer = StatusWriter::new(client.clone(), CALL_TIMEOUT, PROGRAM);
     let key = key(&service);

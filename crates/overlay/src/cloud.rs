@@ -4,19 +4,19 @@
 
 #[derive(Clone, Copy, Debug)]
 pub struct Cloud {
-    /// The name in `--cloud`.
+    /// The value of `--cloud`.
     pub name: &'static str,
-    /// The name for people.
+    /// The name as shown to users.
     pub title: &'static str,
     /// Annotations by which a Service asks for the PROXY protocol; one that applies is enough.
     pub annotations: &'static [AnnotationRule],
-    /// What its controller writes into a status.
+    /// The entries that its controller writes into a status.
     pub status: &'static str,
-    /// What its controller makes of `ipMode`.
+    /// What its controller does with `ipMode`.
     pub ip_mode: &'static str,
-    /// Where that was read.
+    /// The source or documentation that this entry was read in.
     pub source: &'static str,
-    /// When that was read: year and month.
+    /// When the source was read: year and month.
     pub seen: &'static str,
 }
 
@@ -30,23 +30,23 @@ pub struct AnnotationRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Exactly(&'static str),
-    /// All that begin so.
+    /// All keys with this prefix.
     Prefix(&'static str),
 }
 
-/// Which values of annotations.
+/// The annotation values that a rule accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// One of these.
     OneOf(&'static [&'static str]),
     /// Any but these.
     NoneOf(&'static [&'static str]),
-    /// Those that contain one of these, blanks left out.
+    /// Any value that, without blanks, contains one of these.
     Contains(&'static [&'static str]),
 }
 
 impl AnnotationRule {
-    /// Whether an annotation asks for the PROXY protocol.
+    /// Returns whether an annotation asks for the PROXY protocol.
     pub fn applies(&self, key: &str, value: &str) -> bool {
         let key_applies = match self.key {
             Key::Exactly(wanted) => key == wanted,
@@ -68,7 +68,7 @@ const fn exactly(key: &'static str, values: &'static [&'static str]) -> Annotati
     AnnotationRule { key: Key::Exactly(key), value: Value::OneOf(values) }
 }
 
-/// What Go's `strconv.ParseBool` takes for true.
+/// Values that Go's `strconv.ParseBool` reads as true.
 const GO_TRUE: &[&str] = &["true", "1", "t", "T", "TRUE", "True"];
 
 /// All clouds of the table, by name.
@@ -100,7 +100,7 @@ pub const CLOUDS: &[Cloud] = &[
     Cloud {
         name: "cloudstack",
         title: "Apache CloudStack",
-        // Releases differ: for some the annotation is enough, for others its value counts.
+        // CloudStack releases differ: some need only the annotation, others read its value.
         annotations: &[AnnotationRule {
             key: Key::Exactly("service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol"),
             value: Value::NoneOf(&["", "false"]),

@@ -1,4 +1,4 @@
-//! What this program counts, in addition to what is published and what the cluster honours.
+//! The metrics of this program besides those of the published entries and of what the cluster honours.
 
 use openstack_ccm_core::failure::FailureClass;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 
 type Label = [(&'static str, &'static str); 1];
 
-/// The metrics of one controller. Clones count together.
+/// The metrics of one controller. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metrics {
     refused: Family<Label, Gauge>,
@@ -41,7 +41,7 @@ impl Metrics {
         metrics
     }
 
-    /// A Service is left alone for another reason than before; absent: it is not left alone.
+    /// Moves a Service from one refusal reason to another; absent: the Service is not refused.
     pub(crate) fn refusal_changed(&self, before: Option<&'static str>, now: Option<&'static str>) {
         for (reason, change) in [(before, -1), (now, 1)] {
             if let Some(reason) = reason {
@@ -50,12 +50,12 @@ impl Metrics {
         }
     }
 
-    /// Another manager keeps rewriting a status, or has ceased to.
+    /// Records that another manager began or stopped rewriting a status.
     pub(crate) fn contest_changed(&self, before: bool, now: bool) {
         self.contested.inc_by(i64::from(now) - i64::from(before));
     }
 
-    /// A reconciliation failed.
+    /// Counts a failed reconciliation.
     pub(crate) fn failed(&self, class: FailureClass) {
         self.failures.get_or_create(&[("class", class.as_str())]).inc();
     }

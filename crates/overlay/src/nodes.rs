@@ -1,4 +1,4 @@
-//! The nodes: what their service proxies honour, and their addresses.
+//! The nodes: whether their service proxies honour `ipMode`, and their addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use crate::PAGE_SIZE;
 /// All nodes at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nodes {
-    /// Whether the service proxy of every node that counts honours `ipMode`.
+    /// Whether the service proxies of all relevant nodes honour `ipMode`.
     pub fitness: Fitness,
     pub addresses: BTreeSet<IpAddr>,
 }
@@ -49,7 +49,7 @@ impl Facts {
 }
 
 impl Nodes {
-    /// What these nodes, which are all of the cluster, and what was measured on them mean now.
+    /// Judges all nodes of the cluster by their objects and by what was measured on them.
     pub fn of(nodes: &[Node], measured: &Measurements, now: Timestamp) -> Self {
         let facts =
             nodes.iter().map(|node| (node.metadata.name.clone().unwrap_or_default(), Facts::of(node)));
@@ -71,16 +71,16 @@ impl Nodes {
     }
 }
 
-/// How Nodes are read.
+/// Returns which fields of Nodes are read, and the page size of their list.
 fn reading() -> Reading {
     let use_of = |key: &str| if is_evidence(key) { AnnotationUse::Meaning } else { AnnotationUse::None };
     Reading { page: PAGE_SIZE, interest: Interest::in_annotations(use_of) }
 }
 
-/// Follows the nodes for ever. Nothing is sent before the first complete list, and before it is known what was measured.
+/// Follows the nodes for ever. Sends nothing before the first list of nodes is complete and the measurements are known.
 pub(crate) async fn follow(client: Client, measured: Measured, sender: watch::Sender<Option<Arc<Nodes>>>) {
     let (mut changes, mut ready) = (measured.changes(), measured.ready());
-    // The other end is in `measured`.
+    // The sender of `ready` lives in `measured`, so the wait cannot fail.
     let _ = ready.wait_for(|ready| *ready).await;
     let mut events = std::pin::pin!(events::<listed::Node, Node>(Api::all(client), reading()));
     let (mut known, mut arriving, mut is_listed) = (BTreeMap::new(), BTreeMap::new(), false);

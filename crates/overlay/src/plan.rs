@@ -1,4 +1,4 @@
-//! What one status should say, and the patch that gets it there. Pure.
+//! The wanted entries of one status, and the patch that writes them. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,43 +15,43 @@ use crate::refusal::{Refusal, is_of_canary, refusal};
 use crate::rules::{Choice, Chosen, Rules};
 use crate::service::{ingress, is_load_balancer, is_ours};
 
-/// What is known of the cluster, and what the operator chose.
+/// The state of the cluster, and the operator's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Which Services are meant.
+    /// The rules that choose Services.
     pub rules: &'a Rules,
-    /// What the cluster honours.
+    /// Whether the API server and the nodes honour `ipMode`.
     pub cluster: &'a Cluster,
     pub node_addresses: &'a BTreeSet<IpAddr>,
     /// The suffix under which names of addresses resolve, if the operator has one.
     pub hostname_suffix: Option<&'a str>,
 }
 
-/// What there is to do for one Service.
+/// The decision about one Service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How it stands.
+    /// The state of the Service.
     pub state: State,
-    /// The list to write, where another one is there.
+    /// The entries to write, if they differ from the published ones.
     pub write: Option<Vec<LoadBalancerIngress>>,
-    /// What the user should know.
+    /// Messages for the user.
     pub notices: Vec<Notice>,
 }
 
-/// How it stands with a Service.
+/// The state of a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// Not chosen; what was set earlier is given back.
+    /// The Service is not chosen; entries that this program wrote are reverted.
     NotChosen,
-    /// Its own annotation asks for the short circuit.
+    /// The Service's own annotation asks for the short circuit.
     Vip,
-    /// Its own annotation cannot be read; what is published stays.
+    /// The Service's own annotation is invalid; the published entries stay.
     Unreadable,
-    /// Chosen, and its owner has not published an address yet.
+    /// The Service is chosen, but its owner has not published an address yet.
     Waiting(Chosen),
-    /// Chosen, and never touched.
+    /// The Service is chosen, but is one that this program never touches.
     Refused(Chosen, Refusal),
-    /// Chosen, and whether the API server keeps the mode is not known; what is published stays.
+    /// The Service is chosen, but it is not known whether the API server keeps `ipMode`; the published entries stay.
     ServerUnknown(Chosen),
     Decided(Chosen, Advertisement),
 }
@@ -77,7 +77,7 @@ pub fn plan(service: &Service, view: &View<'_>) -> Plan {
     }
 }
 
-/// Gives back what is this program's, and nothing else. That of the canary's Services stands as long as there is a canary.
+/// Reverts entries that this program wrote, and no others. Those of the canary's Services stay as long as the canary exists.
 fn give_back_of(service: &Service, view: &View<'_>, state: State) -> Plan {
     let is_given = is_ours(service) && !is_of_canary(service);
     let write = is_given.then(|| given_back(service, view.hostname_suffix)).flatten();
@@ -105,7 +105,7 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
     let wanted = match decided.mode {
         Mode::Proxy => in_mode(&addressed, "Proxy"),
         Mode::Hostname => decided.entries.clone(),
-        // The server drops the mode, and there is no name: nothing that is written would help.
+        // The server drops `ipMode`, and there is no hostname: no write would help.
         Mode::Vip => published.to_vec(),
     };
     let write = (wanted != published).then_some(wanted);
@@ -116,7 +116,7 @@ fn chosen_one(service: &Service, chosen: Chosen, view: &View<'_>) -> Plan {
 fn decided(addressed: &[LoadBalancerIngress], chosen: &Chosen, view: &View<'_>) -> Advertisement {
     let addresses: Vec<IpAddr> =
         addressed.iter().filter_map(|entry| entry.ip.as_deref()?.parse().ok()).collect();
-    // A name in the place of an address can be taken back only where nothing else stood beside the address.
+    // Replacing an address by a hostname can be reverted only if the entry has no other fields.
     let plain = |entry: &LoadBalancerIngress| entry.hostname.is_none() && entry.ports.is_none();
     let suffix = view.hostname_suffix.filter(|_| addressed.iter().all(plain));
     let preference = Preference {
@@ -135,7 +135,7 @@ fn decided(addressed: &[LoadBalancerIngress], chosen: &Chosen, view: &View<'_>) 
     decide(&publication, view.cluster)
 }
 
-/// The list as its owner would have it: by address and `VIP`. Nothing where it is so.
+/// Returns the entries as the owner would have them: by address and `VIP`. Absent if they are so already.
 pub(crate) fn given_back(service: &Service, suffix: Option<&str>) -> Option<Vec<LoadBalancerIngress>> {
     let published = ingress(service);
     let addressed = with_addresses(published, suffix.filter(|_| is_ours(service)));
@@ -145,7 +145,7 @@ pub(crate) fn given_back(service: &Service, suffix: Option<&str>) -> Option<Vec<
     published.iter().zip(&addressed).any(touched).then(|| in_mode(&addressed, "VIP"))
 }
 
-/// The entries, with addresses in the place of the names that were made of them.
+/// Returns the entries with hostnames that were made from an address replaced by that address.
 fn with_addresses(published: &[LoadBalancerIngress], suffix: Option<&str>) -> Vec<LoadBalancerIngress> {
     let address = |entry: &LoadBalancerIngress| hostname::address_in(entry.hostname.as_deref()?, suffix?);
     let with_address = |entry: &LoadBalancerIngress| match address(entry).filter(|_| entry.ip.is_none()) {
@@ -155,7 +155,7 @@ fn with_addresses(published: &[LoadBalancerIngress], suffix: Option<&str>) -> Ve
     published.iter().map(with_address).collect()
 }
 
-/// The entries with this mode wherever there is an address.
+/// Returns the entries with this mode wherever there is an address.
 fn in_mode(entries: &[LoadBalancerIngress], mode: &str) -> Vec<LoadBalancerIngress> {
     let with_mode = |entry: &LoadBalancerIngress| LoadBalancerIngress {
         ip_mode: entry.ip.is_some().then(|| mode.to_owned()),
@@ -164,7 +164,7 @@ fn in_mode(entries: &[LoadBalancerIngress], mode: &str) -> Vec<LoadBalancerIngre
     entries.iter().map(with_mode).collect()
 }
 
-/// The Service with another list.
+/// Returns the Service with other entries in its status.
 pub(crate) fn with_list(service: &Service, entries: &[LoadBalancerIngress]) -> Service {
     let mut service = service.clone();
     let status = service.status.get_or_insert_default();
@@ -172,7 +172,7 @@ pub(crate) fn with_list(service: &Service, entries: &[LoadBalancerIngress]) -> S
     service
 }
 
-/// Nodes held pods to the source ranges as long as they short-circuited.
+/// Warns that the source ranges no longer hold for pods: nodes applied them while they short-circuited.
 fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     let ranges = service.spec.as_ref().and_then(|spec| spec.load_balancer_source_ranges.as_ref());
     if mode == Mode::Vip || ranges.is_none_or(Vec::is_empty) {
@@ -185,7 +185,7 @@ fn source_ranges(service: &Service, mode: Mode) -> Vec<Notice> {
     )]
 }
 
-/// A JSON patch that replaces the list of the Service with this uid, if it is still the one that was read.
+/// Returns a JSON patch that replaces the entries, if uid and entries are still those that were read.
 pub fn patch(service: &Service, wanted: &[LoadBalancerIngress]) -> Value {
     const LIST: &str = "/status/loadBalancer/ingress";
     json!([

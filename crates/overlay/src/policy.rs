@@ -1,8 +1,8 @@
 //! The rules as a MutatingAdmissionPolicy: the API server itself sets the mode in every write of a status.
 //!
-//! The list of entries is atomic, so that the policy patches it (JSONPatch) and does not apply. It fails open: a policy
-//! that cannot be evaluated must not keep an owner from publishing an address. What it does not know are the nodes: whether
-//! their service proxies honour the mode, and their addresses.
+//! The list of entries is atomic, so the policy uses JSONPatch and not an apply configuration. It fails open: a policy that cannot
+//! be evaluated must not keep an owner from publishing an address. The policy does not know the nodes: neither whether their
+//! service proxies honour the mode, nor their addresses.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl ApiVersion {
 /// Entries of one status that the policy looks at; a load balancer has one or two.
 const MAX_ENTRIES: usize = 8;
 
-/// The policy with its binding, but for what depends on the rules and on the version of the API.
+/// The policy with its binding, with placeholders for what depends on the rules and on the version of the API.
 const TEMPLATE: &str = r#"# Sets ipMode: Proxy in every write of the status of the Services below, so that pods reach them through their load balancer.
 # It needs an API server that serves @VERSION@ of this API, and service proxies that honour the field on every node (kube-proxy 1.30).
 apiVersion: admissionregistration.k8s.io/@VERSION@
@@ -76,13 +76,13 @@ spec:
   policyName: @PROGRAM@
 "#;
 
-/// The policy with its binding, as YAML. Labels are no part of it: it knows annotations.
+/// Returns the policy with its binding, as YAML. It ignores the rules' labels and uses only their annotations.
 pub fn yaml(rules: &Rules, version: ApiVersion) -> String {
     template().replace("@VERSION@", version.as_str()).replace("@CHOSEN@", &chosen(rules))
 }
 
-/// What the chart makes the same policy of, as JSON: the template with `@VERSION@` and `@CHOSEN@` in it, the condition of a
-/// Service's own annotation, what it says otherwise, and the conditions of each cloud.
+/// Returns the parts from which the chart makes the same policy, as JSON: the template with its placeholders `@VERSION@` and
+/// `@CHOSEN@`, the conditions on a Service's own annotation, and the conditions of each cloud.
 pub fn chart_parts() -> String {
     let conditions = |cloud: &Cloud| cloud.annotations.iter().map(of_rule).collect::<Vec<_>>();
     let clouds: BTreeMap<&str, Vec<String>> =
@@ -90,7 +90,7 @@ pub fn chart_parts() -> String {
     let parts = serde_json::json!({
         "template": template(), "own": own(), "undecided": undecided(), "or": OR, "clouds": clouds,
     });
-    // Strings and lists can always be written.
+    // Strings and lists can always be serialized.
     serde_json::to_string_pretty(&parts).unwrap_or_default() + "\n"
 }
 
@@ -102,7 +102,7 @@ fn template() -> String {
         .replace("@INDEXES@", &indexes)
 }
 
-/// Between two conditions, each of which has a line of its own.
+/// The separator of two conditions, which puts each on a line of its own.
 const OR: &str = "\n        || ";
 
 fn chosen(rules: &Rules) -> String {
@@ -114,17 +114,17 @@ fn chosen(rules: &Rules) -> String {
     format!("{}{OR}{} && (\n        {})", own(), undecided(), terms.join(OR))
 }
 
-/// The Service asks for the mode by its own annotation.
+/// Returns the condition that the Service's own annotation asks for the mode.
 fn own() -> String {
     format!("{}.lowerAscii() == 'proxy'", annotation(MODE_ANNOTATION))
 }
 
-/// The Service leaves it to the rules.
+/// Returns the condition that the Service's own annotation leaves the choice to the rules.
 fn undecided() -> String {
     format!("{}.lowerAscii() in ['', 'auto']", annotation(MODE_ANNOTATION))
 }
 
-/// The value of an annotation, empty where it is missing.
+/// Returns the CEL expression for the value of an annotation, empty where it is missing.
 fn annotation(key: &str) -> String {
     format!("object.metadata.?annotations[?{}].orValue('')", quoted(key))
 }
@@ -165,12 +165,12 @@ fn list(values: &[&str]) -> String {
     values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ")
 }
 
-/// A string of CEL.
+/// Returns a CEL string literal.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// Nodes announce these addresses: the short circuit is the way they are meant.
+/// Returns the condition that nodes do not announce the address: where they do, the short circuit is intended.
 fn left_alone() -> String {
     let classes: Vec<&str> = VIP_CLASSES.iter().map(|(class, _)| *class).collect();
     let annotations: Vec<&str> = VIP_ANNOTATIONS.iter().map(|(key, _)| *key).collect();

@@ -1,4 +1,4 @@
-//! Which Services are never touched, whoever means them. Pure.
+//! Which Services are never touched, even if they are chosen. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub(crate) const VIP_CLASSES: [(&str, &str); 6] = [
     ("io.cilium/l2-announcer", "Cilium LB-IPAM"),
 ];
 
-/// Annotations that such controllers set on each Service that they serve.
+/// Annotations that such controllers set on each Service they serve.
 pub(crate) const VIP_ANNOTATIONS: [(&str, &str); 3] = [
     ("metallb.io/ip-allocated-from-pool", "MetalLB"),
     ("metallb.universe.tf/ip-allocated-from-pool", "MetalLB"),
@@ -30,16 +30,16 @@ pub(crate) const LB_IPAM_CONDITION: &str = "cilium.io/IPAMRequestSatisfied";
 /// Why a Service is left alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The address is announced by nodes: the short circuit is the way it is meant.
+    /// Nodes announce the address, so the short circuit is intended.
     #[error("{0} has nodes announce the address: with ipMode Proxy, pods could not reach this address")]
     AnnouncedByNodes(&'static str),
-    /// The address is one of a node, as with k3s' ServiceLB.
+    /// The address belongs to a node, as with k3s' ServiceLB.
     #[error("{0} is the address of a node: with ipMode Proxy, pods could not reach this address")]
     AddressOfNode(IpAddr),
-    /// There are hostnames only, which nodes never short-circuit.
+    /// The Service is published by hostnames only, which nodes never short-circuit.
     #[error("it is published by hostname, which nodes never short-circuit")]
     HostnamesOnly,
-    /// It is one of the canary's own Services, whose modes are what it measures by.
+    /// The Service belongs to the canary, which measures by its mode.
     #[error("it belongs to the canary, which measures by its mode")]
     Canary,
 }
@@ -60,12 +60,12 @@ fn class(service: &Service) -> Option<&str> {
     service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref())
 }
 
-/// Whether it is one of the canary's Services.
+/// Returns whether the Service belongs to the canary.
 pub(crate) fn is_of_canary(service: &Service) -> bool {
     class(service) == Some(CANARY_CLASS)
 }
 
-/// Why a Service is left alone, if it is; `nodes` are all addresses of nodes.
+/// Returns why a Service is left alone, if it is; `nodes` are the addresses of all nodes.
 pub fn refusal(service: &Service, nodes: &BTreeSet<IpAddr>) -> Option<Refusal> {
     let class = class(service);
     if is_of_canary(service) {

@@ -1,4 +1,4 @@
-//! The limit that keeps two writers that disagree about a status from overtaking each other for ever. Pure.
+//! The limit that keeps two writers that disagree about a status from overwriting each other for ever. Pure.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 /// Writes of one status within [`WRITE_WINDOW`]: the first, and six after another manager wrote.
 pub const MAX_WRITES: usize = 7;
-/// The time in which they are counted.
+/// The period in which writes are counted.
 pub const WRITE_WINDOW: Duration = Duration::from_secs(3600);
 
-/// When one status was written.
+/// The times at which one status was written.
 #[derive(Clone, Debug, Default)]
 pub struct Rewrites(VecDeque<Instant>);
 
 impl Rewrites {
-    /// How long to wait until the next write may be made; absent: it may be made now.
+    /// Returns how long to wait before the next write; absent if it may be made now.
     pub fn wait(&mut self, now: Instant) -> Option<Duration> {
         while self.0.front().is_some_and(|first| now.saturating_duration_since(*first) >= WRITE_WINDOW) {
             self.0.pop_front();

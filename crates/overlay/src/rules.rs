@@ -1,4 +1,4 @@
-//! Which Services are meant to be reached through their load balancer. Pure.
+//! Which Services are chosen to be reached through their load balancer. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::cloud::{CLOUDS, Cloud, Key, named};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::refusal::VIP_ANNOTATIONS;
 
-/// What chooses Services.
+/// The rules that choose Services.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Annotations of these clouds.
@@ -34,7 +34,7 @@ pub struct Pair {
     pub value: Option<String>,
 }
 
-/// Why a text is no [`Pair`].
+/// The error of a text that is not a valid [`Pair`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} has no key: write KEY=VALUE, or KEY for any value")]
 pub struct PairError(String);
@@ -73,7 +73,7 @@ impl Pair {
     }
 }
 
-/// A cloud that the table does not have.
+/// The error of a cloud that is not in the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cloud {name:?} is unknown; known clouds are {known}; for any other, use --annotation KEY=VALUE", known = names())]
 pub struct UnknownCloud {
@@ -84,7 +84,7 @@ fn names() -> String {
     CLOUDS.iter().map(|cloud| cloud.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The clouds of these names; all of the table where none is named.
+/// Returns the clouds with these names, or the whole table where no name is given.
 ///
 /// # Errors
 /// A name that is not in the table.
@@ -95,16 +95,16 @@ pub fn clouds(names: &[String]) -> Result<Vec<&'static Cloud>, UnknownCloud> {
     names.iter().map(|name| named(name.trim()).ok_or_else(|| UnknownCloud { name: name.clone() })).collect()
 }
 
-/// What is meant with one Service.
+/// What the rules and its own annotation choose for one Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// It is to be reached through its load balancer.
+    /// Clients shall reach the Service through its load balancer.
     Proxy(Chosen),
     /// Its own annotation says `vip`.
     Vip,
-    /// Its own annotation says something else.
+    /// Its own annotation has an invalid value.
     Unreadable(String),
-    /// Nobody means it.
+    /// Neither its annotation nor a rule chooses it.
     None,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Chosen {
 }
 
 impl Rules {
-    /// How Services are read.
+    /// Returns which fields of Services are read, and the page size of their list.
     pub(crate) fn reading(&self) -> Reading {
         let rules = self.clone();
         let interest = Interest::in_annotations(move |key| rules.use_of(key)).and_writes_of(PROGRAM);
@@ -149,14 +149,14 @@ impl Rules {
         {
             AnnotationUse::Meaning
         } else if keys().any(|one| matches!(one, Key::Prefix(prefix) if key.starts_with(prefix))) {
-            // Anybody can write thousands of them.
+            // Any user can write thousands of such annotations.
             AnnotationUse::Message
         } else {
             AnnotationUse::None
         }
     }
 
-    /// What is meant with a Service.
+    /// Returns what the annotation of a Service, or else the rules, choose for it.
     pub fn choose(&self, service: &Service) -> Choice {
         let annotations = service.metadata.annotations.as_ref();
         let own = annotations.and_then(|annotations| annotations.get(MODE_ANNOTATION));

@@ -1,26 +1,25 @@
-//! Label selectors as people write them for kubectl: `edge=yes,tier in (web,api),!internal`. kube evaluates selectors and
-//! does not read them. Pure.
+//! Label selectors in kubectl's syntax: `edge=yes,tier in (web,api),!internal`. kube evaluates selectors, but does not parse them. Pure.
 
 use std::collections::BTreeSet;
 
 use kube::core::{Expression, Selector};
 
-/// Why a text is no selector.
+/// The error of a text that is not a valid selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not part of a label selector: write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, comma separated"
 )]
 pub struct SelectorError(String);
 
-/// Reads a selector. All parts have to fit.
+/// Parses a selector. A Service has to match all parts.
 ///
 /// # Errors
-/// A part that is none; an empty text has none.
+/// A part is not valid; an empty text gives an empty selector.
 pub fn parse(text: &str) -> Result<Selector, SelectorError> {
     parts(text).map(|part| expression(part).ok_or_else(|| SelectorError(part.to_owned()))).collect()
 }
 
-/// The text between commas that are not in parentheses.
+/// Splits a text at the commas that are not in parentheses.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let ends = move |character: char| {
@@ -60,7 +59,7 @@ fn expression(part: &str) -> Option<Expression> {
     }
 }
 
-/// A name, perhaps behind a prefix and a slash.
+/// Parses a label key: a name with an optional prefix and slash.
 fn read_key(text: &str) -> Option<String> {
     let text = text.trim();
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
@@ -68,7 +67,7 @@ fn read_key(text: &str) -> Option<String> {
     is_key.then(|| text.to_owned())
 }
 
-/// A name or nothing.
+/// Parses a label value: a name or an empty text.
 fn read_value(text: &str) -> Option<String> {
     let text = text.trim();
     (text.is_empty() || is_name(text)).then(|| text.to_owned())

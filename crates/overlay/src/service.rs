@@ -1,4 +1,4 @@
-//! What this program reads of a Service object. Pure.
+//! Accessors for the fields of a Service that this program reads. Pure.
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServiceSpec};
 use kube::api::ObjectMeta;
@@ -7,26 +7,25 @@ use serde_json::Value;
 
 use crate::names::PROGRAM;
 
-/// The published entries, as they are.
+/// Returns the published entries, unchanged.
 pub(crate) fn ingress(service: &Service) -> &[LoadBalancerIngress] {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     status.and_then(|status| status.ingress.as_deref()).unwrap_or_default()
 }
 
-/// Namespace and name.
+/// Returns the namespace and name of a Service.
 pub(crate) fn key(service: &Service) -> ServiceKey {
     let part = |part: &Option<String>| part.clone().unwrap_or_default();
     ServiceKey::new(part(&service.metadata.namespace), part(&service.metadata.name))
 }
 
-/// Whether it is of type LoadBalancer, and stays.
+/// Returns whether the Service is of type LoadBalancer and not being deleted.
 pub(crate) fn is_load_balancer(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
         && service.metadata.deletion_timestamp.is_none()
 }
 
-/// Whether the published entries are as this program wrote them: the list is atomic, so that whoever wrote it last is
-/// noted as its manager.
+/// Returns whether this program wrote the published entries last: the list is atomic, so its last writer is noted as its manager.
 pub(crate) fn is_ours(service: &Service) -> bool {
     let owns = |fields: &Value| fields.pointer("/f:status/f:loadBalancer/f:ingress").is_some();
     service.metadata.managed_fields.iter().flatten().any(|entry| {
@@ -35,7 +34,7 @@ pub(crate) fn is_ours(service: &Service) -> bool {
     })
 }
 
-/// Takes out of a Service, as it was listed, what is not read any more: a cluster has more Services than load balancers.
+/// Drops the fields of a listed Service that are not read again: most Services of a cluster have no load balancer.
 pub(crate) fn trim(service: &mut Service) {
     let metadata = std::mem::take(&mut service.metadata);
     let spec = service.spec.take().unwrap_or_default();

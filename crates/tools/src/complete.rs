@@ -1,7 +1,7 @@
 //! Completion of `kubectl openstack-ccm`: subcommands, flags, and names of Services.
 //!
-//! kubectl runs `kubectl_complete-openstack_ccm` with the words behind the plugin's name. It reads a candidate in each line and, at the
-//! end, a directive.
+//! kubectl runs `kubectl_complete-openstack_ccm` with the words after the plugin's name, and reads from it a candidate per line
+//! and, last, a directive.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use super::output::print_as_it_is;
 
 /// The program that kubectl runs.
 pub const SCRIPT: &str = "#!/bin/sh\nexec kubectl openstack-ccm __complete \"$@\"\n";
-/// No names of files beside the candidates, and whatever the shell offers by itself.
+/// The directive to offer only the candidates, without file names.
 const ONLY_THESE: &str = ":4\n";
 const BY_SHELL: &str = ":0\n";
-/// Whoever waits for a completion does not wait for long.
+/// The longest wait for Services: a user who completes a word does not wait long.
 const COMPLETION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Writes what may be in the place of the last word.
+/// Writes the candidates for the last word, and the directive.
 ///
 /// # Errors
 /// Standard output is closed.
@@ -41,7 +41,7 @@ pub async fn run(program: &Command, words: &[String]) -> anyhow::Result<()> {
 #[derive(Debug, PartialEq, Eq)]
 enum Candidates {
     Words(Vec<String>),
-    /// Services that begin so.
+    /// The Services whose name starts with this text.
     Services(String),
     /// The value of a flag.
     Value,
@@ -72,7 +72,7 @@ fn candidates(program: &Command, words: &[String]) -> Candidates {
     Candidates::Words(below.filter(|name| name.starts_with(last.as_str())).map(str::to_owned).collect())
 }
 
-/// The value of a flag, written in one word or in two.
+/// Returns the value of a flag, given as one word or two.
 fn value(words: &[String], names: &[&str]) -> Option<String> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -88,8 +88,8 @@ fn value(words: &[String], names: &[&str]) -> Option<String> {
     None
 }
 
-/// Services of type LoadBalancer: by name in the namespace that was given, or in that of the kubeconfig, and with their namespace in
-/// others.
+/// Lists Services of type LoadBalancer: by name in the given namespace, or else the kubeconfig's, and as `namespace/name` in other
+/// namespaces.
 async fn services(words: &[String], start: &str) -> anyhow::Result<Vec<String>> {
     let person = PersonArgs {
         kubeconfig: value(words, &["--kubeconfig"]).map(Into::into),

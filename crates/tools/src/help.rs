@@ -1,16 +1,16 @@
-//! What `--help` and the manual pages say beyond flags: examples, and the exit codes, which mean the same for all subcommands.
+//! The text of `--help` and the manual pages beyond flags: examples, and the exit codes, which mean the same for all subcommands.
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
-/// Something was found that is not as it should be, or would be changed.
+/// The exit code for a finding: a problem, or something that would be changed.
 pub const EXIT_FOUND: u8 = 2;
-/// Something needs a person.
+/// The exit code when a user has to act or decide.
 pub const EXIT_NEEDS_A_PERSON: u8 = 3;
 
-/// Examples of a subcommand, and what its exit codes mean.
+/// Examples of a subcommand, and the meaning of its exit codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Help {
-    /// The subcommand; a space divides it from one below it.
+    /// The name of the subcommand; a space separates it from a subcommand below it.
     pub name: &'static str,
     /// Command lines, without the program.
     pub examples: &'static [&'static str],
@@ -25,7 +25,7 @@ const fn help(name: &'static str, examples: &'static [&'static str], codes: [&'s
     Help { name, examples, codes }
 }
 
-/// All of them.
+/// The help of all subcommands.
 pub const TABLE: &[Help] = &[
     help(
         "check-config",
@@ -142,7 +142,7 @@ pub const TABLE: &[Help] = &[
 ];
 
 impl Help {
-    /// What stands below the flags.
+    /// Returns the text below the flags.
     fn text(&self, program: &str) -> String {
         let mut text = String::from("Examples:\n");
         for example in self.examples {
@@ -158,7 +158,7 @@ impl Help {
     }
 }
 
-/// The definition of a command line, with examples and exit codes.
+/// Returns the definition of a command line, with examples and exit codes.
 pub fn command<T: CommandFactory>() -> Command {
     let command = T::command();
     let program = command.get_name().to_owned();
@@ -167,7 +167,7 @@ pub fn command<T: CommandFactory>() -> Command {
             help.name.split_once(' ').map_or((None, help.name), |(one, other)| (Some(one), other));
         let explain = |command: Command| command.after_help(help.text(&program));
         match below {
-            // The overlay is also a program of its own.
+            // The overlay is also a separate program.
             Some(parent) if program != "openstack-ccm" => {
                 let text =
                     help.text(&program).replace(&format!("{program} {parent} "), &format!("{program} "));
@@ -184,10 +184,10 @@ fn below_if_there(command: Command, name: &str, change: impl FnOnce(Command) -> 
     if command.find_subcommand(name).is_some() { command.mut_subcommand(name, change) } else { command }
 }
 
-/// Reads a command line.
+/// Parses a command line.
 ///
 /// # Errors
-/// What is wrong with it, or the help or version that it asks for.
+/// The error of the command line, or the help or version that it asks for.
 pub fn parse<T: CommandFactory + FromArgMatches>(
     arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
 ) -> Result<T, clap::Error> {

@@ -1,20 +1,20 @@
-//! What a person types. Each subcommand has a folder: its flags are in `args`, `run` does it.
+//! The commands for users. Each subcommand has a folder: its flags are in `args`, and `run` runs it.
 //!
 //! Each module names only modules above it.
 //!
 //! | module | subcommand |
 //! | --- | --- |
 //! | [`help`] | none: examples and exit codes |
-//! | [`output`] | none: what they write to standard output |
+//! | [`output`] | none: writing to standard output |
 //! | `service_events` | none: the Events of a Service |
-//! | [`check_config`] | `check-config`: whether the configuration works, and with it the cloud and the Services |
+//! | [`check_config`] | `check-config`: whether the configuration, the cloud and the Services work |
 //! | [`canary`] | `canary`: whether the service proxies honour `ipMode` |
-//! | [`status`] | `status`: who leads, and how load balancers are published |
-//! | [`plan`] | `plan` and `adopt`: what the controllers would do |
+//! | [`status`] | `status`: the leader, and how load balancers are published |
+//! | [`plan`] | `plan` and `adopt`: what the controllers would change |
 //! | [`doctor`] | `doctor`: where a packet to a load balancer ends, and why |
-//! | [`hand_back`] | `hand-back`: what OCCM will do after the way back |
-//! | [`orphans`] | `orphans`: what is left of Services that are gone |
-//! | [`complete`] | `__complete`: what kubectl offers behind `kubectl openstack-ccm` |
+//! | [`hand_back`] | `hand-back`: what OCCM will change when it takes over again |
+//! | [`orphans`] | `orphans`: cloud objects of deleted Services |
+//! | [`complete`] | `__complete`: the completions that kubectl offers after `kubectl openstack-ccm` |
 //! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
 //! | `demo` | `demo`: the demonstration on embedded simulators (cargo feature `demo`) |
 

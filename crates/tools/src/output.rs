@@ -1,4 +1,4 @@
-//! What the subcommands write: results to standard output, and how far they are to standard error.
+//! The output of subcommands: results to standard output, and progress to standard error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -9,17 +9,17 @@ use openstack_ccm_core::text::{printable, printable_lines};
 use tokio::time::Instant;
 
 const ESCAPE: char = '\u{1b}';
-/// How long something is silent before it says what it waits for.
+/// How long progress stays silent at first.
 const FIRST_REPORT_DELAY: Duration = Duration::from_secs(1);
-/// Between two lines about the same where nothing can be overwritten.
+/// Interval between two lines of progress where lines cannot be overwritten.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Writes a text. What somebody else wrote into it cannot make a terminal do anything but change its colours.
+/// Writes a text. Foreign text in it can make a terminal change its colours, but nothing else.
 pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
     print_as_it_is(styled(&text.to_string()))
 }
 
-/// The text with colours and weights, and without everything else that a terminal obeys.
+/// Returns the text with its colours and weights, but without other control sequences for a terminal.
 fn styled(text: &str) -> String {
     let mut parts = text.split(ESCAPE);
     let mut shown = printable_lines(parts.next().unwrap_or_default());
@@ -36,12 +36,12 @@ fn styled(text: &str) -> String {
     shown
 }
 
-/// Plain, bold, or a colour that is not that of the background.
+/// Returns whether a style is plain, bold, or a colour other than that of the background.
 fn is_style(style: &str) -> bool {
     style.split(';').all(|one| matches!(one, "0" | "1" | "31" | "32" | "33" | "34" | "35" | "36"))
 }
 
-/// Writes a text that nobody else has written anything into.
+/// Writes a text that contains no foreign text.
 ///
 /// # Errors
 /// Standard output is closed.
@@ -50,7 +50,7 @@ pub fn print_as_it_is(text: impl Display) -> anyhow::Result<()> {
     write!(stdout, "{text}").and_then(|()| stdout.flush()).context("standard output cannot be written")
 }
 
-/// Writes a text and ends the line.
+/// Writes a text with a line break.
 ///
 /// # Errors
 /// Standard output is closed.
@@ -58,19 +58,19 @@ pub fn print_line(text: impl Display) -> anyhow::Result<()> {
     print(format_args!("{text}\n"))
 }
 
-/// Whether a failure is only that nobody reads on, as with `| head -1`.
+/// Returns whether an error only means that the reader closed the pipe, as `| head -1` does.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let cause = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// `1 Service`, `2 Services`.
+/// Returns `1 Service`, `2 Services`.
 pub(crate) fn plural(count: usize, one: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {one}{ending}")
 }
 
-/// Shows a person who waits how far it is: on a terminal in one line that is overwritten, otherwise a line now and then.
+/// Shows progress to a waiting user: on a terminal in one line that is overwritten, otherwise as a line now and then.
 pub(crate) struct Progress {
     begun: Instant,
     written: Option<Instant>,
@@ -82,7 +82,7 @@ impl Progress {
         Self { begun: Instant::now(), written: None, on_terminal: io::stderr().is_terminal() }
     }
 
-    /// Says how far it is, where that takes longer than a second.
+    /// Writes the progress, if the work takes longer than a second.
     pub(crate) fn report(&mut self, text: impl Display) {
         let now = Instant::now();
         let pause = if self.on_terminal { Duration::ZERO } else { REPEAT_INTERVAL };
@@ -93,7 +93,7 @@ impl Progress {
         }
         self.written = Some(now);
         let text = printable(&text.to_string());
-        // Nobody misses it where it cannot be shown.
+        // A failure is ignored: progress that cannot be shown is not missed.
         let _ = if self.on_terminal {
             write!(io::stderr(), "\r\u{1b}[K{text}")
         } else {

@@ -1,10 +1,10 @@
-//! The Events of a Service, reduced to what is judged.
+//! The Events of a Service, reduced to the facts that are judged.
 
 use k8s_openapi::api::core::v1::Event;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::EventFact;
 
-/// Those of a Service among Events.
+/// Returns the facts of a Service's Events.
 pub(crate) fn events_of<'a>(
     key: &'a ServiceKey,
     events: &'a [Event],

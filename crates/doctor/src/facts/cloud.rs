@@ -1,4 +1,4 @@
-//! What a Service has in the cloud, and what the controller would do to it.
+//! The cloud objects of a Service, and what the controller would change.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,16 +12,16 @@ use super::Looked;
 /// How far the controller would get with a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Forecast {
-    /// All the way.
+    /// The controller would finish.
     #[default]
     Settled,
-    /// The cloud is at work.
+    /// The controller would wait for the cloud.
     Waits(String),
-    /// Somebody has to change a setting, and until then the load balancer keeps the one that it has.
+    /// A user has to change a setting; until then the load balancer keeps its present one.
     Keeps(String),
-    /// Somebody has to change something.
+    /// A user has to change something first.
     Refused(String),
-    /// Nobody knows.
+    /// It is not known how far.
     Unknown(String),
 }
 
@@ -40,24 +40,25 @@ pub struct CloudFacts {
     pub changes: Vec<Change>,
     /// What the controller would warn of: reason and message.
     pub warnings: Vec<(String, String)>,
-    /// Its addresses: those of its VIPs, and the floating IPs that lead to them; absent where nobody looked.
+    /// The addresses of its VIPs, and the floating IPs that lead to them; absent where they were not looked up.
     pub addresses: Option<Looked<Vec<IpAddr>>>,
-    /// Those of them that are floating IPs.
+    /// Those of its addresses that are floating IPs.
     pub floating: Vec<IpAddr>,
-    /// The addresses with which nodes come to a floating IP, through a router or by a floating IP of their own; absent where nobody looked.
+    /// The source addresses of nodes at a floating IP, after SNAT by a router or by their own floating IPs; absent where they were
+    /// not looked up.
     pub translated: Option<Looked<Vec<IpAddr>>>,
-    /// Addresses of the Service, published or as the controller has written them beside that, that are floating IPs of the project and do not
-    /// lead to it: where they lead.
+    /// Floating IPs of the project that the Service publishes, or that the controller noted for it, but that do not lead to it;
+    /// each with where it leads.
     pub astray: BTreeMap<IpAddr, String>,
-    /// What the controller would publish, where that differs from what is published.
+    /// The entries that the controller would publish, if they differ from the published ones.
     pub would_publish: Option<Vec<LoadBalancerIngress>>,
-    /// The network of its VIP.
+    /// The CIDR of the VIP's subnet.
     pub subnet: Option<String>,
-    /// What the security groups of the members let in; why that is not known.
+    /// What the security groups of the members let in, or why that is not known.
     pub doors: Option<Looked<Vec<Door>>>,
 }
 
-/// Objects, or why they could not be looked at.
+/// Objects, and why some of them could not be read.
 #[derive(Clone, Debug, Default)]
 pub struct Objects<T> {
     pub objects: Vec<T>,
@@ -71,13 +72,13 @@ pub struct CloudObject {
     /// `load balancer`, `listener`, `pool`, `member`, `health monitor`.
     pub kind: &'static str,
     pub id: String,
-    /// Its name, or of a member its address and port.
+    /// Its name, or the address and port of a member.
     pub name: String,
     /// `provisioning_status`
     pub provisioning: String,
     /// `operating_status`
     pub operating: String,
-    /// `admin_state_up` is false.
+    /// Whether `admin_state_up` is false.
     pub disabled: bool,
     /// Weight of a member.
     pub weight: Option<u16>,
@@ -111,11 +112,11 @@ pub struct Change {
     pub mark: String,
     /// `listener`, `members`, `pool`
     pub kind: String,
-    /// What distinguishes it from others.
+    /// The name that distinguishes the object from others of its kind.
     pub name: String,
-    /// The pool of members.
+    /// The pool of the members.
     pub parent: Option<String>,
-    /// What would be other.
+    /// The attributes that would change.
     pub fields: Vec<ChangedField>,
 }
 
@@ -125,14 +126,14 @@ pub struct ChangedField {
     pub name: String,
     /// The change in words.
     pub text: String,
-    /// What a list would lose.
+    /// Values that a list would lose.
     pub removed: Vec<String>,
-    /// What a list would gain.
+    /// Values that a list would gain.
     pub added: Vec<String>,
 }
 
 impl Change {
-    /// As `plan` writes it.
+    /// Returns the change as a line of `plan`.
     pub fn line(&self) -> String {
         let fields: Vec<&str> = self.fields.iter().map(|field| field.text.as_str()).collect();
         format!("{} {} {} {}", self.mark, self.kind, self.name, fields.join("; ")).trim_end().to_owned()
@@ -150,40 +151,40 @@ pub struct Door {
     pub protocol: String,
     /// The pool of the member.
     pub pool: String,
-    /// A security group of its own, to which a rule can be added.
+    /// A security group of this member alone, to which a rule can be added.
     pub group: Option<String>,
-    /// Whether the port of the machine has port security at all.
+    /// Whether the server's port has port security at all.
     pub guarded: bool,
-    /// Whether one of its groups cannot be seen by whoever asks: that of another project, for example.
+    /// Whether the user cannot see one of its groups, for example a group of another project.
     pub hidden: bool,
     /// The rules that let packets in.
     pub rules: Vec<DoorRule>,
-    /// The network from which the load balancer sends, by an address that nobody knows; absent where the network is not known.
+    /// The network from which the load balancer sends, by an unknown address; absent where the network is not known.
     pub from: Option<IpNet>,
 }
 
-/// Whether the load balancer is in the group whose members a rule lets in.
+/// Whether the load balancer is in the remote group of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSource {
-    /// It is.
+    /// The load balancer is in the group.
     Holds,
-    /// It is not.
+    /// The load balancer is not in the group.
     Lacks,
-    /// That cannot be seen.
+    /// The members of the group cannot be seen.
     Unknown,
 }
 
-/// A rule of a security group that lets packets in.
+/// A security group rule that lets packets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoorRule {
-    /// `tcp`; absent for any.
+    /// `tcp`; absent for any protocol.
     pub protocol: Option<String>,
-    /// Ports; absent for all.
+    /// First and last port; absent for all ports.
     pub ports: Option<(u16, u16)>,
-    /// Sources; absent for any.
+    /// The source network; absent for any source.
     pub from: Option<IpNet>,
-    /// The rule is for IPv6, not for IPv4.
+    /// Whether the rule is for IPv6, not for IPv4.
     pub ipv6: bool,
-    /// The sources are the members of a group.
+    /// Whether the load balancer is in the remote group; absent where the rule names none.
     pub from_group: Option<GroupSource>,
 }

@@ -1,4 +1,4 @@
-//! The cluster: what all Services share.
+//! Facts about the cluster that all Services share.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,90 +9,90 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 use super::Looked;
 
-/// What is known of the cluster.
+/// The facts about the cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterFacts {
-    /// When it was looked at.
+    /// When the facts were gathered.
     pub time: Timestamp,
     /// Whether the API server keeps `ipMode`.
     pub keeps_mode: Looked<bool>,
     pub nodes: Looked<Vec<NodeFact>>,
     pub services: Looked<Vec<Service>>,
     pub policies: Looked<Vec<NetworkPolicy>>,
-    /// What CoreDNS and node-local-dns are configured to answer.
+    /// The configuration of CoreDNS and node-local-dns.
     pub dns: Looked<Vec<DnsText>>,
-    /// Names that Ingresses serve, with the addresses in their status.
+    /// Hostnames that Ingresses serve, with the addresses in their status.
     pub names: Looked<Vec<ServedName>>,
-    /// Who leads the controllers.
+    /// The leader of the controllers.
     pub controller: Looked<ControllerFact>,
-    /// Policies of kinds that network plugins define: what they let in or out is not judged.
+    /// Policies of kinds that network plugins define; what these policies allow is not judged.
     pub foreign_policies: Looked<Vec<ForeignPolicy>>,
-    /// A client of which somebody wants to know whether it gets in.
+    /// A client whose access shall be judged.
     pub client: Option<IpAddr>,
-    /// Pod templates.
+    /// Pod templates of the workloads.
     pub workloads: Looked<Vec<Workload>>,
 }
 
-/// What the Lease of the controllers says.
+/// The facts in the Lease of the controllers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerFact {
     /// `namespace/name` of the Lease.
     pub lease: String,
-    /// Its holder; absent where the Lease was given back, or does not exist.
+    /// The holder; absent where the Lease was released, or does not exist.
     pub holder: Option<String>,
     /// Whether the holder has renewed it in time.
     pub works: bool,
-    /// Since when it leads.
+    /// Since when the holder leads.
     pub since: Option<Timestamp>,
-    /// In words: who leads, since when, when it renewed the Lease.
+    /// A text about the holder, since when it leads, and when it renewed the Lease.
     pub text: String,
-    /// The name of the program and its version, where the holder says it.
+    /// The holder's program and version, where the holder reports it.
     pub program: Option<String>,
-    /// The name of the field manager by which it writes statuses, where that is known.
+    /// The field manager with which the holder writes statuses, where it is known.
     pub manager: Option<String>,
-    /// Its `--cluster-name`, where the holder says it.
+    /// The holder's `--cluster-name`, where the holder reports it.
     pub cluster: Option<String>,
-    /// The `--cluster-name` that whoever asks has given.
+    /// The `--cluster-name` that the user gave.
     pub given_cluster: String,
 }
 
-/// A policy of a kind that is not read.
+/// A policy of a kind whose rules are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignPolicy {
     /// `CiliumNetworkPolicy`
     pub kind: String,
-    /// Absent of those for the whole cluster.
+    /// Its namespace; absent for cluster-wide policies.
     pub namespace: Option<String>,
     pub name: String,
-    /// Labels that a pod must have to be selected; empty where all are, or where that cannot be read.
+    /// Labels of the pods that the policy selects; empty where it selects all pods, or where the selector cannot be read.
     pub labels: BTreeMap<String, String>,
-    /// Whether it says something about what pods may be sent.
+    /// Whether the policy has rules for ingress.
     pub ingress: bool,
-    /// Whether it says something about what pods may send.
+    /// Whether the policy has rules for egress.
     pub egress: bool,
 }
 
-/// A node, with what is held of its service proxy.
+/// A node, with the verdict on its service proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFact {
     pub name: String,
     /// Its addresses in the cluster.
     pub addresses: Vec<IpAddr>,
-    /// Whether Kubernetes hears from it that it is well; absent where no condition says anything.
+    /// Whether Kubernetes reports the node ready; absent where no condition says either.
     pub ready: Option<bool>,
-    /// Whether it has been unreachable for so long that no client runs there.
+    /// Whether the node has been unreachable for so long that no client runs on it.
     pub dead: bool,
     /// Whether the service proxy honours `ipMode: Proxy`.
     pub honours: bool,
-    /// Who says so: `canary`, `version`.
+    /// The source of `honours`: `canary`, `version`.
     pub source: String,
-    /// Whether that was measured; otherwise it is a guess.
+    /// Whether `honours` was measured; otherwise it is a guess.
     pub measured: bool,
-    /// Why.
+    /// The reason for `honours`.
     pub cause: String,
 }
 
-/// A key of a ConfigMap that a name server reads.
+/// A key of a ConfigMap that a DNS server reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsText {
     /// `kube-system/coredns`
@@ -102,18 +102,18 @@ pub struct DnsText {
     pub text: String,
 }
 
-/// A name that leads to a Service.
+/// A hostname that leads to a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedName {
     /// `shop.example.org`
     pub host: String,
     /// `Ingress shop/web`
     pub owner: String,
-    /// Where its status says that it is served: addresses and hostnames.
+    /// The addresses and hostnames in the status of its owner.
     pub at: Vec<String>,
 }
 
-/// A pod template, and who has it.
+/// A pod template, with the workload that has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
     /// `Deployment`, `DaemonSet`, `StatefulSet`, `CronJob`.
@@ -135,13 +135,13 @@ impl Workload {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Container {
     pub image: String,
-    /// `command` and `args`, one after the other.
+    /// The words of `command` and `args`.
     pub words: Vec<String>,
-    /// Ports that it declares.
+    /// The ports that the container declares.
     pub ports: Vec<ContainerPort>,
 }
 
-/// A port that a container declares: for information, other ports may be open too.
+/// A port that a container declares. The declaration is informational: the container may listen on others too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerPort {
     pub name: String,

@@ -1,4 +1,4 @@
-//! What there is to judge, as Kubernetes and the cloud show it. It is gathered once; nothing here decides.
+//! The facts to judge, as Kubernetes and the cloud show them. They are gathered once; nothing here decides.
 
 mod cloud;
 mod cluster;
@@ -17,5 +17,5 @@ pub use service::{
     ServiceFacts, WantedStatus,
 };
 
-/// What was looked at, or why it could not be.
+/// A fact, or why it could not be gathered.
 pub type Looked<T> = Result<T, String>;

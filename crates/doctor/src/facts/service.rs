@@ -11,7 +11,7 @@ use openstack_ccm_core::provider::is_reason_of_wait;
 use super::{CloudFacts, Container, Looked};
 use crate::hop::Port;
 
-/// Why the application of a Service cannot be looked at that selects no pod.
+/// Why no application can be looked at behind a Service without a selector.
 pub const NO_POD: &str = "the Service selects no pod";
 
 /// An Event of a Service.
@@ -20,19 +20,19 @@ pub struct EventFact {
     pub warning: bool,
     pub reason: String,
     pub message: String,
-    /// When it was seen last.
+    /// When the Event was seen last.
     pub time: Option<Timestamp>,
-    /// Who wrote it.
+    /// The component that wrote the Event.
     pub source: String,
 }
 
 impl EventFact {
-    /// When it was seen last; one without a time counts as the oldest.
+    /// Returns when the Event was seen last; an Event without a time counts as the oldest.
     pub(crate) fn when(&self) -> Timestamp {
         self.time.unwrap_or(Timestamp::MIN)
     }
 
-    /// When something succeeded last.
+    /// Returns the time of the last Event of success.
     pub(crate) fn last_success(events: &[Self]) -> Option<Timestamp> {
         let is_success = |event: &&Self| {
             !event.warning && (event.reason.starts_with("Ensured") || event.reason.starts_with("Updated"))
@@ -40,7 +40,7 @@ impl EventFact {
         events.iter().filter(is_success).map(Self::when).max()
     }
 
-    /// The last Event that says what the Service waits for, where nothing succeeded after it.
+    /// Returns the last Event about a wait, unless an Event of success followed.
     pub fn of_wait(events: &[Self]) -> Option<&Self> {
         let success = Self::last_success(events);
         let waits = events.iter().filter(|event| is_reason_of_wait(&event.reason));
@@ -50,88 +50,88 @@ impl EventFact {
     }
 }
 
-/// Whose the Service is.
+/// Which controller serves the Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ServedBy {
-    /// The controllers of openstack-ccm, with the flags that were given.
+    /// The controllers of openstack-ccm with the given flags.
     #[default]
     Ours,
-    /// The controller of another `loadBalancerClass`; empty for none, where openstack-ccm has one.
+    /// The controller of another `loadBalancerClass`; empty for a Service without a class, where openstack-ccm has one.
     Class(String),
     /// The controller of another cloud: its title, and the annotation by which a Service asks it for the PROXY protocol, if that
     /// is known.
     AnotherCloud(String, Option<String>),
 }
 
-/// What is known of one Service.
+/// The facts about one Service.
 #[derive(Clone, Debug)]
 pub struct ServiceFacts {
     pub service: Service,
-    /// What the way to the application needs.
+    /// The requirements of the path to the application.
     pub path: Looked<PathFact>,
-    /// What openstack-ccm would publish for the addresses that are published.
+    /// What openstack-ccm would publish for the published addresses.
     pub wanted: Looked<WantedStatus>,
     pub slices: Looked<Vec<EndpointSlice>>,
-    /// Its Events, of the last hour.
+    /// Events of the Service in the last hour.
     pub events: Looked<Vec<EventFact>>,
     pub served_by: ServedBy,
-    /// What the published hostnames resolve to from here.
+    /// The addresses of the published hostnames, as resolved on this machine.
     pub hosts: BTreeMap<String, Host>,
-    /// Whether somebody wants to know about the cloud.
+    /// Whether the user asked for facts about the cloud.
     pub cloud_asked: bool,
-    /// Its objects in the cloud.
+    /// The cloud objects of the Service.
     pub cloud: Looked<CloudFacts>,
-    /// Its application.
+    /// The application behind the Service.
     pub backend: Looked<BackendFacts>,
-    /// What pods on the nodes got when they dialled; absent where nobody dialled.
+    /// The results of dials by pods on the nodes; absent where none dialled.
     pub dials: Option<Vec<Dial>>,
 }
 
-/// What a hostname resolves to.
+/// The result of resolving a hostname.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// These addresses.
+    /// The name has these addresses.
     Is(Vec<IpAddr>),
-    /// A name server says that there is no such name.
+    /// A DNS server answered that the name does not exist.
     IsNot(String),
-    /// Nobody could be asked, and why.
+    /// No DNS server answered, for this reason.
     Unknown(String),
 }
 
-/// What the way to the application needs.
+/// The requirements of the path to the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathFact {
     /// Why clients have to come through the load balancer, in words; absent where they need not.
     pub needs: Option<String>,
-    /// Whether that is the PROXY protocol.
+    /// Whether `needs` is about the PROXY protocol.
     pub header: bool,
-    /// The protocol that the pool of each TCP port shall speak, by port; empty where only an annotation of another cloud is known.
+    /// The protocol that the pool of each TCP port shall have, by port; empty where only another cloud's annotation is known.
     pub pools: BTreeMap<u16, String>,
-    /// Where this was read: the annotation, or `cloud.conf`.
+    /// The source of the requirements: the annotation, or `cloud.conf`.
     pub source: String,
-    /// Whether clients outside the network of the load balancer are to reach it.
+    /// Whether clients outside the network of the load balancer shall reach it.
     pub external: bool,
 }
 
 impl PathFact {
-    /// Whether connections to a port get the PROXY protocol header.
+    /// Returns whether connections to a port get the PROXY protocol header.
     pub fn sends_header(&self, port: Port) -> bool {
         self.pools.get(&port.number).map_or(self.header, |protocol| is_proxy_protocol(protocol))
     }
 }
 
-/// Whether a pool that speaks this sends the PROXY protocol header.
+/// Returns whether a pool of this protocol sends the PROXY protocol header.
 pub(crate) fn is_proxy_protocol(protocol: &str) -> bool {
     matches!(protocol, "PROXY" | "PROXYV2")
 }
 
-/// What openstack-ccm would publish.
+/// The status that openstack-ccm would publish.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WantedStatus {
     pub entries: Vec<LoadBalancerIngress>,
-    /// Why, in words.
+    /// The reason for the entries, in words.
     pub reason: String,
-    /// What it would warn of.
+    /// The warnings that openstack-ccm would write.
     pub warnings: Vec<String>,
     pub published: bool,
 }
@@ -144,11 +144,11 @@ pub struct BackendFacts {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub containers: Vec<Container>,
-    /// ConfigMaps that may configure it: `namespace/name` and the data, or why it cannot be read.
+    /// ConfigMaps that may configure it: `namespace/name` and the data, or why the ConfigMap cannot be read.
     pub config_maps: BTreeMap<String, Looked<BTreeMap<String, String>>>,
-    /// Custom resources that may configure it: kind, title, and `spec` as JSON.
+    /// Custom resources that may configure it.
     pub resources: Vec<CustomResource>,
-    /// Custom resources that could not be read: kind and why.
+    /// Kinds of custom resources that could not be read, each with the reason.
     pub unread: BTreeMap<String, String>,
 }
 
@@ -161,35 +161,35 @@ pub struct CustomResource {
     pub spec: serde_json::Value,
 }
 
-/// What a pod on a node got when it dialled.
+/// The result of a dial by a pod on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dial {
     pub node: String,
-    /// What was dialled: `203.0.113.10:443`.
+    /// The destination: `203.0.113.10:443`.
     pub to: String,
-    /// What came of it.
+    /// The result.
     pub result: DialResult,
-    /// How long it took, in milliseconds.
+    /// The duration of the dial, in milliseconds.
     pub milliseconds: u64,
-    /// From where it was dialled: `a pod address`, `a node address`.
+    /// The source of the dial: `a pod address`, `a node address`.
     pub source: String,
 }
 
-/// What came of a dial.
+/// The result of a dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialResult {
-    /// The application spoke: the text says what.
+    /// The application answered with this text.
     Answered(String),
-    /// The connection was made, which a load balancer does by itself.
+    /// The connection was accepted, which a load balancer does by itself.
     Accepted,
-    /// The connection was made and closed without a byte, as a backend does that misses its header.
+    /// The connection was accepted and closed without a byte, as by an application that misses the header.
     ClosedSilently,
-    /// Nobody answered in time.
+    /// No answer came in time.
     TimedOut,
     /// The connection was refused or reset.
     Refused(String),
     /// The hostname does not resolve in a pod.
     NoName(String),
-    /// The pod did not run, and why.
+    /// The pod did not run, for this reason.
     NotDialled(String),
 }

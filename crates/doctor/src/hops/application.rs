@@ -1,4 +1,4 @@
-//! Hop 9: whether the application expects the header.
+//! Hop 9: whether the application expects the PROXY protocol header.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::question::{Answer, questions};
 
 questions! {
     Questions at Backend {
-        /// Whether it expects the header that it gets, or gets the one that it expects.
+        /// Whether the application expects the header where it gets one, and gets one where it requires it.
         header,
     }
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    // They differ where listeners keep pools of both kinds. The header is a matter of the ports of TCP.
+    // The ports differ where the listeners have pools with and without the header. Only TCP ports can have the header.
     let (with, without): (BTreeSet<Port>, BTreeSet<Port>) =
         look.tcp().partition(|port| look.path().is_ok_and(|path| path.sends_header(*port)));
     let groups = [(with, true), (without, false)].into_iter().filter(|(ports, _)| !ports.is_empty());
@@ -26,7 +26,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     Questions { header: Answer::each(groups, none, |(ports, header)| judged(look, &ports, header)) }
 }
 
-/// Ports that the load balancer sends alike.
+/// Judges ports that all get the header, or all do not.
 fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
     let scope = || Scope { ports: Some(ports.clone()), to: None };
     if let Err(cause) = look.path() {
@@ -34,7 +34,7 @@ fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
     }
     let judgement = match &look.backend {
         Ok(judgement) => judgement,
-        // Without a pod nobody serves at all, which is said where endpoints are.
+        // Without a pod nothing serves at all, which the check of endpoints reports.
         Err(cause) if header => {
             return unknown(format!("the application cannot be looked at: {cause}"))
                 .about(scope(), Stops::All);
@@ -82,7 +82,7 @@ fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
     }
 }
 
-/// The command that makes the load balancer send the header: whose annotation that is depends on who serves the Service.
+/// Returns the command that makes the load balancer send the header; the annotation depends on the controller of the Service.
 fn send_header(look: &Look<'_>) -> Option<Fix> {
     match &look.facts.served_by {
         ServedBy::Ours => Some(look.annotate("loadbalancer.openstack.org/proxy-protocol=v2")),

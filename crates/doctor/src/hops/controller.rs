@@ -9,12 +9,12 @@ use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::Scope;
 use crate::question::{Answer, questions};
 
-/// So long a deletion takes where all is well: Octavia's own limits are below.
+/// The usual limit of a deletion; Octavia's own limits are shorter.
 const DELETION: SignedDuration = SignedDuration::from_mins(5);
 
 questions! {
     Questions at Controller {
-        /// Whether one leads, and with which flags.
+        /// Whether a controller leads, and with which flags.
         leads,
         /// Whether the Service is being deleted.
         deletion,
@@ -40,7 +40,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     Questions { leads, deletion: deletion(look), events: events(look) }
 }
 
-/// What is not known of the controller stops no packet.
+/// Returns an unknown result that matters to no packets: the controller itself stops none.
 fn doubt(text: String) -> Check {
     unknown(text).about(Scope::default(), Stops::Nobody)
 }
@@ -116,12 +116,12 @@ fn events(look: &Look<'_>) -> Answer {
     })
 }
 
-/// The last Event that says what the Service waits for, where nothing succeeded after it.
+/// Returns the last Event about a wait, unless an Event of success followed.
 pub(super) fn waits<'a>(look: &'a Look<'_>) -> Option<&'a EventFact> {
     EventFact::of_wait(look.facts.events.as_ref().ok()?)
 }
 
-/// Whether no Event speaks of a failure after which nothing succeeded.
+/// Returns whether the Events are known and report no failure since the last success.
 pub(super) fn reports_nothing(look: &Look<'_>) -> bool {
     look.facts.events.as_ref().is_ok_and(|events| last_failures(look, events).is_empty())
 }
@@ -135,7 +135,7 @@ fn failure<'a>(look: &'a Look<'_>) -> impl Fn(&EventFact) -> Check + 'a {
     }
 }
 
-/// Failures after which nothing succeeded, the newest first, each reason once. A warning about a value is judged where the value is.
+/// Returns the failures since the last success, the newest first, each reason once. Warnings about a value are judged with the value.
 fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventFact> {
     let is_failure = |event: &&EventFact| event.warning && event.reason.ends_with("Failed");
     let success = EventFact::last_success(events);
@@ -151,7 +151,7 @@ fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventF
         reasons.push(&event.reason);
         is_new
     });
-    // What was settled without a word, as by an older controller.
+    // The failures were resolved without an Event of success, as an older controller does.
     if matches!(&look.facts.cloud, Ok(cloud) if cloud.forecast == Forecast::Settled && cloud.changes.is_empty())
         && !look.is_being_deleted()
     {
@@ -160,12 +160,12 @@ fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventF
     failures
 }
 
-/// A message of the controller with its cause first: `Quota … (create load balancer kube_service_…)`.
+/// Puts the cause first in a message of the controller: `Quota … (create load balancer kube_service_…)`.
 pub(super) fn cause_first(message: &str) -> String {
     let message = message.strip_prefix("Error syncing load balancer: ").unwrap_or(message);
     let Some((step, rest)) = message.split_once(": ") else { return message.to_owned() };
     let words: Vec<&str> = step.split(' ').take_while(|word| !word.contains('=')).collect();
-    // What the cloud says follows its status.
+    // The cloud's message follows its HTTP status.
     let is_status = |text: &str| {
         text.split(' ').next().is_some_and(|word| word.len() == 3 && word.parse::<u16>().is_ok())
     };
@@ -175,7 +175,7 @@ pub(super) fn cause_first(message: &str) -> String {
     if words.is_empty() { cause.to_owned() } else { format!("{cause} ({})", words.join(" ")) }
 }
 
-/// Who wrote the entries of the status last, and when, where that is recorded.
+/// Returns which manager wrote the entries of the status last, and when, if `managedFields` says so.
 pub(super) fn last_writer(look: &Look<'_>) -> Option<(String, Option<Timestamp>)> {
     let managed = look.facts.service.metadata.managed_fields.iter().flatten();
     let writes = |fields: &serde_json::Value| fields["f:status"]["f:loadBalancer"].get("f:ingress").is_some();
@@ -185,7 +185,7 @@ pub(super) fn last_writer(look: &Look<'_>) -> Option<(String, Option<Timestamp>)
     Some((last.manager.clone().unwrap_or_default(), last.time.as_ref().map(|time| time.0)))
 }
 
-/// The controller that leads, where one does and says by which name it writes.
+/// Returns the field manager of the leader and since when it leads; absent where none leads or its manager is not known.
 pub(super) fn leader<'a>(look: &Look<'a>) -> Looked<Option<(&'a str, Option<Timestamp>)>> {
     let controller = look.cluster.controller.as_ref().map_err(Clone::clone)?;
     let manager = controller.manager.as_deref().filter(|_| controller.works);

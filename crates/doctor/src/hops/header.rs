@@ -9,7 +9,7 @@ use crate::question::{Answer, questions};
 
 questions! {
     Questions at Header {
-        /// Whether the pool of each port of TCP speaks what is asked for.
+        /// Whether the pool of each TCP port has the wanted protocol.
         pools,
     }
 }
@@ -59,17 +59,17 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
         .into()
 }
 
-/// Whether the pool of a port speaks another protocol than it has to.
+/// Returns whether the pool of a port has another protocol than it should have.
 pub(super) fn is_wrong(look: &Look<'_>, cloud: &CloudFacts, port: Port) -> bool {
     look.path().is_ok_and(|path| matches!(pool(look, cloud, path, port), Check::Found(_)))
 }
 
-/// Whether a plan swaps a pool for one of another protocol, which this hop is about.
+/// Returns whether a plan replaces a pool by a pool of another protocol, which this hop judges.
 pub(super) fn swaps_a_pool(changes: &[Change]) -> bool {
     changes.iter().any(is_other_pool)
 }
 
-/// Whether a change of the plan is part of such a swap, or follows from it.
+/// Returns whether a change of the plan is part of such a replacement, or follows from it.
 pub(super) fn is_about_protocol(change: &Change, all: &[Change]) -> bool {
     let kind = change.kind.as_str();
     let mut fields = change.fields.iter();

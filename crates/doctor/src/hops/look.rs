@@ -1,4 +1,4 @@
-//! What several hops need of the facts.
+//! Facts that several hops need.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,18 +19,18 @@ use crate::hop::{Flow, Port, Scope};
 /// The label with which kube-proxy leaves a Service to another service proxy.
 pub(super) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
 
-/// Where the controller notes the load balancer that it made.
+/// The annotation with the id of the load balancer that the controller made.
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
-/// So long it takes where all is well until a new Service is served.
+/// The usual limit until a new Service is served.
 const MAKING: SignedDuration = SignedDuration::from_mins(5);
 
-/// The facts, and what follows from them at once.
+/// The facts, with what follows from them directly.
 pub(super) struct Look<'a> {
     pub(super) cluster: &'a ClusterFacts,
     pub(super) facts: &'a ServiceFacts,
-    /// What is published.
+    /// The published entries.
     pub(super) entries: Vec<LoadBalancerIngress>,
-    /// The application, as far as it is known.
+    /// The judgement of the application, as far as it is known.
     pub(super) backend: Looked<Judgement>,
     path: Looked<PathFact>,
 }
@@ -46,7 +46,7 @@ impl<'a> Look<'a> {
         look
     }
 
-    /// What the way needs where a setting is invalid: the load balancer keeps what it has.
+    /// Returns the requirements of the path where a setting is invalid: the load balancer keeps its present pools.
     fn kept_path(&self) -> Option<PathFact> {
         let cloud = self.facts.cloud.as_ref().ok()?;
         if self.facts.path.is_ok() || !matches!(cloud.forecast, Forecast::Keeps(_)) {
@@ -70,7 +70,7 @@ impl<'a> Look<'a> {
         (!path.pools.is_empty()).then_some(path)
     }
 
-    /// Whether the application takes what comes around the load balancer as well.
+    /// Returns whether the application also accepts packets that bypass the load balancer.
     pub(super) fn takes_both(&self, path: &PathFact) -> bool {
         let is_spare =
             |judgement: &Judgement| matches!(judgement.expects, Expectation::Either | Expectation::Off);
@@ -86,7 +86,7 @@ impl<'a> Look<'a> {
         format!("Service {}", self.key())
     }
 
-    /// A command that changes an annotation of the Service.
+    /// Returns the command that changes an annotation of the Service.
     pub(super) fn annotate(&self, change: &str) -> Fix {
         Fix::kubectl(self.namespace(), ["annotate", "service", self.name(), change])
     }
@@ -108,7 +108,7 @@ impl<'a> Look<'a> {
         spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default()
     }
 
-    /// The ports of the Service, each with what its spec says.
+    /// Lists the ports of the Service, each with its spec.
     pub(super) fn ports(&self) -> impl Iterator<Item = (Port, &'a ServicePort)> {
         self.service_ports().iter().filter_map(|port| Some((port_of(port)?, port)))
     }
@@ -117,7 +117,7 @@ impl<'a> Look<'a> {
         self.ports().map(|(port, _)| port).filter(|port| port.protocol == Protocol::Tcp)
     }
 
-    /// Each destination, at each port. Where nothing is published, that is one destination without a name.
+    /// Lists the flows to each destination at each port. Without a published entry there is one destination, with an empty name.
     pub(super) fn flows(&self) -> Vec<Flow> {
         let mut destinations = self.destinations();
         if destinations.is_empty() {
@@ -130,10 +130,10 @@ impl<'a> Look<'a> {
         destinations.iter().flat_map(flow).collect()
     }
 
-    /// Ports to which no load balancer can send, because they have no node port and are to have none.
+    /// Lists the ports to which no load balancer can send, because they have no node port and will get none.
     pub(super) fn without_node_port(&self) -> Vec<Port> {
         let without = self.ports().filter(|(_, port)| port.node_port.is_none_or(|port| port == 0));
-        // Clouds that send to pods do without.
+        // Clouds that send to pods directly need no node ports.
         let by_cloud = !self.warnings("LoadBalancerWithoutNodePorts").is_empty();
         let asked = self.facts.service.spec.as_ref().and_then(|spec| spec.allocate_load_balancer_node_ports);
         let missed = by_cloud || asked == Some(false);
@@ -149,7 +149,7 @@ impl<'a> Look<'a> {
         self.facts.service.metadata.deletion_timestamp.is_some()
     }
 
-    /// How old a Service is that the controller has begun to serve, or is about to.
+    /// Returns the age of a Service that the controller has just begun to serve, or is about to serve.
     pub(super) fn age_while_made(&self) -> Option<SignedDuration> {
         let metadata = &self.facts.service.metadata;
         let age = self.cluster.time.duration_since(metadata.creation_timestamp.as_ref()?.0);
@@ -165,29 +165,29 @@ impl<'a> Look<'a> {
         (self.entries.is_empty() && is_made && is_well && age < MAKING).then_some(age)
     }
 
-    /// The addresses that are published.
+    /// Lists the published addresses.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
     }
 
-    /// The addresses and hostnames that are published.
+    /// Lists the published addresses and hostnames.
     pub(super) fn destinations(&self) -> Vec<String> {
         self.entries.iter().filter_map(destination).collect()
     }
 
-    /// The hostnames that clients have to ask a name server for.
+    /// Lists the hostnames that clients have to resolve.
     pub(super) fn hostnames(&self) -> Vec<String> {
         let by_name = self.entries.iter().filter(|entry| entry.ip.is_none());
         by_name.filter_map(|entry| entry.hostname.clone()).collect()
     }
 
-    /// The service proxy to which kube-proxy leaves the Service.
+    /// Returns the service proxy to which kube-proxy leaves the Service.
     pub(super) fn left_to(&self) -> Option<&'a str> {
         let labels = self.facts.service.metadata.labels.as_ref()?;
         labels.get(SERVICE_PROXY_NAME).map(String::as_str)
     }
 
-    /// Entries whose address nodes may send to a pod at once.
+    /// Lists the entries whose address nodes may short-circuit to a pod.
     pub(super) fn short_circuited(&self) -> impl Iterator<Item = &LoadBalancerIngress> {
         let is_skipped = self.left_to().is_some();
         self.entries.iter().filter(move |entry| !is_skipped && is_short_circuited(entry))
@@ -197,7 +197,7 @@ impl<'a> Look<'a> {
         self.short_circuited().next().is_some()
     }
 
-    /// Entries with an address that nodes have to leave alone.
+    /// Returns whether an entry has an address that nodes must not short-circuit.
     pub(super) fn by_proxy(&self) -> bool {
         self.entries.iter().any(|entry| entry.ip.is_some() && !is_short_circuited(entry))
     }
@@ -206,7 +206,7 @@ impl<'a> Look<'a> {
         self.path.as_ref().map_err(Clone::clone)
     }
 
-    /// The cloud, or the check that nobody looked.
+    /// Returns the facts about the cloud, or an unknown result where they were not gathered.
     pub(super) fn cloud(&self) -> Result<&'a CloudFacts, Box<Check>> {
         self.facts.cloud.as_ref().map_err(|cause| {
             Box::new(Check::Unknown(Unknown {
@@ -218,7 +218,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// The messages of a warning that the controller would write.
+    /// Lists the messages of a warning that the controller would write.
     pub(super) fn warnings(&self, reason: &str) -> Vec<&'a str> {
         let cloud = self.facts.cloud.iter();
         let warnings = cloud.flat_map(|cloud| &cloud.warnings).filter(|(one, _)| one == reason);
@@ -229,7 +229,7 @@ impl<'a> Look<'a> {
         self.cluster.nodes.iter().flatten().find(|node| node.addresses.contains(&address))
     }
 
-    /// `node-2 (198.18.0.51:30080)`, as far as the node is known.
+    /// Returns `node-2 (198.18.0.51:30080)`, or the address alone where the node is not known.
     pub(super) fn member_name(&self, member: &str) -> String {
         let address = member.rsplit_once(':').and_then(|(address, _)| address.parse().ok());
         match address.and_then(|address| self.node_at(address)) {
@@ -238,7 +238,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Flows in which pods on all nodes that dialled were answered by the application.
+    /// Lists the flows in which the application answered the dials of the pods on all nodes.
     pub(super) fn answered(&self) -> Vec<Flow> {
         let dials = self.facts.dials.as_deref().unwrap_or_default();
         let mut flows = self.flows();
@@ -269,7 +269,7 @@ pub(super) fn port_of(port: &ServicePort) -> Option<Port> {
     Some(Port { number: u16::try_from(port.port).ok()?, protocol })
 }
 
-/// The transport of what a listener or a pool speaks.
+/// Returns the transport protocol of a listener or a pool.
 pub(super) fn transport(protocol: Option<&str>) -> Protocol {
     match protocol {
         Some("UDP") => Protocol::Udp,
@@ -286,13 +286,13 @@ pub(super) fn listener_of(cloud: &CloudFacts, port: Port) -> Option<&CloudObject
     of_port.next()
 }
 
-/// The pool to which a listener leads.
+/// Returns the default pool of a listener.
 pub(super) fn pool_of<'a>(cloud: &'a CloudFacts, listener: &CloudObject) -> Option<&'a CloudObject> {
     let pools = cloud.children.objects.iter().filter(|object| object.kind == "pool");
     pools.into_iter().find(|pool| Some(&pool.id) == listener.pool.as_ref())
 }
 
-/// The pools of the ports of a Service, each with the ports that lead there.
+/// Lists the pools of the Service, each with the ports that lead to it.
 pub(super) fn pools<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<(&'a CloudObject, Vec<Port>)> {
     let mut pools: BTreeMap<&str, (&CloudObject, Vec<Port>)> = BTreeMap::new();
     for (port, _) in look.ports() {
@@ -314,12 +314,12 @@ pub(super) fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
     status.and_then(|status| status.ingress.clone()).unwrap_or_default()
 }
 
-/// Where an entry leads clients.
+/// Returns the address or hostname to which clients of an entry connect.
 pub(super) fn destination(entry: &LoadBalancerIngress) -> Option<String> {
     entry.ip.clone().or_else(|| entry.hostname.clone())
 }
 
-/// Whether nodes may send packets to the address of an entry to a pod at once: an absent mode means that too.
+/// Returns whether nodes may short-circuit the address of an entry to a pod: an absent `ipMode` means `VIP`.
 pub(super) fn is_short_circuited(entry: &LoadBalancerIngress) -> bool {
     entry.ip.is_some() && entry.ip_mode.as_deref().is_none_or(|mode| mode == "VIP")
 }
@@ -336,7 +336,7 @@ pub(super) fn all_shown(entries: &[LoadBalancerIngress]) -> String {
     entries.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// A slice without endpoints may have null in place of a list.
+/// Lists the endpoints of a slice, which may have null in place of a list.
 pub(super) fn endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
     slice.endpoints.iter().flatten()
 }

@@ -12,13 +12,13 @@ use openstack_ccm_core::text::some_of;
 
 questions! {
     Questions at Member {
-        /// Whether they are the nodes and ports of today.
+        /// Whether the members are the present nodes and node ports.
         current,
-        /// Whether they take connections.
+        /// Whether the members accept connections.
         usable,
-        /// Whether their nodes are well.
+        /// Whether the members' nodes are ready.
         nodes,
-        /// Whether security groups let the load balancer in.
+        /// Whether the security groups let the load balancer in.
         doors,
     }
 }
@@ -51,7 +51,7 @@ struct Pool<'a> {
     pool: &'a CloudObject,
     ports: Vec<Port>,
     members: Vec<&'a CloudObject>,
-    /// What the controller would change of its members.
+    /// The changes that the controller would make to the members.
     changes: Vec<&'a Change>,
     monitored: bool,
 }
@@ -62,7 +62,7 @@ impl<'a> Pool<'a> {
             let objects = cloud.children.objects.iter();
             objects.filter(move |object| object.kind == kind && object.pool.as_ref() == Some(&pool.id))
         };
-        // A plan that swaps the pool builds other members.
+        // A plan that replaces the pool lists the members of the new pool.
         let is_settled = !super::header::swaps_a_pool(&cloud.changes) && !look.is_being_deleted();
         let changes = cloud.changes.iter().filter(|change| {
             matches!(change.kind.as_str(), "members" | "member")
@@ -79,7 +79,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Members that the controller would take out.
+    /// Lists the members that the controller would remove.
     fn stale(&self) -> BTreeSet<&'a str> {
         self.changes
             .iter()
@@ -98,7 +98,7 @@ impl<'a> Pool<'a> {
             .collect()
     }
 
-    /// Members that the load balancer sends connections to.
+    /// Lists the members to which the load balancer sends connections.
     fn usable(&self) -> Vec<&'a CloudObject> {
         self.members.iter().copied().filter(|member| idle(member).is_none()).collect()
     }
@@ -113,7 +113,7 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// Why a member gets no connections; absent where it does.
+/// Returns why a member gets no connections; absent where it gets some.
 fn idle(member: &CloudObject) -> Option<&'static str> {
     if member.disabled {
         Some("disabled")
@@ -126,7 +126,7 @@ fn idle(member: &CloudObject) -> Option<&'static str> {
     }
 }
 
-/// The members are the nodes and ports of today.
+/// Judges whether the members are the present nodes and node ports.
 fn current(look: &Look<'_>, cloud: &CloudFacts, pools: &[Pool<'_>]) -> Answer {
     let found: Vec<Check> = pools.iter().filter_map(|pool| differs(look, pool)).map(Check::from).collect();
     Answer::found(found, || match pools.is_empty() {
@@ -139,7 +139,7 @@ fn current(look: &Look<'_>, cloud: &CloudFacts, pools: &[Pool<'_>]) -> Answer {
 
 fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     if pool.changes.is_empty() {
-        // The plan does not always get as far as the members: of a Service that goes, of a load balancer that is at work.
+        // The plan does not reach the members of a Service that is being deleted, or of a load balancer in a pending status.
         return look.without_node_port().is_empty().then(|| misdirected(look, pool)).flatten();
     }
     let (stale, missing) = (pool.stale(), pool.missing());
@@ -162,14 +162,14 @@ fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     if parts.is_empty() {
         parts.push("a member differs from what the controller would make of it".to_owned());
     }
-    // Those that are right and take connections keep some of the packets alive.
+    // Members that are right and accept connections still serve some of the packets.
     let right = pool.usable().into_iter().filter(|member| !stale.contains(member.name.as_str())).count();
     let text = format!("port {}: {}", pool.title(), parts.join("; "));
     let finding = Finding::new(Code::D701, text).seen(look.object(), "plan", lines.join("; "));
     Some(pool.at(finding.surely(right == 0)))
 }
 
-/// Members at a port that is no node port of the ports that lead to the pool.
+/// Finds members whose port is not a node port of the pool's Service ports.
 fn misdirected(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     let of_pool = look.ports().filter(|(port, _)| pool.ports.contains(port));
     let node_ports: BTreeSet<i32> = of_pool.filter_map(|(_, spec)| spec.node_port).collect();
@@ -189,7 +189,7 @@ fn misdirected(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether the members take connections.
+/// Judges whether the members of a pool accept connections.
 fn usable(look: &Look<'_>, pool: &Pool<'_>) -> Check {
     let count = pool.members.len();
     if count == 0 {
@@ -207,7 +207,7 @@ fn usable(look: &Look<'_>, pool: &Pool<'_>) -> Check {
         return ok(format!("port {}: {members}, none reported down{monitor}", pool.title()));
     }
     let all_are_idle = idle.len() == count;
-    // Nodes without endpoints have to be down.
+    // Members on nodes without endpoints have to be down.
     if look.is_local() && !all_are_idle && idle.iter().all(|(_, why)| *why == "down") {
         return ok(format!(
             "port {}: {} of {members} are down, as nodes without endpoints have to be",
@@ -235,7 +235,7 @@ fn enable(pool: &CloudObject, member: &CloudObject, why: &str) -> Fix {
     Fix::command(words.chain([pool.id.as_str(), member.id.as_str()]))
 }
 
-/// Members on nodes that are not well, which no monitor takes out.
+/// Finds members on nodes that are not ready, in pools without a health monitor to remove them.
 fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
     if let Err(cause) = &look.cluster.nodes {
         return unknown(format!("the nodes cannot be read: {cause}"))
@@ -267,7 +267,7 @@ fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
     Answer::found(found, || ok("the nodes of all members that take connections are ready, or watched"))
 }
 
-/// Whether the member behind a door gets no connections.
+/// Returns whether the member behind a door gets no connections.
 fn is_idle_at(cloud: &CloudFacts, pool: &str, door: &Door) -> bool {
     let members = cloud.children.objects.iter().filter(|one| one.kind == "member");
     let mut members = members.filter(|one| one.pool.as_deref() == Some(pool));
@@ -275,7 +275,7 @@ fn is_idle_at(cloud: &CloudFacts, pool: &str, door: &Door) -> bool {
     members.any(|member| member.name == name && idle(member).is_some())
 }
 
-/// Whether a door is open.
+/// Whether the security groups of a member let the load balancer in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
@@ -300,7 +300,7 @@ fn doors(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
         || skipped("no listener of the Service leads to a pool"),
         |(pool, ports)| {
             let mut of_pool: Vec<&Door> = doors.iter().filter(|door| door.pool == pool.id).collect();
-            // Nothing is sent to members that are taken out, as long as there are others.
+            // A load balancer sends nothing to idle members as long as the pool has others.
             let is_used = |door: &Door| !is_idle_at(cloud, &pool.id, door);
             if of_pool.iter().any(|door| is_used(door)) {
                 of_pool.retain(|door| is_used(door));
@@ -355,7 +355,7 @@ fn door(doors: &[&Door], ports: &[Port], protocol: &str, subnet: Option<&str>) -
     ok(format!("security groups let the load balancer in ({protocol})"))
 }
 
-/// What the rules of a member come to.
+/// Evaluates the security group rules of a member.
 fn state_of(door: &Door) -> State {
     if !door.guarded {
         return State::Open;
@@ -373,7 +373,7 @@ fn state_of(door: &Door) -> State {
             (None, _) => State::Open,
             (Some(from), Some(sender)) if from.contains(&sender) => State::Open,
             (Some(from), Some(sender)) if !sender.contains(&from) => State::Closed,
-            // A part of the network, or nobody knows which network it is.
+            // The rule admits a part of the load balancer's network, or the network is not known.
             (Some(_), _) => State::Unknown,
         },
     };
@@ -387,7 +387,7 @@ fn state_of(door: &Door) -> State {
     }
 }
 
-/// Neutron takes names and numbers.
+/// Compares protocols: a rule of Neutron may have a name or a number.
 fn is_protocol(of_rule: Option<&str>, wanted: &str) -> bool {
     let number = match wanted {
         "udp" => "17",

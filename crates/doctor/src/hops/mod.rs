@@ -1,14 +1,14 @@
-//! The judgements, a file for each hop.
+//! The checks, in a file for each hop.
 //!
 //! | module | hop |
 //! | --- | --- |
-//! | `look` | none: what several of them need |
+//! | `look` | none: what several hops need |
 //! | `controller` | 0: the controller that serves the Service |
 //! | `name` | 1: what a name of the Service resolves to |
 //! | `status` | 2: what is published |
-//! | `node` | 3: what the service proxies make of it |
+//! | `node` | 3: how the service proxies treat the published entries |
 //! | `way` | 4: policies of clients, source ranges, and dials |
-//! | `load_balancer` | 5: what is there and enabled, and what the controller would change or refuse |
+//! | `load_balancer` | 5: which objects exist and are enabled, and what the controller would change or refuse |
 //! | `header` | 6: the PROXY protocol of the pools |
 //! | `member` | 7: the nodes as members |
 //! | `node_port` | 8: endpoints, and policies of the application |

@@ -1,4 +1,4 @@
-//! Hop 1: what a name of the Service resolves to.
+//! Hop 1: the addresses of a hostname of the Service.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ use openstack_ccm_core::text::some_of;
 
 questions! {
     Questions at Name {
-        /// Whether a resolver can know the published hostnames.
+        /// Whether a DNS resolver can know the published hostnames.
         labels,
-        /// What they resolve to from here.
+        /// The addresses of the hostnames, as resolved on this machine.
         hosts,
-        /// Whether pods that dialled could resolve them.
+        /// Whether the pods that dialled could resolve the hostnames.
         dialled,
-        /// What CoreDNS answers by hand.
+        /// Manual entries in the configuration of CoreDNS.
         dns,
-        /// What pod templates write into `/etc/hosts`.
+        /// Host aliases of pod templates, which end up in `/etc/hosts`.
         aliases,
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-/// The same, or first what is not known beside it.
+/// Returns the answer, after an unknown result if there is one.
 fn with(doubt: Option<Check>, answer: Answer) -> Answer {
     match doubt {
         Some(doubt) => Answer::from(doubt).and(answer),
@@ -51,12 +51,12 @@ fn with(doubt: Option<Check>, answer: Answer) -> Answer {
     }
 }
 
-/// What is not known, and matters to pods only.
+/// Returns an unknown result that matters to pods only.
 fn pods_only(text: String) -> Check {
     unknown(text).about(Scope::default(), Stops::Pods)
 }
 
-/// Names that lead to the Service: its hostnames, and those of Ingresses that are served at its addresses.
+/// Lists the hostnames that lead to the Service: its own, and those of Ingresses served at its addresses.
 fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
     let places = look.destinations();
     let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
@@ -65,7 +65,7 @@ fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
     Ok(hostnames.chain(served.map(|name| name.host.clone())).collect())
 }
 
-/// Suffixes that are for local use.
+/// Suffixes of names for local use only.
 const LOCAL: [&str; 4] = [".local", ".localdomain", ".localhost", ".invalid"];
 
 fn is_label(name: &str) -> bool {
@@ -83,12 +83,12 @@ fn labels(look: &Look<'_>) -> Answer {
     Answer::found(found.collect(), || skipped("no hostname that only this cluster could know"))
 }
 
-/// Hostnames that clients have to resolve: whether they lead to the load balancer.
+/// Judges whether the hostnames that clients have to resolve lead to the load balancer.
 fn hosts(look: &Look<'_>) -> Answer {
     let hostnames: Vec<String> = look.hostnames().into_iter().filter(|name| !is_label(name)).collect();
     let found =
         Answer::each(&hostnames, || skipped("no hostname has to be resolved"), |name| host(look, name));
-    // What pods and nodes are told may be another thing.
+    // Pods and nodes may get another answer than this machine.
     let unknown_here =
         hostnames.iter().filter(|name| matches!(look.facts.hosts.get(*name), Some(Host::IsNot(_))));
     unknown_here.fold(found, |found, name| {
@@ -112,7 +112,7 @@ fn host(look: &Look<'_>, name: &str) -> Check {
                 .surely(true)
                 .into();
         }
-        // Such names are answered with the address in them.
+        // A DNS service answers such a name with the address in it.
         Some(Host::Unknown(cause)) => match dns::address_in(name).or_else(|| made_of(look, name)) {
             Some(address) => (vec![address], "is made of"),
             None => return doubt(cause),
@@ -145,7 +145,7 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         .into()
 }
 
-/// Where a published address or hostname leads, as far as that is known.
+/// Returns the addresses of a published address or hostname, as far as they are known.
 pub(super) fn addresses_of(look: &Look<'_>, to: &str) -> Vec<IpAddr> {
     if let Ok(address) = to.parse() {
         return vec![address];
@@ -159,7 +159,7 @@ pub(super) fn addresses_of(look: &Look<'_>, to: &str) -> Vec<IpAddr> {
     }
 }
 
-/// The address of the load balancer of which the controller made the name: `203.0.113.10.lb.example.org`.
+/// Returns the load balancer's address from which the controller made the name: `203.0.113.10.lb.example.org`.
 fn made_of(look: &Look<'_>, name: &str) -> Option<IpAddr> {
     let cloud = look.facts.cloud.as_ref().ok()?;
     let addresses = cloud.addresses.as_ref()?.as_ref().ok()?;
@@ -169,7 +169,7 @@ fn made_of(look: &Look<'_>, name: &str) -> Option<IpAddr> {
         .find(|address| name.strip_prefix(&address.to_string()).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// The addresses of the load balancer, for people.
+/// Lists the addresses of the load balancer as text.
 pub(super) fn balancer_addresses(cloud: Option<&CloudFacts>) -> String {
     let known =
         cloud.and_then(|cloud| cloud.addresses.as_ref()).and_then(|addresses| addresses.as_ref().ok());
@@ -177,7 +177,7 @@ pub(super) fn balancer_addresses(cloud: Option<&CloudFacts>) -> String {
     if shown.is_empty() { "not known".to_owned() } else { some_of(&shown, 5) }
 }
 
-/// What pods that dialled could not resolve.
+/// Finds hostnames that the pods that dialled could not resolve.
 fn dialled(look: &Look<'_>) -> Answer {
     let failed = |dial: &&Dial| matches!(dial.result, DialResult::NoName(_));
     let dials: Vec<&Dial> = look.facts.dials.iter().flatten().filter(failed).collect();
@@ -225,7 +225,7 @@ fn no_override(what: &str, names: &BTreeSet<String>) -> String {
     if names.is_empty() { format!("no {what}") } else { format!("no {what} of {}", some_of(&names, 3)) }
 }
 
-/// The Service, `namespace/name`, to which a line leads, if it does not exist.
+/// Returns the Service, `namespace/name`, to which a line leads, if that Service does not exist.
 fn gone(look: &Look<'_>, line: &dns::Line) -> Option<String> {
     let (name, namespace) = dns::service_of(line.target.as_deref()?)?;
     let services = look.cluster.services.as_ref().ok()?;

@@ -1,4 +1,4 @@
-//! Hop 3: what the service proxies on the nodes make of the status.
+//! Hop 3: how the service proxies on the nodes treat the published entries.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,11 +15,11 @@ use openstack_ccm_core::text::some_of;
 
 questions! {
     Questions at Node {
-        /// What each node makes of the status.
+        /// How the service proxy of each node treats the published entries.
         proxies,
-        /// What pods that dialled saw of it.
+        /// The results of dials by pods on the nodes.
         dialled,
-        /// Whether source ranges, which nodes that short-circuit apply themselves, let clients of the cluster in.
+        /// Whether source ranges admit clients in the cluster, where nodes short-circuit and so apply the ranges themselves.
         ranges,
     }
 }
@@ -71,13 +71,13 @@ fn needs_load_balancer(look: &Look<'_>) -> bool {
     look.path().map_or(true, |path| path.needs.is_some() && !look.takes_both(path))
 }
 
-/// Whether some nodes may send packets around the load balancer that the status does not let them, and it does no harm.
+/// Returns whether some nodes may bypass the load balancer although the status forbids it, and that does no harm.
 pub(super) fn may_stray(look: &Look<'_>) -> bool {
     let mut nodes = look.cluster.nodes.iter().flatten();
     look.by_proxy() && !needs_load_balancer(look) && nodes.any(|node| !node.dead && !node.honours)
 }
 
-/// A node that short-circuits an address applies the source ranges itself: to pods and to processes of nodes.
+/// Judges the source ranges, which a node that short-circuits an address applies to its pods and its own processes.
 fn ranges(look: &Look<'_>) -> Answer {
     let spec = look.facts.service.spec.as_ref();
     let ranges = spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref());
@@ -86,7 +86,7 @@ fn ranges(look: &Look<'_>) -> Answer {
     if ranges.is_empty() || !look.short_circuit() {
         return skipped("nodes apply no source ranges").into();
     }
-    // Pods behind the Service stand for others: they have addresses of the same networks.
+    // The pods behind the Service stand for the other pods, whose addresses are in the same networks.
     let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
     let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
     let nodes: Vec<IpAddr> =
@@ -115,7 +115,7 @@ fn ranges(look: &Look<'_>) -> Answer {
 
 type Group<'a> = (bool, &'a str, bool, &'a str);
 
-/// Nodes of which the same is held.
+/// Groups the nodes by the verdict on their service proxies.
 fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
     let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
     for node in nodes.iter().filter(|node| !node.dead) {
@@ -125,7 +125,7 @@ fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
     groups
 }
 
-/// Nodes whose pod was hung up on without a byte, as an application does that misses the header.
+/// Finds nodes whose pod got its connection closed without a byte, as by an application that misses the header.
 fn closed(look: &Look<'_>) -> Vec<Check> {
     let header = matches!(look.path(), Ok(path) if path.header);
     let dials = look.facts.dials.iter().flatten();

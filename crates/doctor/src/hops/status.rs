@@ -1,4 +1,4 @@
-//! Hop 2: what is published.
+//! Hop 2: the published entries.
 
 use std::net::IpAddr;
 
@@ -15,22 +15,22 @@ use crate::hop::Scope;
 use crate::question::{Answer, questions};
 
 const FIELD: &str = "status.loadBalancer.ingress";
-/// The clocks of two machines may differ so much.
+/// The tolerated difference between the clocks of two machines.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
 
 questions! {
     Questions at Status {
-        /// Whether something is published.
+        /// Whether anything is published.
         published,
-        /// Whether it is the load balancer's.
+        /// Whether the published addresses are the load balancer's.
         addresses,
-        /// Whether nodes leave it alone where they have to.
+        /// Whether nodes do not short-circuit the addresses where they must not.
         modes,
-        /// What the controller would publish.
+        /// The entries that the controller would publish.
         wanted,
-        /// Who writes it.
+        /// Which program writes the status.
         writers,
-        /// Whether other Services publish it alike.
+        /// Whether other Services with the same address publish it in the same mode.
         shared,
     }
 }
@@ -69,7 +69,7 @@ fn unpublished(look: &Look<'_>) -> Check {
     }
 }
 
-/// Addresses: those of hostnames are judged where they are resolved.
+/// Judges the published addresses; the hop of the name judges the addresses of hostnames.
 fn addresses(look: &Look<'_>) -> Answer {
     let published = look.addresses();
     Answer::each(published, || skipped("no address is published"), |address| address_of(look, address))
@@ -95,7 +95,7 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     };
     let is_behind = is_behind(cloud, address);
     match planned {
-        // The VIP in place of the floating IP, for example: clients in its network reach it.
+        // For example the VIP in place of the floating IP: only clients in the VIP's network reach it.
         Some(entries)
             if known.contains(&address)
                 && !is_planned(entries)
@@ -123,7 +123,7 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         _ if known.contains(&address) => return ok(format!("{address} is the load balancer's")),
         _ => {}
     }
-    // A floating IP that leads elsewhere, or is gone, is judged with the load balancer.
+    // The hop of the load balancer judges a floating IP that leads elsewhere or is gone.
     if cloud.astray.contains_key(&address) {
         return skipped(format!("{address} is a floating IP: see the load balancer"));
     }
@@ -139,18 +139,18 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
     finding.to(address.to_string()).into()
 }
 
-/// Whether it is an address in the network of the load balancer, for which a floating IP stands outside.
+/// Returns whether an address is a VIP that clients outside reach by a floating IP of the same family.
 pub(super) fn is_behind(cloud: &CloudFacts, address: IpAddr) -> bool {
     !cloud.floating.contains(&address)
         && cloud.floating.iter().any(|floating| floating.is_ipv6() == address.is_ipv6())
 }
 
-/// Whether the Service is for clients outside.
+/// Returns whether the Service is for clients outside.
 pub(super) fn is_external(look: &Look<'_>) -> bool {
     look.facts.path.as_ref().is_ok_and(|path| path.external)
 }
 
-/// The floating IPs, for people.
+/// Lists the floating IPs as text.
 pub(super) fn floating(cloud: &CloudFacts) -> String {
     cloud.floating.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -170,7 +170,7 @@ fn modes(look: &Look<'_>) -> Answer {
     }
 }
 
-/// The path needs the load balancer.
+/// Judges the modes where clients have to come through the load balancer.
 fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     let around: Vec<&LoadBalancerIngress> = look.short_circuited().collect();
     if around.is_empty() {
@@ -214,7 +214,7 @@ fn short_circuited(look: &Look<'_>, path: &PathFact, needs: &str, entry: &LoadBa
     finding.to(to).fix(remedy(look)).into()
 }
 
-/// What the controller would publish: its plan knows the addresses, its rules know the mode.
+/// Returns the entries that the controller would publish: from its plan, which knows the addresses, or else from its rules.
 fn wanted<'a>(look: &'a Look<'_>) -> Option<(Vec<LoadBalancerIngress>, &'a str, &'a [String])> {
     if !look.is_ours() {
         return None;
@@ -253,7 +253,7 @@ fn dropped(look: &Look<'_>, needs: &str) -> Finding {
         .fix("publish a hostname until the API server is newer: annotation loadbalancer.openstack.org/hostname")
 }
 
-/// What the controller would publish, where that is another thing and no defect.
+/// Reports the entries that the controller would publish, where they differ but nothing is defective.
 fn would_publish(look: &Look<'_>) -> Answer {
     if !look.is_ours() {
         return skipped("another controller publishes it").into();
@@ -270,12 +270,12 @@ fn would_publish(look: &Look<'_>) -> Answer {
             ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason))
                 .into()
         }
-        // The mode is judged above, and the addresses are.
+        // Earlier questions judge the mode and the addresses.
         Err(cause) => skipped(format!("what the controller would publish is not known: {cause}")).into(),
     }
 }
 
-/// Another program than the one that leads writes the status. One that wrote it before the leader led has ended.
+/// Finds a writer of the status other than the leader. A program that wrote it before the leader led has ended.
 fn writers(look: &Look<'_>) -> Answer {
     if !look.is_ours() {
         return skipped("another controller writes it").into();
@@ -302,7 +302,7 @@ fn writers(look: &Look<'_>) -> Answer {
     };
     let is_own = writer.starts_with(leader) || writer.starts_with("ip-mode-overlay");
     let is_old = matches!((time, since), (Some(time), Some(since)) if time <= since + CLOCKS);
-    // Somebody who mended it by hand.
+    // A user who repaired the status by hand.
     let is_person =
         writer.starts_with("kubectl") && look.facts.wanted.as_ref().is_ok_and(|wanted| wanted.published);
     if is_own || is_old || is_person {
@@ -313,7 +313,7 @@ fn writers(look: &Look<'_>) -> Answer {
     Check::from(Finding::new(Code::D204, text).seen(look.object(), "metadata.managedFields", writer)).into()
 }
 
-/// Services on one address that disagree.
+/// Finds other Services that publish the same address in another mode.
 fn shared(look: &Look<'_>) -> Answer {
     let services = match &look.cluster.services {
         Ok(services) => services,

@@ -18,15 +18,15 @@ use serde_json::json;
 
 questions! {
     Questions at Way {
-        /// Whether NetworkPolicies let pods out to it.
+        /// Whether NetworkPolicies let pods out to the load balancer.
         policies,
-        /// Whether policies of other kinds may keep all pods in.
+        /// Whether policies of other kinds may block egress of all pods.
         foreign,
-        /// Whether the source ranges hold the cluster's own clients.
+        /// Whether the source ranges admit the cluster's own clients.
         ranges,
-        /// Whether they hold the client of `--from`.
+        /// Whether the source ranges admit the client of `--from`.
         client,
-        /// What pods got that dialled.
+        /// The results of dials by pods.
         dialled,
     }
 }
@@ -63,7 +63,7 @@ fn policies(look: &Look<'_>) -> Answer {
     Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
 }
 
-/// Packets of pods that leave for an address, or for what a hostname resolves to.
+/// Finds policies that keep pods from an address, or from the address of a hostname.
 fn shut_in_from(
     look: &Look<'_>,
     policies: &[NetworkPolicy],
@@ -88,7 +88,7 @@ fn shut_in_from(
     )
 }
 
-/// Packets of pods that the node sends to a pod at once.
+/// Finds policies that keep pods from any connection, also where the node short-circuits to a pod.
 fn shut_off_from(
     look: &Look<'_>,
     policies: &[NetworkPolicy],
@@ -102,7 +102,7 @@ fn shut_off_from(
     Some(Finding::new(Code::D401, text).seen(format!("NetworkPolicy {first}"), "spec.egress", "empty"))
 }
 
-/// The command that lets the pods of a policy, `namespace/name`, out to a network.
+/// Returns the command that adds a network to the egress of a policy, `namespace/name`.
 fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
     let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     let is_it = |policy: &&NetworkPolicy| {
@@ -117,7 +117,7 @@ fn open_to(policies: &[NetworkPolicy], name: &str, cidr: &str) -> Fix {
     Fix::kubectl(namespace, ["patch", "networkpolicy", name, "--type", "json", "--patch", &patch])
 }
 
-/// Which pods connect is not known, so only a policy for all of them matters here.
+/// Judges foreign policies: which pods connect is not known, so only a policy for all pods matters here.
 fn foreign(look: &Look<'_>) -> Answer {
     let policies = match &look.cluster.foreign_policies {
         Ok(policies) => policies,
@@ -140,7 +140,7 @@ fn foreign(look: &Look<'_>) -> Answer {
         .into()
 }
 
-/// What the listeners have decides; what the Service asks for is to come.
+/// Judges the source ranges that the listeners have now; those of the Service may not be applied yet.
 fn ranges(look: &Look<'_>) -> Answer {
     let cloud = match look.cloud() {
         Ok(cloud) => cloud,
@@ -152,7 +152,7 @@ fn ranges(look: &Look<'_>) -> Answer {
     let found: Vec<Check> = look.flows().iter().filter_map(|flow| range(look, cloud, flow)).collect();
     let warning = look.warnings("LoadBalancerSourceRangesLackCluster").first().copied();
     match warning.filter(|_| !found.iter().any(|check| matches!(check, Check::Found(_)))) {
-        // The controller knows from where the cluster comes.
+        // The controller knows the addresses from which the cluster connects.
         Some(message) => {
             let text = "the source ranges keep the cluster's own clients out";
             let finding = Finding::new(Code::D402, text)
@@ -173,7 +173,7 @@ fn is_restricted(look: &Look<'_>) -> bool {
     spec.and_then(|spec| spec.load_balancer_source_ranges.as_ref()).is_some_and(|ranges| !ranges.is_empty())
 }
 
-/// Whether the listener of a flow accepts what comes from the cluster; absent where it does.
+/// Finds clients in the cluster that the listener of a flow does not admit; absent where it admits all.
 fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
     let networks: Vec<IpNet> =
         admitted(look, flow.port).iter().filter_map(|network| network.parse().ok()).collect();
@@ -212,7 +212,7 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
     Some(if by_annotation { finding.fix(look.annotate(ALLOW_CLUSTER)) } else { finding }.into())
 }
 
-/// Whether the source ranges are not what the listeners have yet.
+/// Returns whether the listeners do not have the Service's source ranges yet.
 fn is_to_come(look: &Look<'_>) -> bool {
     let changes = look.facts.cloud.iter().flat_map(|cloud| &cloud.changes);
     changes
@@ -221,7 +221,7 @@ fn is_to_come(look: &Look<'_>) -> bool {
         .any(|field| field.name == "allowed_cidrs")
 }
 
-/// The networks from which the listener of a port accepts connections; none for all.
+/// Returns the networks from which the listener of a port accepts connections; empty for all.
 pub(super) fn admitted(look: &Look<'_>, port: Port) -> Vec<String> {
     let cloud = look.facts.cloud.as_ref().ok();
     let listener = cloud.and_then(|cloud| listener_of(cloud, port));
@@ -230,7 +230,7 @@ pub(super) fn admitted(look: &Look<'_>, port: Port) -> Vec<String> {
     if allowed.iter().any(everywhere) { Vec::new() } else { allowed }
 }
 
-/// Those of the family of a flow's address.
+/// Returns the admitted networks of the same address family as the flow's address.
 pub(super) fn admitted_to(look: &Look<'_>, flow: &Flow) -> Vec<String> {
     let mut networks = admitted(look, flow.port);
     if let Ok(address) = flow.to.parse::<IpAddr>() {
@@ -292,7 +292,7 @@ fn one(dial: &Dial, header: bool) -> Option<Check> {
         DialResult::Accepted => {
             ok(format!("{node}: {to} accepted the connection in {milliseconds} ms (from {source})"))
         }
-        // That is a matter of the node, or of the name.
+        // The hop of the node, or of the name, reports this result.
         DialResult::ClosedSilently if header => return None,
         DialResult::NoName(_) => return None,
         DialResult::ClosedSilently => {

@@ -1,4 +1,4 @@
-//! Lines by which CoreDNS, or the cache on the nodes, leads a name elsewhere.
+//! Lines by which CoreDNS, or the DNS cache on the nodes, leads a name elsewhere.
 
 use std::net::IpAddr;
 
@@ -7,49 +7,49 @@ use crate::facts::{ClusterFacts, DnsText};
 use crate::finding::{Check, Finding};
 use openstack_ccm_core::text::some_of;
 
-/// How hairpin-proxy marks its lines.
+/// The comment that hairpin-proxy appends to its lines.
 pub(super) const HAIRPIN_MARK: &str = "# Added by hairpin-proxy";
-/// How ouroboros marks its block.
+/// The comment that begins the block of ouroboros.
 pub(super) const OUROBOROS_BEGIN: &str = "# === BEGIN ouroboros";
 const OUROBOROS_END: &str = "# === END ouroboros";
 
-/// Who wrote a line.
+/// The writer of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// Nobody that is known.
+    /// No known tool: presumably a person.
     Hand,
-    /// hairpin-proxy, or a fork.
+    /// hairpin-proxy, or a fork of it.
     HairpinProxy,
     Ouroboros,
 }
 
-/// A line that answers names.
+/// A configuration line that answers names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// `kube-system/coredns`
     pub config_map: String,
-    /// Key of the ConfigMap, and number of the line.
+    /// Key of the ConfigMap, and line number.
     pub key: String,
     pub text: String,
-    /// The names that it answers; empty where it has a pattern.
+    /// The names that the line answers; empty where it has a pattern.
     pub names: Vec<String>,
-    /// What it answers with, where that is known.
+    /// The answer, where it is known.
     pub target: Option<String>,
-    /// Who wrote it.
+    /// The writer of the line.
     pub writer: Writer,
 }
 
 impl Line {
-    /// What it answers with, in words.
+    /// Returns the answer in words.
     pub fn answer(&self) -> String {
         self.target.clone().unwrap_or_else(|| "what the line says".to_owned())
     }
 }
 
-/// DNS services that answer a name with the address in it.
+/// DNS services that answer a name with the address that it contains.
 pub const WITH_ADDRESS: [&str; 3] = ["nip.io", "sslip.io", "xip.io"];
 
-/// The address with which such a service answers a name.
+/// Returns the address in a name of such a service.
 pub fn address_in(name: &str) -> Option<IpAddr> {
     let name = name.trim_end_matches('.');
     let rest = WITH_ADDRESS.iter().find_map(|suffix| name.strip_suffix(suffix)?.strip_suffix('.'))?;
@@ -59,14 +59,14 @@ pub fn address_in(name: &str) -> Option<IpAddr> {
     dotted.or_else(|| last.replace('-', ".").parse().ok()).or_else(|| last.replace('-', ":").parse().ok())
 }
 
-/// Name and namespace of the Service that a name of the cluster is about: `web.shop.svc.cluster.local`.
+/// Returns name and namespace of the Service in a cluster-internal name: `web.shop.svc.cluster.local`.
 pub fn service_of(name: &str) -> Option<(&str, &str)> {
     let mut labels = name.split('.');
     let (service, namespace, kind) = (labels.next()?, labels.next()?, labels.next()?);
     (kind == "svc").then_some((service, namespace))
 }
 
-/// The lines of all texts that answer names.
+/// Lists the lines of all texts that answer names.
 pub fn lines(texts: &[DnsText]) -> Vec<Line> {
     texts.iter().flat_map(of_text).collect()
 }
@@ -113,7 +113,7 @@ fn of_text(text: &DnsText) -> Vec<Line> {
     found
 }
 
-/// The names that a line answers, and with what; absent where it answers none.
+/// Returns the names that a line answers, with the answer; absent where the line answers none.
 fn answered(inside: Option<&str>, words: &[&str]) -> Option<(Vec<String>, Option<String>)> {
     let owned = |words: &[&str]| -> Vec<String> {
         words.iter().map(|word| word.trim_end_matches('.').to_ascii_lowercase()).collect()
@@ -133,7 +133,7 @@ fn answered(inside: Option<&str>, words: &[&str]) -> Option<(Vec<String>, Option
             let names = if pattern { Vec::new() } else { owned(&[from]) };
             Some((names, owned(&[to]).pop()))
         }
-        // `203.0.113.10 shop.example.org` in a block `hosts`
+        // `203.0.113.10 shop.example.org` in a `hosts` block
         (Some("hosts"), [address, names @ ..]) if address.parse::<IpAddr>().is_ok() && !names.is_empty() => {
             Some((owned(names), Some((*address).to_owned())))
         }
@@ -145,7 +145,7 @@ fn answered(inside: Option<&str>, words: &[&str]) -> Option<(Vec<String>, Option
     }
 }
 
-/// Lines that nobody knows to have been written by a tool.
+/// Reports lines that no known tool wrote.
 pub(super) fn judge(cluster: &ClusterFacts) -> Vec<Check> {
     let Ok(texts) = &cluster.dns else { return Vec::new() };
     let by_hand = lines(texts).into_iter().filter(|line| line.writer == Writer::Hand);

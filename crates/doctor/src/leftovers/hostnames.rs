@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::facts::ClusterFacts;
 use crate::finding::{Check, Finding, Fix};
 
-/// Annotations by which controllers of clouds publish a hostname.
+/// Annotations by which the controllers of clouds publish a hostname.
 const ANNOTATIONS: [&str; 8] = [
     "loadbalancer.openstack.org/hostname",
     "service.beta.kubernetes.io/do-loadbalancer-hostname",

@@ -1,4 +1,4 @@
-//! Workarounds that somebody left in a cluster, and what still depends on them.
+//! Workarounds left in a cluster, and the clients that still depend on them.
 //!
 //! | module | finds |
 //! | --- | --- |
@@ -15,16 +15,16 @@ mod tools;
 use crate::facts::{ClusterFacts, Looked};
 use crate::finding::{Check, Finding, ok, unknown};
 
-/// What there is to look for, besides the facts of the cluster.
+/// Facts about leftovers, besides the facts of the cluster.
 #[derive(Clone, Debug)]
 pub struct LeftoverFacts {
     /// Names of all namespaces.
     pub namespaces: Looked<Vec<String>>,
-    /// ConfigMaps that a service proxy reads: `namespace/name` and the texts in it.
+    /// ConfigMaps of service proxies: `namespace/name`, and their texts.
     pub service_proxies: Looked<Vec<(String, String)>>,
 }
 
-/// Looks for all of them.
+/// Looks for all kinds of leftovers.
 pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
     let mut checks = tools::judge(cluster, facts);
     checks.extend(hostnames::judge(cluster));
@@ -47,8 +47,8 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
     checks
 }
 
-/// A warning where clients still depend on a workaround: Services that nodes short-circuit although openstack-ccm, or an
-/// overlay, does not publish them otherwise yet.
+/// Adds a warning if clients still depend on the workaround: Services that nodes short-circuit, because neither openstack-ccm nor
+/// an overlay publishes them with `ipMode: Proxy` yet.
 pub(crate) fn caution(cluster: &ClusterFacts, finding: Finding) -> Finding {
     let Ok(services) = &cluster.services else { return finding };
     let by_address = services.iter().filter(|service| {

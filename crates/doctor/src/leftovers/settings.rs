@@ -1,4 +1,4 @@
-//! Settings that are often there because of a short circuit.
+//! Settings that are often made because of a short circuit.
 
 use super::LeftoverFacts;
 use crate::code::Code;
@@ -9,7 +9,7 @@ use openstack_ccm_core::text::some_of;
 /// The label with which kube-proxy leaves a Service to another service proxy.
 const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
 
-/// Flags of cert-manager.
+/// Flags of cert-manager that work around a short circuit.
 const CERT_MANAGER: [&str; 3] = [
     "--acme-http01-solver-nameservers",
     "--dns01-recursive-nameservers",
@@ -28,7 +28,7 @@ pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check>
     checks
 }
 
-/// Aliases whose address is one of a Service.
+/// Finds host aliases whose address belongs to a Service.
 fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
     let one = |(address, names): &(String, Vec<String>)| -> Option<Check> {
         let whose = cluster.services.iter().flatten().find_map(|service| {
@@ -70,7 +70,7 @@ fn cert_manager(workload: &Workload) -> Option<Check> {
     })
 }
 
-/// A CronJob that runs kubectl on Services.
+/// Finds a CronJob that runs kubectl on Services.
 fn cron_job(workload: &Workload) -> Option<Check> {
     if workload.kind != "CronJob" {
         return None;
@@ -101,7 +101,7 @@ fn service_proxies(facts: &LeftoverFacts) -> Vec<Check> {
                 "excludeCIDRs" => !matches!(value, "" | "null" | "[]"),
                 _ => false,
             };
-            // A list may begin in the next line.
+            // A list may begin on the next line.
             let begins = key == "excludeCIDRs" && value.is_empty() && {
                 let rest = text.split_once(line).map(|(_, rest)| rest.trim_start()).unwrap_or_default();
                 rest.starts_with("- ")

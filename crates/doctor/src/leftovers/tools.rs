@@ -1,4 +1,4 @@
-//! hairpin-proxy and ouroboros, by the marks that they leave.
+//! Finds hairpin-proxy and ouroboros by the marks that they leave.
 
 use super::dns::{Line, OUROBOROS_BEGIN, Writer, lines};
 use super::{LeftoverFacts, caution};
@@ -25,7 +25,7 @@ fn with_lines(mut finding: Finding, lines: &[&Line]) -> Finding {
 fn hairpin_proxy(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line]) -> Option<Check> {
     let namespace = facts.namespaces.iter().flatten().find(|name| name.as_str() == "hairpin-proxy");
     let workloads = cluster.workloads.iter().flatten();
-    // A fork lives in other namespaces, and names its import in a variable.
+    // A fork may be in another namespace, and may take its import's name from a variable.
     let workload = workloads.into_iter().find(|workload| {
         workload.name.starts_with("hairpin-proxy")
             || workload.containers.iter().any(|container| container.image.contains("hairpin-proxy"))

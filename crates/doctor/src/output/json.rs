@@ -1,4 +1,4 @@
-//! For programs: the shape of `linkerd check`, with code, hop, node, evidence and fix, and the conclusion for each way.
+//! The report as JSON: the shape of `linkerd check`, with code, hop, node, evidence and fix, and a conclusion for each origin.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::finding::{Check, Finding};
 use crate::hop::Origin;
 use crate::report::{Conclusion, End, FlowEnd, Report};
 
-/// The version of the shape: it becomes another one where a program would read it wrongly.
+/// The version of the shape; it changes when an existing program would misread the new shape.
 const VERSION: u32 = 1;
 
-/// Everything.
+/// Renders the outcome as a JSON object.
 pub fn object(outcome: &Outcome, fail_on: Severity) -> Value {
     let counts = outcome.counts();
     let services: Vec<Value> = outcome.reports.iter().map(of_report).collect();
@@ -92,7 +92,7 @@ fn of_end(end: &End, only_from: &[String]) -> Value {
     object
 }
 
-/// One look.
+/// Renders one check as JSON.
 pub fn check(check: &Check) -> Value {
     match check {
         Check::Ok(text) => json!({"result": "success", "description": text}),

@@ -1,4 +1,4 @@
-//! The ways of packets from pods, nodes and outside, with the break on them, as a diagram that people paste into an issue.
+//! A diagram of the paths of packets from pods, nodes and outside, with the break on them, to paste into an issue.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use crate::hop::{Hop, Origin};
 use crate::report::{End, Report, Verdict};
 use openstack_ccm_core::text::printable;
 
-/// A diagram for each Service, in one text.
+/// Renders a diagram for each Service, all in one text.
 pub fn text(outcome: &Outcome) -> String {
     let diagrams: Vec<String> = outcome.reports.iter().map(diagram).collect();
     diagrams.join("\n")
 }
 
-/// What packets pass, with the hops that are judged there.
+/// A node of the diagram, with the hops that are judged there.
 #[derive(Clone, Copy)]
 struct Place {
     id: &'static str,
@@ -29,7 +29,7 @@ const PLACES: [Place; 5] = [
     Place { id: "controller", label: "controller", hops: &[Hop::Controller] },
 ];
 
-/// An arrow: from where to where, and the hops that a packet meets on it.
+/// An arrow between two places, with the hops that a packet meets on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arrow {
     from: &'static str,
@@ -46,17 +46,17 @@ const TO_MEMBER: Arrow =
     Arrow { from: "balancer", to: "member", hops: &[Hop::LoadBalancer, Hop::Header, Hop::Member] };
 const TO_APPLICATION: Arrow =
     Arrow { from: "member", to: "application", hops: &[Hop::NodePort, Hop::Backend] };
-/// The short circuit: the status allows it.
+/// The short circuit, which the status allows.
 const AROUND: Arrow =
     Arrow { from: "proxy", to: "application", hops: &[Hop::Status, Hop::NodePort, Hop::Backend] };
 
-/// What becomes of packets on an arrow.
+/// The fate of packets on an arrow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
-    /// None get there.
+    /// No packets get here.
     Unused,
     Pass,
-    /// Some may not pass, or nobody knows.
+    /// Some packets may not pass, or it is not known.
     Doubt,
     End,
 }
@@ -108,7 +108,7 @@ pub fn diagram(report: &Report) -> String {
     text
 }
 
-/// Each arrow once, with the worst that becomes of packets on it, and the code of the break.
+/// Lists each arrow once, with the worst fate of its packets and the code of the break.
 fn arrows(report: &Report) -> Vec<(Arrow, Fate, Option<String>)> {
     let mut arrows = vec![FROM_POD, FROM_NODE, FROM_OUTSIDE, THROUGH, TO_MEMBER, TO_APPLICATION];
     if report.short_circuit() {
@@ -129,7 +129,7 @@ fn arrows(report: &Report) -> Vec<(Arrow, Fate, Option<String>)> {
     drawn
 }
 
-/// The arrows that packets from there take, up to where they end.
+/// Lists the arrows that packets of an origin take, up to where they end.
 fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, Option<String>)> {
     let first = match origin {
         Origin::Pod => FROM_POD,
@@ -144,7 +144,7 @@ fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, O
     };
     let mut taken = Vec::new();
     for arrow in std::iter::once(&first).chain(way) {
-        // The status lets packets take the short circuit: that is where it is to be seen.
+        // The status allows the short circuit, so the diagram shows its break on the arrow of the short circuit.
         let meets =
             |hop: &Hop| arrow.hops.contains(hop) && !(around && *arrow == first && *hop == Hop::Status);
         match end {
@@ -164,7 +164,7 @@ fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, O
     taken
 }
 
-/// A text between quotation marks: mermaid reads entities and tags in it.
+/// Escapes a text between quotation marks, in which mermaid reads entities and tags.
 fn quoted(text: &str) -> String {
     let mut shown = String::new();
     for character in printable(text).chars() {
@@ -180,7 +180,7 @@ fn quoted(text: &str) -> String {
     shown
 }
 
-/// A comment may not hold what ends it, nor what mermaid reads as a directive.
+/// Escapes a comment: it must not contain line breaks, nor what mermaid reads as a directive.
 fn one_line(text: &str) -> String {
     printable(text).replace(['{', '}'], "")
 }

@@ -1,10 +1,10 @@
-//! The report as a table, as JSON, and as a diagram. All text from outside is made fit to print here.
+//! The report as a table, as JSON, and as a diagram. This module makes all text from outside printable.
 //!
 //! | module | writes |
 //! | --- | --- |
-//! | [`table`] | lines for people, all of them or what is not well |
+//! | [`table`] | lines for users: all results, or only problems |
 //! | [`json`] | for programs; its schema is `docs/reference/schemas/doctor.json` |
-//! | [`mermaid`] | the ways of packets, with the break on them |
+//! | [`mermaid`] | the paths of packets, with the break on them |
 
 pub mod json;
 pub mod mermaid;
@@ -16,29 +16,29 @@ use crate::hop::Origin;
 use crate::question::HopReport;
 use crate::report::{Counts, End, Report};
 
-/// All that one run says.
+/// The complete result of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// A report for each Service.
     pub reports: Vec<Report>,
-    /// What is left over; absent where nobody asked.
+    /// The leftovers; absent where the user did not ask for them.
     pub leftovers: Option<Vec<Check>>,
 }
 
 impl Outcome {
-    /// All looks that were taken.
+    /// Lists all checks that were made.
     pub fn checks(&self) -> impl Iterator<Item = &Check> {
         let of_hops = self.reports.iter().flat_map(|report| report.hops.iter().flat_map(HopReport::checks));
         of_hops.chain(self.leftovers.iter().flatten())
     }
 
-    /// What all of them come to.
+    /// Counts the results of all checks.
     pub fn counts(&self) -> Counts {
         Counts::of(self.checks())
     }
 
-    /// The exit code, as all subcommands have it: 0 where all is well, 2 where something at or above a severity was found, 3 where
-    /// nothing was, but something that somebody asked for is not known, or a person has to look.
+    /// Returns the exit code, as for all subcommands: 2 for a finding of at least this severity; otherwise 3 if a requested fact
+    /// is not known or a user has to look; otherwise 0.
     pub fn exit_code(&self, fail_on: Severity) -> u8 {
         let counts = self.counts();
         if counts.reaches(fail_on) {
@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-/// Whether packets may end, or a setting or a flag has to be corrected, although nothing severe was found.
+/// Returns whether packets may end, or a setting or a flag has to be corrected, although no severe finding exists.
 fn needs_a_person(report: &Report) -> bool {
     let is_doubtful = |origin: Origin| matches!(report.end(origin), End::Ends(..) | End::MayEnd(..));
     Origin::ALL.into_iter().any(is_doubtful)

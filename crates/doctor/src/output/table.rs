@@ -1,4 +1,4 @@
-//! Lines for people, as `linkerd check` writes them.
+//! The report as lines for users, in the style of `linkerd check`.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ use crate::question::HopReport;
 use crate::report::{Counts, Report};
 use openstack_ccm_core::text::{printable, some_of};
 
-/// How lines are written.
+/// The style of the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Only what is not well.
+    /// Whether to show only problems.
     pub short: bool,
     pub colours: bool,
-    /// Columns of the terminal; absent where lines may be of any length.
+    /// Columns of the terminal; absent for lines of any length.
     pub width: Option<usize>,
 }
 
-/// Narrower than that nothing is wrapped.
+/// The narrowest width at which lines are wrapped.
 const MIN_WRAP_WIDTH: usize = 40;
 
-/// Everything, as text.
+/// Renders the outcome as text.
 pub fn text(outcome: &Outcome, style: Style) -> String {
     let mut page = Page { text: String::new(), style };
     match outcome.reports.as_slice() {
@@ -44,7 +44,7 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     page.text
 }
 
-/// Some checks and what they come to.
+/// Renders some checks with their counts.
 pub fn checks(title: &str, checks: &[Check], style: Style) -> String {
     let mut page = Page { text: String::new(), style };
     page.section(title, checks);
@@ -80,7 +80,7 @@ impl Page {
                 .iter()
                 .filter(|check| !unchecked.iter().any(|one| says_the_same(one, check)))
                 .collect();
-            // What does not apply is worth a word only where nothing else does.
+            // Skipped checks are shown only where a hop has no other.
             if checks.iter().any(|check| !matches!(check, Check::Skipped(_))) {
                 checks.retain(|check| !matches!(check, Check::Skipped(_)));
             }
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    /// What several hops could not be judged for is said once, with these hops. Returns what was said.
+    /// Writes each unknown result of several hops once, with these hops. Returns these results.
     fn unchecked(&mut self, report: &Report) -> Vec<Check> {
         let mut said: Vec<Check> = Vec::new();
         let all = report.hops.iter().flat_map(HopReport::checks);
@@ -114,7 +114,7 @@ impl Page {
         said
     }
 
-    /// What is not well in several Services: each cause once, with the Services that have it.
+    /// Writes the problems of several Services: each cause once, with the Services that have it.
     fn causes(&mut self, reports: &[Report]) {
         let mut causes: Vec<(&Check, Vec<&str>)> = Vec::new();
         for report in reports {
@@ -195,7 +195,7 @@ impl Page {
             self.line("    ", &format!("{}: {}", what.join(" "), one.value));
         }
         if let Some(fix) = fix {
-            // One line, also where it is longer than the terminal: it is pasted.
+            // A fix stays on one line, even if longer than the terminal: users paste it.
             let _ = writeln!(self.text, "    fix: {}", printable(&fix.to_string()));
         }
         self.line("    ", &format!("see {}", code.anchor()));
@@ -215,7 +215,7 @@ impl Page {
         self.wrapped(indent.len(), indent.len() + 2, text);
     }
 
-    /// Writes a text that begins in a column; further lines are indented. A word is never broken.
+    /// Writes a text that begins at a column, and indents its further lines. Words are never broken.
     fn wrapped(&mut self, start: usize, indent: usize, text: &str) {
         let text = printable(text);
         let width = self.style.width.filter(|width| *width >= MIN_WRAP_WIDTH).unwrap_or(usize::MAX);
@@ -245,7 +245,7 @@ fn is_odd(check: &Check) -> bool {
     }
 }
 
-/// Whether two Services have the same. What is found in one differs from what is found in another by names and addresses.
+/// Returns whether two checks have the same cause. Findings of one code may differ between Services by names and addresses.
 fn is_same_cause(one: &Check, other: &Check) -> bool {
     match (one, other) {
         (Check::Found(one), Check::Found(other)) => {
@@ -255,12 +255,12 @@ fn is_same_cause(one: &Check, other: &Check) -> bool {
     }
 }
 
-/// Codes of which each finding is about something else: a value, an Event.
+/// Returns whether the code is used for different causes: a value, an Event.
 fn is_about_a_value(finding: &Finding) -> bool {
     matches!(finding.code, Code::D005 | Code::D504 | Code::D505 | Code::D508 | Code::D512)
 }
 
-/// Whether the same is not known, of whatever packets.
+/// Returns whether two checks say the same, regardless of the packets in an unknown result's scope.
 fn says_the_same(one: &Check, other: &Check) -> bool {
     match (one, other) {
         (Check::Unknown(one), Check::Unknown(other)) => one.text == other.text,

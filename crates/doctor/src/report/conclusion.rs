@@ -1,4 +1,4 @@
-//! Where packets end, and what that stands on.
+//! Where packets end, and the evidence for it.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use openstack_ccm_core::text::some_of;
 use crate::code::Code;
 use crate::hop::{Flow, Hop, Origin};
 
-/// What a conclusion stands on.
+/// The kind of evidence for a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// Nobody knows.
+    /// None: the end is not known.
     Unknown,
-    /// Objects of Kubernetes and of the cloud.
+    /// The state of objects of Kubernetes and of the cloud.
     Derived,
-    /// A packet.
+    /// An answered packet.
     Seen,
 }
 
 impl Grade {
-    /// In one word.
+    /// Returns the grade in one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -34,20 +34,20 @@ impl Grade {
 pub enum End {
     /// At the application.
     Arrives {
-        /// Whether nodes take a short cut around the load balancer.
+        /// Whether nodes send packets around the load balancer.
         around: bool,
-        /// Whether one was sent, and answered.
+        /// Whether a packet was sent and answered.
         seen: bool,
     },
     Ends(Hop, Code, String),
-    /// Perhaps, or for some, at a hop.
+    /// Packets may end at a hop, or only some of them do.
     MayEnd(Hop, Code, String),
-    /// Nobody knows, because this is not known of these hops.
+    /// The end is not known, because these hops have unknown results.
     Unknown(Vec<Hop>),
 }
 
 impl End {
-    /// In one word.
+    /// Returns the end in one word.
     pub fn verdict(&self) -> &'static str {
         match self {
             Self::Arrives { seen: true, .. } => "reaches",
@@ -58,7 +58,7 @@ impl End {
         }
     }
 
-    /// What it stands on.
+    /// Returns the kind of evidence.
     pub fn grade(&self) -> Grade {
         match self {
             Self::Arrives { seen: true, .. } => Grade::Seen,
@@ -99,24 +99,24 @@ pub(super) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// What becomes of packets of one flow.
+/// The end of the packets of one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowEnd {
     pub flow: Flow,
     pub end: End,
-    /// Networks outside of which clients are refused; empty for all.
+    /// The only networks from which clients are admitted; empty for all.
     pub only_from: Vec<String>,
 }
 
-/// What becomes of packets from one place.
+/// The ends of the packets of one origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conclusion {
     pub origin: Origin,
-    /// All of them together.
+    /// The end of all flows together.
     pub end: End,
-    /// Networks outside of which clients are refused; empty for all.
+    /// The only networks from which clients are admitted; empty for all.
     pub only_from: Vec<String>,
-    /// To each address or hostname, at each port.
+    /// The end of each flow.
     pub flows: Vec<FlowEnd>,
 }
 
@@ -131,7 +131,7 @@ impl Conclusion {
         Self { origin, end: sum(&flows), only_from, flows }
     }
 
-    /// Whether nothing speaks against it that packets arrive.
+    /// Returns whether packets arrive, as far as is known.
     pub fn is_green(&self) -> bool {
         matches!(self.end, End::Arrives { .. })
     }
@@ -157,7 +157,7 @@ fn port_of(flow: &FlowEnd) -> String {
     if to.is_empty() { port.to_string() } else { format!("{to} {port}") }
 }
 
-/// What the ends of several flows come to together.
+/// Combines the ends of several flows.
 fn sum(flows: &[FlowEnd]) -> End {
     let ends = || flows.iter().map(|flow| &flow.end);
     let first = |wanted: fn(&End) -> bool| ends().find(|end| wanted(end)).cloned();

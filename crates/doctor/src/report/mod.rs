@@ -1,4 +1,4 @@
-//! All that is said about one Service, and where packets to it end.
+//! The report about one Service, and where packets to it end.
 
 mod conclusion;
 mod verdict;
@@ -10,22 +10,22 @@ use conclusion::listed;
 pub use conclusion::{Conclusion, End, FlowEnd, Grade};
 pub use verdict::{Counts, Verdict};
 
-/// All that is said about one Service.
+/// The report about one Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// `shop/web`
     pub subject: String,
-    /// Where clients go: `203.0.113.10`, or a hostname.
+    /// The addresses and hostnames to which clients connect: `203.0.113.10`.
     pub destinations: Vec<String>,
-    /// What packets may be about: each destination, at each port.
+    /// The flows: each destination, at each port.
     pub flows: Vec<Flow>,
-    /// Destinations to which nodes are expected to send packets of pods around the load balancer.
+    /// Destinations for which nodes are expected to send packets around the load balancer.
     pub around: Vec<String>,
-    /// Whether nodes may send packets to other addresses around it, too, and it does no harm.
+    /// Whether nodes may send packets to other addresses around the load balancer too, without harm.
     pub may_stray: bool,
     /// Destinations that are hostnames.
     pub hostnames: Vec<String>,
-    /// Flows in which pods on all nodes dialled, and were answered by the application.
+    /// Flows in which the application answered the dials of the pods on all nodes.
     pub answered: Vec<Flow>,
     /// Flows with the networks from which the listener accepts connections.
     pub only_from: Vec<(Flow, Vec<String>)>,
@@ -34,7 +34,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// All findings, in order.
+    /// Lists all findings in order.
     pub fn findings(&self) -> impl Iterator<Item = (Hop, &Finding)> {
         self.hops.iter().flat_map(|report| {
             report.checks().iter().filter_map(move |check| match check {
@@ -53,7 +53,7 @@ impl Report {
         })
     }
 
-    /// Whether nodes are expected to send packets around the load balancer.
+    /// Returns whether nodes are expected to send packets around the load balancer.
     pub fn short_circuit(&self) -> bool {
         !self.around.is_empty()
     }
@@ -62,14 +62,14 @@ impl Report {
         origin != Origin::Outside && self.around.contains(&flow.to)
     }
 
-    /// The hops that packets of a flow from there meet.
+    /// Returns the hops that packets of a flow from this origin meet.
     fn route(&self, origin: Origin, flow: &Flow) -> Vec<Hop> {
         let around = self.goes_around(origin, flow);
         let by_name = self.hostnames.contains(&flow.to);
         Hop::ALL.into_iter().filter(|hop| is_met(*hop, origin, around, by_name)).collect()
     }
 
-    /// Where packets of a flow from there end.
+    /// Returns where packets of a flow from this origin end.
     fn end_of(&self, origin: Origin, flow: &Flow) -> End {
         let around = self.goes_around(origin, flow);
         let route = self.route(origin, flow);
@@ -106,7 +106,7 @@ impl Report {
         if dark.is_empty() { End::Arrives { around, seen: false } } else { End::Unknown(dark) }
     }
 
-    /// What becomes of packets from there.
+    /// Returns where packets from this origin end, with each flow.
     pub fn conclusion(&self, origin: Origin) -> Conclusion {
         let only_from = |flow: &Flow| {
             let known = self.only_from.iter().find(|(one, _)| one == flow && origin == Origin::Outside);
@@ -120,17 +120,17 @@ impl Report {
         Conclusion::of(origin, flows.collect())
     }
 
-    /// Where packets from there end, all of them together.
+    /// Returns where packets from this origin end, all flows together.
     pub fn end(&self, origin: Origin) -> End {
         self.conclusion(origin).end
     }
 
-    /// Whether packets arrive from everywhere, as far as anybody can say.
+    /// Returns whether packets from every origin arrive, as far as is known.
     pub fn is_green(&self) -> bool {
         Origin::ALL.into_iter().all(|origin| self.conclusion(origin).is_green())
     }
 
-    /// Whether nothing at all was found about it, and nothing is unknown.
+    /// Returns whether the report has neither findings above information nor unknown results.
     pub fn is_quiet(&self) -> bool {
         let worst = self.hops.iter().map(HopReport::verdict).max();
         self.is_green() && worst.is_none_or(|worst| worst <= Verdict::Ok)
@@ -144,7 +144,7 @@ impl Report {
         }
     }
 
-    /// The sentence at the end: where packets from pods, from nodes and from outside end.
+    /// Returns the concluding sentence: where packets from pods, from nodes and from outside end.
     pub fn sentence(&self) -> String {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for origin in Origin::ALL {
@@ -168,7 +168,7 @@ fn is_met(hop: Hop, origin: Origin, around: bool, by_name: bool) -> bool {
         Hop::Status | Hop::NodePort | Hop::Backend => true,
         Hop::Name => by_name || origin == Origin::Pod,
         Hop::Node => origin != Origin::Outside,
-        // Policies of clients act before a short circuit ends, too.
+        // Policies of clients apply before a short circuit, too.
         Hop::Way => true,
         Hop::LoadBalancer | Hop::Header | Hop::Member => !around,
     }
@@ -264,7 +264,7 @@ mod tests {
         assert!(conclusion.to_string().ends_with("; not so 203.0.113.10 53/UDP"), "{conclusion}");
     }
 
-    /// A packet proves what nobody could look at, and not what is known to be broken.
+    /// An answered packet proves hops that could not be looked at, but not hops that are known to be broken.
     #[test]
     fn what_was_seen_is_said_to_be_seen() {
         let mut seen = report(false, &[(Hop::Member, unknown("no cloud"))]);

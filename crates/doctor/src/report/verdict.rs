@@ -1,4 +1,4 @@
-//! What looks come to, alone and together.
+//! The verdicts on single checks and on hops.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use crate::code::Severity;
 use crate::finding::Check;
 use crate::question::HopReport;
 
-/// What a hop comes to: the worst of its looks.
+/// The verdict on a hop: the worst of its checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// There was nothing to look at.
+    /// No check applied.
     Skipped,
-    /// All is well.
+    /// All checks passed.
     Ok,
-    /// It could not be looked at, or not all of it.
+    /// Some checks could not be made.
     Unknown,
     Warning,
     Break,
 }
 
 impl Verdict {
-    /// In one word.
+    /// Returns the verdict in one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
@@ -46,25 +46,25 @@ impl Verdict {
 }
 
 impl HopReport {
-    /// What it comes to.
+    /// Returns the verdict on the hop.
     pub fn verdict(&self) -> Verdict {
         self.checks().iter().map(Verdict::of).max().unwrap_or(Verdict::Unknown)
     }
 }
 
-/// What all looks at several Services, and at what is left over, come to.
+/// The counts of results over several Services and their leftovers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub errors: usize,
     pub warnings: usize,
-    /// What is well; information counts as that.
+    /// Checks that passed, including those with information only.
     pub ok: usize,
-    /// What somebody asked for and could not be looked at.
+    /// Checks that the user asked for and that could not be made.
     pub unknown: usize,
 }
 
 impl Counts {
-    /// Counts some looks.
+    /// Counts the results of some checks.
     pub fn of<'a>(checks: impl IntoIterator<Item = &'a Check>) -> Self {
         let mut counts = Self::default();
         for check in checks {
@@ -80,7 +80,7 @@ impl Counts {
         counts
     }
 
-    /// Whether something at or above this was found.
+    /// Returns whether a finding has at least this severity.
     pub fn reaches(&self, severity: Severity) -> bool {
         match severity {
             Severity::Error => self.errors > 0,

@@ -1,4 +1,4 @@
-//! `iptables-save` and `ip6tables-save`.
+//! Parses the output of `iptables-save` and `ip6tables-save`.
 
 use ipnet::IpNet;
 
@@ -6,10 +6,10 @@ use super::RulesError;
 use super::ruleset::{Action, Rule, Tables};
 use super::target::Transport;
 
-/// Reads a dump.
+/// Parses a dump.
 pub(super) fn parse(text: &str) -> Result<Tables, RulesError> {
     let mut tables = Tables::new();
-    // Somebody may have pasted the lines of one table alone; those of a service proxy are mostly in nat.
+    // The user may have pasted the lines of one table alone; the rules of a service proxy are mostly in nat.
     let mut table = "nat".to_owned();
     for (place, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Tables, RulesError> {
     Ok(tables)
 }
 
-/// The words of a line; what is in quotation marks is one.
+/// Splits a line into words; text in quotation marks is one word.
 fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let (mut word, mut quoted, mut begun) = (String::new(), false, false);
@@ -59,7 +59,7 @@ fn words(line: &str) -> Option<Vec<String>> {
     (!quoted).then_some(words)
 }
 
-/// The rule in some words, with its chain. Counters may stand before it.
+/// Parses a rule with its chain. Counters may precede the rule.
 fn rule(words: &[String]) -> Option<(String, Rule)> {
     let start = words.iter().position(|word| word == "-A")?;
     let mut words = words[start + 1..].iter().map(String::as_str);
@@ -105,7 +105,7 @@ fn action(target: &str) -> Action {
     }
 }
 
-/// An address or a network.
+/// Parses an address or a network.
 pub(super) fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<std::net::IpAddr>().ok().map(IpNet::from))
 }

@@ -1,11 +1,11 @@
-//! `ipvsadm -Sn`: virtual services and their real servers.
+//! Parses the output of `ipvsadm -Sn`: virtual services and their real servers.
 
 use std::net::SocketAddr;
 
 use super::target::{Target, Transport};
 use super::{Fate, Format, RulesError, Walk, not_in_use};
 
-/// What IPVS does with packets to the target.
+/// Follows packets to the target through the virtual services.
 pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
     let wanted = SocketAddr::new(target.address, target.port);
     let (mut services, mut is_there, mut pods) = (0_usize, false, Vec::new());
@@ -52,7 +52,7 @@ fn walk_of(target: &Target, services: usize, is_there: bool, pods: Vec<String>) 
     Walk { format: Format::Ipvs, steps, fate, findings }
 }
 
-/// Transport and address of the virtual service in a line; no address where it is one of a firewall mark.
+/// Returns transport and address of the virtual service in a line; no address for a firewall mark.
 fn service(words: &[&str]) -> Option<(Transport, Option<SocketAddr>)> {
     let flags = [
         ("-t", Transport::Tcp),

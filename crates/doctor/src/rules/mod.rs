@@ -1,9 +1,9 @@
-//! What a node does with packets to an address, from a dump of its rules. Pure.
+//! How a node treats packets to an address, from a dump of its rules. Pure.
 //!
 //! | module | reads |
 //! | --- | --- |
 //! | `target` | `IP:PORT[/udp]` |
-//! | `ruleset` | chains and rules, whoever wrote them, and the walk through them |
+//! | `ruleset` | chains and rules of any program, and the walk through them |
 //! | `iptables` | `iptables-save`, `ip6tables-save` |
 //! | `nftables` | `nft -j list ruleset` |
 //! | `ipvs` | `ipvsadm -Sn` |
@@ -25,7 +25,7 @@ use crate::finding::Finding;
 
 pub use target::{Target, TargetError, Transport};
 
-/// What wrote a dump.
+/// The format of a dump: the program that wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -40,7 +40,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Recognises it by its look.
+    /// Recognises the format by the start of the text.
     pub fn of(text: &str) -> Option<Self> {
         let start = text.trim_start();
         if start.starts_with('{') {
@@ -60,28 +60,28 @@ impl Format {
     }
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Fate {
-    /// No rule is about the address: it travels on, to the load balancer.
+    /// No rule matches the address: the packet goes on to the load balancer.
     Through,
-    /// It goes straight to one of these.
+    /// The packet goes straight to one of these pods.
     ToPod {
         /// `10.244.1.7:8080`
         pods: Vec<String>,
-        /// The sources that may, where others are dropped.
+        /// The only sources that are admitted; others are dropped.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         only_from: Vec<String>,
     },
-    /// It is refused: there is no endpoint.
+    /// The packet is refused, because there is no endpoint.
     Rejected,
-    /// It is dropped; the text says by what.
+    /// The packet is dropped.
     Dropped {
-        /// What drops it.
+        /// The chain that drops it.
         by: String,
     },
-    /// The rules are not in use, or there are none, so nobody knows.
+    /// The rules are not in use, or there are none, so the fate is not known.
     NoRules,
 }
 
@@ -115,38 +115,38 @@ impl fmt::Display for Fate {
     }
 }
 
-/// What a dump says of an address.
+/// The result of following packets to an address through a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// What the dump is.
+    /// The format of the dump.
     pub format: Format,
-    /// Chain by chain, in words.
+    /// The steps, chain by chain, in words.
     pub steps: Vec<String>,
-    /// What becomes of packets from pods on this node.
+    /// The fate of packets from pods on this node.
     pub fate: Fate,
-    /// What is wrong with the rules themselves.
+    /// Defects of the rules themselves.
     pub findings: Vec<Finding>,
 }
 
 /// Why a dump cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
-    /// Nothing at all.
+    /// The dump is empty.
     #[error(
         "the dump is empty: make it as root, on the node itself; where there really are no rules, say with --mode what made it"
     )]
     Empty,
-    /// None of the four.
+    /// The dump has none of the four formats.
     #[error(
         "this is no output of iptables-save, `nft -j list ruleset`, `ipvsadm -Sn` or `cilium-dbg service list`"
     )]
     Unknown,
-    /// One of them, but broken.
+    /// The dump has one of the formats, but a line is broken.
     #[error("line {line} is not understood: {problem}")]
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// JSON that nft did not write.
@@ -154,10 +154,10 @@ pub enum RulesError {
     Json(String),
 }
 
-/// What a node with these rules does with packets to the target. The format is recognised by the look of the text where none is given.
+/// Follows packets to the target through a dump. Without `format` the format is recognised by the text.
 ///
 /// # Errors
-/// The text cannot be read.
+/// The text cannot be parsed.
 pub fn walk(text: &str, target: &Target, format: Option<Format>) -> Result<Walk, RulesError> {
     let none = || if text.trim().is_empty() { RulesError::Empty } else { RulesError::Unknown };
     let format = format.or_else(|| Format::of(text)).ok_or_else(none)?;
@@ -169,12 +169,12 @@ pub fn walk(text: &str, target: &Target, format: Option<Format>) -> Result<Walk,
     }
 }
 
-/// The finding that a node has no rules in use.
+/// Creates the finding that a node has no rules in use.
 fn not_in_use(text: String) -> Finding {
     Finding::new(Code::D303, text).fix("restart kube-proxy on this node: delete its pod in kube-system")
 }
 
-/// The finding that a node goes around the load balancer, of a path that needs it.
+/// Creates the finding that a node bypasses the load balancer, for a path that needs it.
 pub fn short_circuit(walk: &Walk, target: &Target) -> Option<Finding> {
     let Fate::ToPod { pods, .. } = &walk.fate else { return None };
     let text = format!("packets to {target} go to a pod, around the load balancer");

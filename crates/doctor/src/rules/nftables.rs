@@ -1,4 +1,4 @@
-//! `nft -j list ruleset`. Rules that iptables wrote are in it too, as far as nft understands them.
+//! Parses the output of `nft -j list ruleset`, including rules that iptables wrote, as far as nft understands them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,10 +10,10 @@ use super::iptables::network;
 use super::ruleset::{Action, Element, Rule, Table, Tables};
 use super::target::Transport;
 
-/// Tables of these families see the packets in question.
+/// The table families that see packets to a load balancer.
 const FAMILIES: [&str; 3] = ["ip", "ip6", "inet"];
 
-/// Reads a dump.
+/// Parses a dump.
 pub(super) fn parse(text: &str) -> Result<Tables, RulesError> {
     let dump: Value = serde_json::from_str(text).map_err(|error| RulesError::Json(error.to_string()))?;
     let objects = dump["nftables"].as_array();
@@ -38,7 +38,7 @@ fn of_family<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     FAMILIES.contains(&object["family"].as_str()?).then_some(object)
 }
 
-/// The table of an object. Both families share it here: an address is of one of them.
+/// Returns the table of an object. Tables of all families share it: an address is of one family.
 fn table<'a>(tables: &'a mut Tables, object: &Value) -> &'a mut Table {
     let name = object.get("table").unwrap_or(&object["name"]);
     tables.entry(text_of(name)).or_default()
@@ -48,11 +48,11 @@ fn text_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// `[{"concat": ["203.0.113.10", "tcp", 443]}, {"goto": {"target": "external-…"}}]`
+/// Parses a map element: `[{"concat": ["203.0.113.10", "tcp", 443]}, {"goto": {"target": "external-…"}}]`.
 fn element(element: &Value) -> Option<Element> {
     let pair = element.as_array()?;
     let key = pair.first()?;
-    // With a comment, a counter or a timeout the key is wrapped.
+    // nft wraps the key if it has a comment, a counter or a timeout.
     let key = key.get("elem").map_or(key, |wrapped| &wrapped["val"]);
     let parts = key["concat"].as_array()?;
     let [to, transport, port] = parts.as_slice() else { return None };
@@ -68,7 +68,7 @@ fn number(value: &Value) -> Option<u16> {
     u16::try_from(value.as_u64()?).ok()
 }
 
-/// A verdict: `{"goto": {"target": "x"}}`, `{"drop": null}`.
+/// Parses a verdict: `{"goto": {"target": "x"}}`, `{"drop": null}`.
 fn verdict(value: &Value) -> Option<Action> {
     let target = |value: &Value| value["target"].as_str().map(str::to_owned);
     let object = value.as_object()?;
@@ -104,7 +104,7 @@ fn read_match(found: &Value, rule: &mut Rule) {
     let right = &found["right"];
     match (field, key) {
         (Some("daddr"), _) if is_equal => rule.to = networks(right).into_iter().next(),
-        // What is not from these is dropped, or what is from these goes on: both say who may.
+        // Either other sources are dropped, or these sources go on: both name the admitted sources.
         (Some("saddr"), _) => {
             rule.from = networks(right);
             rule.conditional |= !is_equal;
@@ -121,7 +121,7 @@ fn read_match(found: &Value, rule: &mut Rule) {
     }
 }
 
-/// Addresses and prefixes, one or a set of them.
+/// Parses addresses and prefixes, one or a set of them.
 fn networks(value: &Value) -> Vec<IpNet> {
     let one = |value: &Value| -> Option<IpNet> {
         if let Some(prefix) = value.get("prefix") {
@@ -140,14 +140,14 @@ fn action(expression: &Value) -> Option<Action> {
     if let Some(to) = expression.get("dnat") {
         return Some(Action::Destinations(destinations(to)));
     }
-    // What iptables wrote, nft shows without its arguments.
+    // nft shows rules that iptables wrote without their arguments.
     if expression["xt"]["type"] == "target" && expression["xt"]["name"] == "DNAT" {
         return Some(Action::Destinations(vec!["a pod (nft does not show which)".to_owned()]));
     }
     verdict(expression)
 }
 
-/// `{"addr": "10.244.1.7", "port": 8080}`, or with a map of several in place of the address.
+/// Parses `{"addr": "10.244.1.7", "port": 8080}`, or an object with a map of several addresses.
 fn destinations(to: &Value) -> Vec<String> {
     let shown = |address: &Value, port: Option<u16>| -> Option<String> {
         let address: IpAddr = address.as_str()?.parse().ok()?;
@@ -167,7 +167,7 @@ fn destinations(to: &Value) -> Vec<String> {
     }
 }
 
-/// `numgen random mod 2 vmap { 0 : goto endpoint-…, 1 : goto endpoint-… }`
+/// Parses `numgen random mod 2 vmap { 0 : goto endpoint-…, 1 : goto endpoint-… }`.
 fn choice(map: &Value) -> Action {
     let chains = map["data"]["set"].as_array().into_iter().flatten().filter_map(|pair| {
         match verdict(pair.as_array()?.get(1)?)? {

@@ -1,4 +1,4 @@
-//! Chains and rules of netfilter, whoever wrote them, and the walk of a packet through those of a service proxy.
+//! Chains and rules of netfilter, from any program, and the walk of a packet through those of a service proxy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,42 +10,42 @@ use super::{Fate, Format, Walk, not_in_use};
 use crate::code::Code;
 use crate::finding::Finding;
 
-/// What a rule does with a packet that it matches.
+/// The action of a rule on a packet that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// It goes to another chain, and comes back.
+    /// The packet goes to another chain, and returns.
     Jump(String),
-    /// It goes to another chain, and does not come back.
+    /// The packet goes to another chain, and does not return.
     Goto(String),
-    /// Another destination, one of these.
+    /// The destination is rewritten to one of these.
     Destinations(Vec<String>),
-    /// It goes to one of these chains.
+    /// The packet goes to one of these chains.
     OneOf(Vec<String>),
     /// A map decides by destination.
     Map(String),
-    /// Away with it.
+    /// The packet is dropped.
     Drop,
-    /// Away with it, with an answer.
+    /// The packet is refused with an answer.
     Reject,
-    /// Back to the chain that called.
+    /// The packet returns to the calling chain.
     Return,
     /// Anything else: marks, counters, masquerading.
     Other,
 }
 
-/// One rule. What it matches beyond these is not known; such a rule may or may not match.
+/// One rule. Matches other than these fields are not known; a rule with such a match may or may not apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// Destinations.
+    /// The destination.
     pub(super) to: Option<IpNet>,
-    /// Sources; empty where any will do.
+    /// The sources; empty for any.
     pub(super) from: Vec<IpNet>,
     pub(super) transport: Option<Transport>,
     pub(super) port: Option<u16>,
-    /// Whether a match is negated, or there is one that is not known.
+    /// Whether the rule has a negated or an unknown match.
     pub(super) conditional: bool,
     pub(super) comment: Option<String>,
-    /// What it does.
+    /// The action of the rule.
     pub(super) action: Action,
 }
 
@@ -62,7 +62,7 @@ impl Rule {
         }
     }
 
-    /// Whether it is about this target and names its address.
+    /// Returns whether the rule matches the target by its exact address.
     fn names(&self, target: &Target) -> bool {
         self.to.is_some_and(|to| to.prefix_len() == to.max_prefix_len() && to.addr() == target.address)
             && self.transport.is_none_or(|transport| transport == target.transport)
@@ -70,7 +70,7 @@ impl Rule {
     }
 }
 
-/// What a map does with a destination.
+/// An element of a map from destinations to actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) to: IpAddr,
@@ -88,22 +88,22 @@ impl Element {
 /// A table: its chains and maps by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
-    /// Rules by chain; a chain without rules is there too.
+    /// Rules by chain; includes chains without rules.
     pub(super) chains: BTreeMap<String, Vec<Rule>>,
     pub(super) maps: BTreeMap<String, Vec<Element>>,
 }
 
-/// All tables by name, of the families that matter: `nat`, `filter`, `kube-proxy`.
+/// All tables of the relevant families by name: `nat`, `filter`, `kube-proxy`.
 pub(super) type Tables = BTreeMap<String, Table>;
 
 /// The table of kube-proxy in mode nftables.
 const KUBE_PROXY: &str = "kube-proxy";
 /// The entry of kube-proxy in mode iptables.
 const SERVICES: &str = "KUBE-SERVICES";
-/// Deeper than any chain of a service proxy; circles end there.
+/// A depth that no chain of a service proxy reaches; it ends loops.
 const MAX_DEPTH: usize = 12;
 
-/// Walks the packet through the rules of whichever mode is there.
+/// Follows packets through the rules of kube-proxy, in either mode.
 pub(super) fn walk(format: Format, tables: &Tables, target: &Target) -> Walk {
     let nat = tables.get("nat").filter(|nat| nat.chains.contains_key(SERVICES));
     let own = tables.get(KUBE_PROXY).filter(|own| !own.maps.is_empty() || !own.chains.is_empty());
@@ -159,7 +159,7 @@ fn in_iptables(nat: &Table, filter: Option<&Table>, target: &Target) -> Walk {
     if fate == Fate::Through {
         steps.push(format!("KUBE-SERVICES: no rule for {target}"));
     }
-    // Packets that no rule of nat took still pass the filter.
+    // Packets that no nat rule matched still traverse the filter table.
     if let Some(filter) = filter
         && let Some((chain, action)) = filtered(filter, target)
     {
@@ -178,7 +178,7 @@ fn in_iptables(nat: &Table, filter: Option<&Table>, target: &Target) -> Walk {
     Walk { format: Format::Iptables, steps, fate, findings: Vec::new() }
 }
 
-/// The chain of the filter that stops packets to the target, if there is one.
+/// Returns the filter chain that stops packets to the target, with its action.
 fn filtered(filter: &Table, target: &Target) -> Option<(String, Action)> {
     let chains = ["KUBE-EXTERNAL-SERVICES", SERVICES, "KUBE-PROXY-FIREWALL"];
     chains.iter().find_map(|chain| {
@@ -189,10 +189,10 @@ fn filtered(filter: &Table, target: &Target) -> Option<(String, Action)> {
     })
 }
 
-/// Maps of kube-proxy in mode nftables, as a packet meets them: before the destination is rewritten, then, and after it, where it
-/// was not.
+/// Maps of kube-proxy in mode nftables, in the order in which a packet meets them: before the rewrite of the destination, at it, and,
+/// without a rewrite, after it.
 const MAPS: [&str; 3] = ["firewall-ips", "service-ips", NO_ENDPOINT];
-/// What becomes of packets to Services without endpoints.
+/// The map of Services without endpoints.
 const NO_ENDPOINT: &str = "no-endpoint-services";
 
 fn in_nftables(own: &Table, target: &Target) -> Walk {
@@ -236,7 +236,7 @@ fn described(action: &Action) -> String {
     }
 }
 
-/// What a walk meets.
+/// The state of a walk.
 struct Course<'a> {
     table: &'a Table,
     steps: Vec<String>,
@@ -264,7 +264,7 @@ impl<'a> Course<'a> {
         self.steps.push(step.into());
     }
 
-    /// Follows what a rule does.
+    /// Follows the action of a rule.
     fn follow(&mut self, rule: &Rule, chain: &str, depth: usize) {
         let about = rule.comment.as_ref().map(|comment| format!(" ({comment})")).unwrap_or_default();
         match &rule.action {
@@ -286,7 +286,7 @@ impl<'a> Course<'a> {
         }
         self.say(format!("{from} -> {to}{about}"));
         let rules = self.table.chains.get(to).map(Vec::as_slice).unwrap_or_default();
-        // A chain of source ranges: those that match go on, others fall through and are dropped later.
+        // In a chain of source ranges matching packets go on; others fall through and are dropped later.
         if to.starts_with("KUBE-FW-") {
             let ranges = rules.iter().flat_map(|rule| &rule.from);
             self.only_from.extend(ranges.map(ToString::to_string));
@@ -296,7 +296,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// The ranges that a firewall chain of nftables lets in: the others are dropped.
+    /// Notes the source ranges that a firewall chain of nftables admits; it drops packets from others.
     fn firewall(&mut self, action: &Action) {
         let (Action::Jump(chain) | Action::Goto(chain)) = action else { return };
         for rule in self.table.chains.get(chain).into_iter().flatten() {
@@ -315,14 +315,14 @@ impl<'a> Course<'a> {
         } else if visited.is_empty() {
             Fate::Through
         } else {
-            // It is about the address, and leads to no pod.
+            // A rule matches the address but leads to no pod.
             Fate::Rejected
         };
         (steps, fate)
     }
 }
 
-/// Chains that only mark a packet.
+/// Returns whether a chain only marks packets.
 fn is_mark(chain: &str) -> bool {
     matches!(chain, "KUBE-MARK-MASQ" | "KUBE-MARK-DROP" | "mark-for-masquerade")
 }

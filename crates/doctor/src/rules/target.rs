@@ -1,10 +1,10 @@
-//! The address and port that packets go to.
+//! The destination address and port of packets.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// How packets are carried.
+/// The transport protocol of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     #[default]
@@ -14,7 +14,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// As rules write it.
+    /// Returns the name as rules write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -23,7 +23,7 @@ impl Transport {
         }
     }
 
-    /// Reads `tcp`, `UDP`.
+    /// Parses `tcp`, `UDP`.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Tcp, Self::Udp, Self::Sctp].into_iter().find(|one| one.as_str().eq_ignore_ascii_case(text))
     }
@@ -38,7 +38,7 @@ pub struct Target {
     pub transport: Transport,
 }
 
-/// What is wrong with a target.
+/// The error of an invalid target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write IP:PORT, [IPv6]:PORT or IP:PORT/udp")]
 pub struct TargetError;

@@ -1,18 +1,18 @@
-//! Answers of the cloud to questions that many Services ask: one request for all who ask at the same time, and its answer
+//! Caches answers of the cloud to questions that many Services ask: concurrent callers share one request, and its answer is kept
 //! for a while.
 //!
-//! - **Single flight.** A request that is under way is not sent once more: whoever asks meanwhile waits for it. When the one
-//!   who sent it is dropped, one of those who wait sends it again.
-//! - **Failures are shared, and never kept.** Those who waited for a request get its failure, so that an outage costs all of
-//!   them the time of one request. The next one asks again.
-//! - **Lifetime.** An answer serves for the lifetime of its cache. With [`Duration::ZERO`] it serves those who waited for it,
-//!   with [`Duration::MAX`] it is never asked for again.
-//! - **New enough.** A caller may require an answer that was requested after some [`Moment`] ([`Cache::get_or_fetch_since`]). An older
-//!   request in progress is waited for first, so there is never more than one for each key. If it fails, so would the next one: its
-//!   failure is shared too.
+//! - **Single flight.** A request in progress is not sent a second time: later callers wait for it. If the caller that sent it is
+//!   dropped, one of the waiting callers sends it again.
+//! - **Failures are shared, and never kept.** All callers that waited for a request get its failure, so that an outage costs them the
+//!   time of only one request. The next caller sends a new one.
+//! - **Lifetime.** An answer is valid for the lifetime of its cache. With [`Duration::ZERO`] it serves only the callers that waited
+//!   for it; with [`Duration::MAX`] it is never requested again.
+//! - **New enough.** A caller may require an answer that was requested after some [`Moment`] ([`Cache::get_or_fetch_since`]). It first
+//!   waits for an older request in progress, so there is never more than one request per key. If that one fails, the next one would
+//!   too: its failure is shared as well.
 //!
-//! Not a crate, because those with a lifetime and single flight go by a clock of their own, which tests cannot pause, and none
-//! knows when an answer was begun.
+//! No existing crate fits: those with lifetime and single flight use their own clock, which tests cannot pause, and none knows
+//! when the request of an answer was sent.
 
 #[cfg(test)]
 mod tests;
@@ -29,19 +29,19 @@ use tokio::time::Instant;
 
 use crate::error::ApiError;
 
-/// A point in the order of what happens in this process. Not a time: no two of them are equal, whatever the clock does.
+/// A point in the order of events in this process. It is not a time: no two moments are equal, whatever the clock does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// After everything that has happened, before everything that has not.
+    /// Returns a moment after all past events and before all future ones.
     pub fn now() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::SeqCst))
     }
 }
 
-/// Answers of one kind by the key of their question.
+/// Cached answers of one kind, by key.
 #[derive(Debug)]
 pub struct Cache<K, T, E = ApiError> {
     lifetime: Duration,
@@ -52,59 +52,59 @@ pub struct Cache<K, T, E = ApiError> {
 struct State<K, T, E> {
     answers: HashMap<K, CachedAnswer<T>>,
     in_flight: HashMap<K, InFlight<T, E>>,
-    /// What was begun before is not kept.
+    /// Answers to requests sent before this moment are not kept.
     cleared: Option<Moment>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedAnswer<T> {
-    /// What was answered.
+    /// The answer.
     pub value: T,
-    /// When its request was begun.
+    /// When its request was sent.
     pub begun: Moment,
-    /// Absent where it lasts as long as the process.
+    /// When it expires; absent where it lasts as long as the process.
     until: Option<Instant>,
 }
 
 impl<T> CachedAnswer<T> {
-    /// Whether its lifetime is not over.
+    /// Returns whether its lifetime has not ended.
     pub fn is_alive(&self) -> bool {
         self.until.is_none_or(|until| until > Instant::now())
     }
 }
 
-/// A request under way. Who sends it holds the sender of `result`: without one the request was given up.
+/// A request in progress. Its sender holds the sending half of `result`: if that is dropped, the request was abandoned.
 #[derive(Debug)]
 struct InFlight<T, E> {
     begun: Moment,
     result: ResultReceiver<T, E>,
 }
 
-/// Nothing is in it while the request is under way.
+/// Holds nothing while the request is in progress.
 type ResultSender<T, E> = watch::Sender<Option<Result<T, Arc<E>>>>;
 type ResultReceiver<T, E> = watch::Receiver<Option<Result<T, Arc<E>>>>;
 
-/// Where an answer is to be had.
+/// How a caller gets its answer.
 enum Lookup<T, E> {
     Cached(T),
-    /// Somebody has sent the request.
+    /// Another caller has sent the request.
     Join(ResultReceiver<T, E>),
-    /// Somebody has sent the request, but before the answer would be new enough.
+    /// Another caller has sent the request, but too early for the answer to be new enough.
     After(ResultReceiver<T, E>),
     Send(Moment, ResultSender<T, E>),
 }
 
 impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(lifetime: Duration) -> Self {
         let state = State { answers: HashMap::new(), in_flight: HashMap::new(), cleared: None };
         Self { lifetime, state: Mutex::new(state) }
     }
 
-    /// The answer of this key whose lifetime is not over, else the one to the request under way, else the one of `fetch`.
+    /// Returns the valid answer for this key, else the answer to the request in progress, else the result of `fetch`.
     ///
     /// # Errors
-    /// The failure of the request, shared by all who waited for it.
+    /// The failure of the request, which all waiting callers share.
     pub async fn get_or_fetch<Q>(
         &self,
         key: &Q,
@@ -117,10 +117,10 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
         self.find(key, None, fetch).await
     }
 
-    /// The same, from a request that was begun after `since`.
+    /// As `get_or_fetch`, but requires an answer to a request sent after `since`.
     ///
     /// # Errors
-    /// The failure of the request, also of an older one that was under way.
+    /// The failure of the request, or of an older request that was in progress.
     pub async fn get_or_fetch_since<Q>(
         &self,
         key: &Q,
@@ -134,7 +134,7 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
         self.find(key, Some(since), fetch).await
     }
 
-    /// The last answer of this key, even if its lifetime is over.
+    /// Returns the last answer for this key, even if its lifetime has ended.
     pub fn last<Q>(&self, key: &Q) -> Option<CachedAnswer<T>>
     where
         K: Borrow<Q>,
@@ -143,7 +143,7 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
         self.state().answers.get(key).cloned()
     }
 
-    /// The answer of this key whose lifetime is not over.
+    /// Returns the valid answer for this key.
     pub fn get<Q>(&self, key: &Q) -> Option<T>
     where
         K: Borrow<Q>,
@@ -152,12 +152,12 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
         self.state().alive(key, None)
     }
 
-    /// Keeps an answer to a request that was begun at `begun`, unless a later one is there or everything was forgotten since.
+    /// Stores an answer to a request sent at `begun`, unless a later answer is stored or the cache was cleared since.
     pub fn insert(&self, key: K, begun: Moment, value: T) {
         self.state().insert(key, begun, value, self.lifetime);
     }
 
-    /// Forgets everything. What is under way serves those who wait for it, and is not kept.
+    /// Clears the cache. Requests in progress still serve their waiting callers, but their answers are not kept.
     pub fn clear(&self) {
         let mut state = self.state();
         state.answers.clear();
@@ -233,12 +233,12 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<K, T, E>> {
-        // The maps are whole between any two statements that hold the lock.
+        // The maps are consistent between any two statements that hold the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How a request ended; absent where the one who sent it was dropped on the way.
+/// Waits for the result of a request; absent where the caller that sent it was dropped.
 async fn ended<T: Clone, E>(mut result: ResultReceiver<T, E>) -> Option<Result<T, Arc<E>>> {
     result.wait_for(Option::is_some).await.ok()?.clone()
 }

@@ -1,7 +1,7 @@
-//! Reading what an answer has under one name.
+//! Reads the value under one name of an answer.
 //!
-//! Straight from the text into the types: a list of thousands of objects as a tree of JSON values is ten times as large
-//! as its text, and all of it would be there at once.
+//! The text is deserialized directly into the types: for a list of thousands of objects a tree of JSON values would take ten times
+//! the memory of the text, all at once.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,19 +10,19 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// An answer, as far as it is read.
+/// The parts of an answer that are read.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
-    /// What is under the name; absent where the answer does not have it.
+    /// The value under the name; absent where the answer does not have it.
     pub(crate) value: Option<T>,
-    /// What is under `<name>_links`.
+    /// The value under `<name>_links`.
     pub(crate) links: Value,
 }
 
-/// Reads what is under `root`.
+/// Reads the value under `root`.
 ///
 /// # Errors
-/// The text is no JSON object, or what is under the name is something else than wanted.
+/// The text is not a JSON object, or the value has another type.
 pub(crate) fn read<'de, T: Deserialize<'de>>(
     root: &str,
     text: &'de [u8],
@@ -30,10 +30,10 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(
     read_seeded(root, text, PhantomData)
 }
 
-/// Reads the list under `root` into a collection, which gets each item as soon as that is read.
+/// Reads the list under `root` into a collection, which gets each item as soon as the item is read.
 ///
 /// # Errors
-/// As [`read`]; the collection may have got items before.
+/// As for [`read`]; the collection may have got items before the error.
 pub(super) fn read_list<'de, T: Deserialize<'de>, C: Extend<T>>(
     root: &str,
     text: &'de [u8],

@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::error::{ApiError, DecodeError};
 use crate::transport::{Request, Service};
 
-/// Objects in one answer of a long list. Octavia and Neutron have no bound of their own unless an administrator sets one, and the
-/// text of thousands is megabytes, in addition to what is read from it.
+/// Objects per page of a long list. Octavia and Neutron have no limit unless an administrator sets one, and the text of thousands
+/// of objects takes megabytes, in addition to the objects read from it.
 const PAGE_SIZE: u32 = 400;
 
-/// One call: its metric name and everything of its request.
+/// A call: its name in metrics, and its request.
 #[derive(Debug)]
 pub(crate) struct Call {
     name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     body: Option<Result<Bytes, serde_json::Error>>,
 }
 
-/// The paths of one service below a common one.
+/// The paths of a service below a common root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paths {
     service: Service,
@@ -33,22 +33,22 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// All paths of `service` below `root`.
+    /// Creates the paths of `service` below `root`.
     pub(crate) const fn new(service: Service, root: &'static [&'static str]) -> Self {
         Self { service, root }
     }
 
-    /// A read, named `name` in the metrics. `segments` are the parts of the path; ids among them are checked and encoded.
+    /// Creates a read, named `name` in metrics. `segments` are the parts of the path; ids among them are validated and encoded.
     pub(crate) fn get(self, name: &'static str, segments: &[&str]) -> Call {
         self.call(name, Method::GET, segments)
     }
 
-    /// A creation.
+    /// Creates a POST, which creates an object.
     pub(crate) fn post(self, name: &'static str, segments: &[&str]) -> Call {
         self.call(name, Method::POST, segments)
     }
 
-    /// A change.
+    /// Creates a PUT, which changes an object.
     pub(crate) fn put(self, name: &'static str, segments: &[&str]) -> Call {
         self.call(name, Method::PUT, segments)
     }
@@ -79,12 +79,12 @@ impl Call {
         }
     }
 
-    /// Asks for these fields of each object only.
+    /// Limits the answer to these fields of each object.
     pub(crate) fn fields(self, names: &[&str]) -> Self {
         names.iter().fold(self, |call, name| call.query("fields", *name))
     }
 
-    /// Asks for a list in pages of [`PAGE_SIZE`].
+    /// Requests a list in pages of [`PAGE_SIZE`].
     pub(crate) fn in_pages(self) -> Self {
         self.query("limit", PAGE_SIZE.to_string())
     }
@@ -97,7 +97,7 @@ impl Call {
 
     /// Sets the body to `{root: value}`.
     pub(crate) fn body<T: Serialize + ?Sized>(mut self, root: &str, value: &T) -> Self {
-        // Straight into text: a tree with thousands of members would be many times larger in between.
+        // Serialized directly into text: a tree of values with thousands of members would take many times the memory.
         let body = serde_json::to_vec(&BTreeMap::from([(root, value)]));
         self.body = Some(body.map(|mut text| {
             text.shrink_to_fit();
@@ -110,7 +110,7 @@ impl Call {
         self.name
     }
 
-    /// The error for an answer to this call that cannot be read.
+    /// Returns the error of an answer to this call that cannot be decoded.
     pub(crate) fn undecodable(&self, source: DecodeError) -> ApiError {
         ApiError::Decode { call: self.name, service: self.service, source }
     }
@@ -141,8 +141,8 @@ impl Call {
     }
 }
 
-/// Joins path segments. An empty segment would turn a call on one object into a call on the whole collection, and `..` into one
-/// on another object, so both are refused; the refused segment is the error.
+/// Joins path segments. Refuses an empty segment, which would turn a call on one object into a call on the collection, and `..`,
+/// which would turn it into a call on another object; the refused segment is the error.
 fn join(segments: &[&str]) -> Result<String, String> {
     if segments.is_empty() {
         return Ok("/".to_owned());
@@ -158,7 +158,7 @@ fn join(segments: &[&str]) -> Result<String, String> {
     Ok(path)
 }
 
-/// Percent-encodes everything but the characters that RFC 3986 calls unreserved.
+/// Percent-encodes all characters except those that RFC 3986 calls unreserved.
 fn path_segment(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Ids come from annotations and files. Whatever they hold, the request stays below the collection that was meant.
+        /// Ids come from annotations and files. Whatever they contain, the request stays below the intended collection.
         #[test]
         fn an_id_is_refused_or_stays_one_segment(id in any::<String>()) {
             if let Ok(path) = join(&["v2.0", "ports", &id]) {

@@ -1,4 +1,4 @@
-//! What time it is for a service.
+//! The clock of a service.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,14 +7,14 @@ use http::header::DATE;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// The clock of a service, as its answers show it.
+/// The clock of a service, by the `Date` header of its answers.
 #[derive(Debug, Default)]
 pub(super) struct ServiceClock {
     last: Mutex<Option<(Timestamp, Instant)>>,
 }
 
 impl ServiceClock {
-    /// Takes over the time of an answer. Front ends without a clock send none.
+    /// Notes the time of an answer. Front ends without a clock send none.
     pub(super) fn note(&self, headers: &HeaderMap) {
         let date = headers.get(DATE).and_then(|date| date.to_str().ok());
         let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
@@ -22,7 +22,7 @@ impl ServiceClock {
         *last = Some((date.timestamp(), Instant::now()));
     }
 
-    /// The present; by the clock of this machine where the service has never said.
+    /// Returns the present time; by this machine's clock where the service has never sent a time.
     pub(super) fn now(&self) -> Timestamp {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((date, at)) = last else { return Timestamp::now() };

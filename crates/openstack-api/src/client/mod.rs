@@ -1,4 +1,4 @@
-//! Sending calls: one place for retries, metrics, logging, error statuses and paging.
+//! Sends calls: the one place for retries, metrics, logging, error statuses and paging.
 
 mod answer;
 mod call;
@@ -30,16 +30,16 @@ use crate::optional::Parts;
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 use clock::ServiceClock;
 
-/// How a [`Client`] behaves.
+/// Settings of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Learns of every HTTP exchange.
+    /// The observer of every HTTP exchange.
     pub observer: Arc<dyn CallObserver>,
-    /// What is sent again by the client itself.
+    /// Which requests the client itself repeats.
     pub retry: RetryPolicy,
-    /// After so long an optional part of the API that was lacking is asked for again.
+    /// The time after which a missing optional part of the API is requested again.
     pub lacking_for: Duration,
-    /// The API version of Octavia, where somebody states it.
+    /// The API version of Octavia, if the configuration states it.
     pub octavia_api_version: Option<(u32, u32)>,
 }
 
@@ -54,11 +54,11 @@ impl Default for ClientSettings {
     }
 }
 
-/// Sends calls over a [`Transport`]. Clones share everything.
+/// Sends calls over a [`Transport`]. Clones share all state.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// What each call passes that writes.
+    /// The gate that each writing call passes.
     gate: Gate,
 }
 
@@ -73,7 +73,7 @@ struct Shared {
 }
 
 impl Client {
-    /// A client over `transport`.
+    /// Creates a client over `transport`.
     pub fn new(transport: Arc<dyn Transport>, settings: ClientSettings) -> Self {
         let ClientSettings { observer, retry, lacking_for, octavia_api_version } = settings;
         let shared = Shared {
@@ -87,27 +87,27 @@ impl Client {
         Self { shared: Arc::new(shared), gate: Gate::open() }
     }
 
-    /// The same client, whose writes pass `gate`.
+    /// Returns the same client, with its writes passing `gate`.
     #[must_use]
     pub fn behind(&self, gate: &Gate) -> Self {
         Self { shared: Arc::clone(&self.shared), gate: gate.clone() }
     }
 
-    /// A client with default settings, as tests want it.
+    /// Creates a client with default settings, for tests.
     pub fn over(transport: impl Transport + 'static) -> Self {
         Self::new(Arc::new(transport), ClientSettings::default())
     }
 
-    /// Sends a call and gives the answer back if its status says success.
+    /// Sends a call and returns the answer if its status is a success.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response, ApiError> {
         let name = call.name();
         let request = call.request()?;
         let repeated = self.shared.retry.run(&request.method, || self.exchange(name, request.clone()));
-        // Boxed: otherwise every future above would have room for it, several times where it asks for several things.
+        // Boxed: otherwise the future of every caller would contain it, several times for several calls.
         Box::pin(repeated).await
     }
 
-    /// One HTTP exchange, observed and logged. What may not be sent is none.
+    /// Makes one HTTP exchange, observed and logged. A request without permission is not sent and not observed.
     async fn exchange(&self, call: &'static str, mut request: Request) -> Result<Response, ApiError> {
         if request.writes() {
             let permit = self.gate.permit(Target::Cloud).await;
@@ -136,17 +136,17 @@ impl Client {
         result
     }
 
-    /// The API version of Octavia that somebody states.
+    /// Returns the API version of Octavia that the configuration states.
     pub(crate) fn octavia_api_version(&self) -> Option<(u32, u32)> {
         self.shared.octavia_api_version
     }
 
-    /// The present by the clock of Octavia.
+    /// Returns the present time by Octavia's clock.
     pub(crate) fn octavia_time(&self) -> Timestamp {
         self.shared.octavia_clock.now()
     }
 
-    /// Sends a call whose answer does not matter.
+    /// Sends a call and drops the answer.
     pub(crate) async fn execute(&self, call: &Call) -> Result<(), ApiError> {
         self.send(call).await.map(drop)
     }
@@ -195,7 +195,7 @@ fn unreadable(call: &Call, response: &Response, error: serde_json::Error) -> Api
     call.undecodable(if is_page { DecodeError::Html } else { error.into() })
 }
 
-/// Every 2xx is a success, and 300 too: that is how services answer with a list of their versions.
+/// Returns an error for a bad status. Success is every 2xx, and 300, with which services answer with a list of their versions.
 fn check_status(
     call: &'static str,
     sent: String,
@@ -225,7 +225,7 @@ fn check_status(
     })
 }
 
-/// Reads `Retry-After` as seconds. Its other form, a date, comes from front ends whose clock may be another one, and counts as absent.
+/// Parses `Retry-After` as seconds. Its other form, a date, comes from front ends whose clock may differ, and counts as absent.
 pub(crate) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

@@ -1,4 +1,4 @@
-//! What can be seen of calls: metrics, and requests and answers in the log, at trace level, with secrets masked.
+//! Observes calls: by metrics, and by trace logs of requests and answers, with secrets masked.
 
 use std::error::Error;
 use std::fmt;
@@ -10,17 +10,17 @@ use tracing::{Level, debug, enabled, trace};
 use crate::error::{ApiError, ErrorKind};
 use crate::transport::{Request, Response};
 
-/// What stands in place of a secret.
+/// The text in place of a secret.
 const MASK: &str = "***";
 
-/// Learns of every HTTP exchange: of each page of a list and of each repetition on its own. Logins are not calls.
+/// Observes every HTTP exchange: each page of a list and each repetition separately. Logins are not calls.
 pub trait CallObserver: Send + Sync + fmt::Debug {
-    /// `call` is the name of the call as the metrics label `request` has it, for example `loadbalancer_create`.
-    /// `duration` runs from sending to the last byte of the answer. A failure is an error status, or that there is no answer.
+    /// Observes an exchange. `call` is the value of the metrics label `request`, for example `loadbalancer_create`. `duration`
+    /// runs from sending to the last byte of the answer. The error means an error status or a missing answer.
     fn observe(&self, call: &'static str, duration: Duration, outcome: Result<(), ErrorKind>);
 }
 
-/// Ignores everything.
+/// Ignores all exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
@@ -50,7 +50,7 @@ pub(super) fn answer(call: &'static str, duration: Duration, result: &Result<Res
     }
 }
 
-/// The body as text without secrets. What is not JSON cannot be searched for them and is only counted.
+/// Returns the body as text without secrets. A body that is not JSON cannot be searched for secrets, so only its size is shown.
 fn masked(body: &[u8]) -> String {
     if body.is_empty() {
         return String::new();
@@ -80,7 +80,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Whether values under this key are secret, by its words. References to secrets (`secret_ref`) are addresses and stay.
+/// Returns whether the values of this key are secret, by words in the key. References to secrets (`secret_ref`) are addresses and shown.
 fn is_secret(key: &str) -> bool {
     const WORDS: [&str; 8] =
         ["pass", "secret", "token", "private_key", "privatekey", "payload", "user_data", "credential"];

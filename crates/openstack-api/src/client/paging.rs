@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! Lists in pages.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Call, Client};
 use crate::error::{ApiError, DecodeError};
 
-/// No project has so many pages; a server that ignores the marker would be asked for ever.
+/// The most pages of a list: no project has so many, but a server that ignores the marker would send pages for ever.
 const MAX_PAGES: usize = 1000;
 
 impl Client {
-    /// Reads every page of the list named `root`. Either the whole list comes back or an error, never a part of it, and never
-    /// anything that the call did not ask for.
+    /// Reads every page of the list named `root`. Returns either the whole list or an error, never a part of the list, and never
+    /// objects that the call did not ask for.
     ///
     /// Boxed, as a single request is.
     pub(crate) fn list<'a, T: DeserializeOwned + Send + 'a>(
@@ -25,7 +25,7 @@ impl Client {
         Box::pin(self.collect::<T, _>(call, root, Vec::new()))
     }
 
-    /// The same into a collection of the caller's, which gets each item as soon as that is read.
+    /// Reads the list into the caller's collection, which gets each item as soon as the item is read.
     pub(crate) async fn collect<T: DeserializeOwned, C: Extend<T>>(
         &self,
         mut call: Call,
@@ -47,14 +47,14 @@ impl Client {
 
 type Query = Vec<(String, String)>;
 
-/// The query of the next page of a list that was asked for with `asked`; absent after the last one.
+/// Returns the query of the next page of a list that was requested with `asked`; absent after the last page.
 fn next_page(links: &Value, asked: &[(String, String)]) -> Option<Query> {
     next_query(links).map(|next| with_filters(next, asked))
 }
 
-/// Puts back what was asked for and the link has lost. Octavia's links keep limit, sort order and marker only: followed as they are,
-/// the second page of a project's or of a name's load balancers would be a page of everybody's. Of a key that was given several
-/// times, a link may keep one value.
+/// Restores the filters that the link has lost. Octavia's links keep only limit, sort order and marker: without the filters the
+/// second page of a project's load balancers, or of those with a name, would be a page of all load balancers. Of a repeated key a
+/// link may keep only one value.
 fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
     let count =
         |query: &[(String, String)], key: &str| query.iter().filter(|(other, _)| other == key).count();
@@ -64,9 +64,9 @@ fn with_filters(mut link: Query, asked: &[(String, String)]) -> Query {
     link
 }
 
-/// The query of the link with `rel` next. Only the query is taken: behind a proxy, scheme, host and path of the link are often wrong.
+/// Returns the query of the link with `rel` next. Behind a proxy, scheme, host and path of the link are often wrong, so they are ignored.
 ///
-/// An Octavia without a page size writes `limit=None` into a link that it adds to every list, whole as it is, and refuses to follow it.
+/// Octavia without a page size adds a link with `limit=None` to every list, even a complete one, and then refuses that link.
 fn next_query(links: &Value) -> Option<Query> {
     let mut links = links.as_array()?.iter();
     let next = links.find(|link| link.get("rel").and_then(Value::as_str) == Some("next"))?;

@@ -1,11 +1,11 @@
-//! What a client knows of optional parts of the cloud's API.
+//! A client's knowledge of the optional parts of the cloud's API.
 
 use super::Client;
 use crate::error::ApiError;
 use crate::optional::{Lacking, OptionalPart};
 
 impl Client {
-    /// Awaits the answer to a call that belongs to an optional part, and notes whether the cloud has that.
+    /// Awaits the answer to a call of an optional part, and notes whether the cloud has the part.
     pub(crate) async fn noting<T>(
         &self,
         part: OptionalPart,
@@ -16,17 +16,17 @@ impl Client {
         answer
     }
 
-    /// Whether the cloud lacks a part, as far as is known.
+    /// Returns whether the cloud is known to lack a part.
     pub fn lacks(&self, part: OptionalPart) -> bool {
         self.shared.parts.lacks(part)
     }
 
-    /// The parts that the cloud lacks.
+    /// Returns the parts that the cloud lacks.
     pub fn lacking(&self) -> Vec<Lacking> {
         self.shared.parts.lacking()
     }
 
-    /// Those that nobody was told of. Who asks tells them.
+    /// Returns the missing parts that were not reported yet; the caller has to report them.
     pub fn newly_lacking(&self) -> Vec<Lacking> {
         self.shared.parts.newly_lacking()
     }
@@ -44,7 +44,7 @@ mod tests {
     use crate::neutron::{FloatingIpFilter, Neutron, Tagged};
     use crate::transport::{FnTransport, Response};
 
-    /// A cloud that answers the setting of tags so, and everything else well.
+    /// Returns a client for a cloud that answers the setting of tags with this status and body, and all other calls with success.
     fn client(status: u16, body: &'static str) -> Client {
         let transport = FnTransport::new(move |request| async move {
             let (status, body) = if request.path.ends_with("/tags") {

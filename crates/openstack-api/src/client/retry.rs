@@ -1,5 +1,5 @@
-//! What the client sends again by itself. Little: the controllers above repeat whole reconciliations with their own delays, and a repeated
-//! POST makes a second load balancer.
+//! The repetitions that the client makes itself. They are few: the controllers repeat whole reconciliations with their own delays,
+//! and a repeated POST would make a second load balancer.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use http::Method;
 
 use crate::error::{ApiError, ErrorKind};
 
-/// Pause before the first repetition; doubles with each one, with jitter.
+/// The pause before the first repetition; it doubles with each repetition, with jitter.
 const FIRST_DELAY: Duration = Duration::from_millis(200);
-/// Longest pause. A service that asks to wait longer gets no repetition: the error carries its wish.
+/// The longest pause. If a service asks for a longer one, the client does not repeat: the error carries the requested pause.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// How often a request is sent again.
+/// How often a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Repetitions after the first try.
+    /// Repetitions after the first attempt.
     most_repetitions: usize,
 }
 
@@ -28,7 +28,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// No repetition.
+    /// Returns a policy without repetitions.
     pub const fn never() -> Self {
         Self { most_repetitions: 0 }
     }
@@ -54,12 +54,12 @@ impl RetryPolicy {
     }
 }
 
-/// Whether sending the request again can do no harm and may help.
+/// Returns whether repeating the request does no harm and may help.
 fn may_repeat(method: &Method, error: &ApiError) -> bool {
     match error.kind() {
-        // Refused before it was looked at.
+        // Refused before it was processed.
         ErrorKind::RateLimited => true,
-        // A front end says 503 also when its backend died over the request: only what is idempotent goes again.
+        // A front end also answers 503 if its backend died while processing the request: only idempotent requests are repeated.
         ErrorKind::Unavailable => {
             *method == Method::GET || (*method != Method::POST && error.retry_after().is_some())
         }

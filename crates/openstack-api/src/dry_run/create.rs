@@ -1,4 +1,4 @@
-//! What is created: one object, or a tree.
+//! Creates one object, or a tree of objects.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::writes::{Attributes, Writing, extend, id_of, member_defaults};
 
 impl Writing<'_> {
-    /// Notes a new object with all that its attributes bring with them.
+    /// Notes a new object, with the objects that its attributes create.
     pub(super) async fn create(
         &mut self,
         kind: Kind,
@@ -39,7 +39,7 @@ impl Writing<'_> {
             Kind::FloatingIp if object["floating_ip_address"].is_null() => {
                 object["floating_ip_address"] = self.run.new_address(&Value::Null).await?;
             }
-            // A group begins with the two rules that let everything out.
+            // A new group has two rules that allow all egress.
             Kind::SecurityGroup => {
                 let rules = ["IPv4", "IPv6"].map(|family| {
                     let id = self.run.new_id();
@@ -61,7 +61,7 @@ impl Writing<'_> {
         }
     }
 
-    /// What a new load balancer, listener or pool brings with it.
+    /// Notes the children of a new load balancer, listener or pool.
     async fn create_below(
         &mut self,
         kind: Kind,
@@ -93,10 +93,10 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Gives a load balancer the port of its VIP, and the addresses that are not asked for.
+    /// Gives a load balancer its VIP port, and the addresses that the request does not name.
     async fn give_vip(&mut self, object: &mut Value) -> Result<(), Stop> {
         if object["vip_subnet_id"].is_null() && object["vip_port_id"].is_null() {
-            // Octavia chooses one of the network's, an IPv4 one where there is one.
+            // Octavia chooses a subnet of the network, an IPv4 subnet if there is one.
             let mut subnets = self.run.subnets("network_id", &object["vip_network_id"]).await?;
             subnets.sort_by_key(|subnet| subnet["ip_version"] != 4);
             object["vip_subnet_id"] = subnets.first().map(|subnet| subnet["id"].clone()).unwrap_or_default();
@@ -121,7 +121,7 @@ fn with(mut attributes: Attributes, key: &str, value: Value) -> Attributes {
     attributes
 }
 
-/// The attributes of one object, or of several.
+/// Returns the attributes of one object, or of several.
 fn objects(nested: Option<Value>) -> impl Iterator<Item = Attributes> {
     let all = match nested {
         Some(Value::Array(all)) => all,

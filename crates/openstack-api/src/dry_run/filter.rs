@@ -1,13 +1,13 @@
-//! Which objects of a list a query asks for, as Octavia and Neutron answer it.
+//! Filters lists by the query, as Octavia and Neutron do.
 
 use serde_json::Value;
 
 use super::kind::Kind;
 
-/// Query keys that choose no objects.
+/// Query keys that are not filters.
 const NO_FILTERS: [&str; 5] = ["fields", "limit", "marker", "sort_key", "sort_dir"];
 
-/// Whether the query can be answered here. Where a page is asked for, everything is its first and only one.
+/// Returns whether all filters of the query are known. A list has one page here, so a query with a marker is not.
 pub(super) fn understands(kind: Kind, query: &[(String, String)]) -> bool {
     query.iter().all(|(key, value)| {
         key != "marker"
@@ -15,8 +15,7 @@ pub(super) fn understands(kind: Kind, query: &[(String, String)]) -> bool {
     })
 }
 
-/// Whether the query asks for the object. Values of one key that is given several times are alternatives, except
-/// for `fixed_ips`.
+/// Returns whether the query matches the object. Several values of one key are alternatives, except for `fixed_ips`.
 pub(super) fn matches(kind: Kind, object: &Value, query: &[(String, String)]) -> bool {
     query.iter().filter(|(key, _)| !NO_FILTERS.contains(&key.as_str())).all(|(key, value)| {
         let alternatives = query.iter().filter(|(other, _)| other == key).map(|(_, value)| value);
@@ -27,7 +26,7 @@ pub(super) fn matches(kind: Kind, object: &Value, query: &[(String, String)]) ->
     })
 }
 
-/// Whether one filter holds; absent where it is not known.
+/// Returns whether one filter matches; absent where the filter is not known.
 fn holds(kind: Kind, object: &Value, key: &str, value: &str) -> Option<bool> {
     let tags = || value.split(',').map(|tag| has_tag(object, tag));
     Some(match (key, kind) {
@@ -77,7 +76,7 @@ fn refers(object: &Value, list: &str, id: &str) -> bool {
     object[list].as_array().is_some_and(|list| list.iter().any(|one| one["id"] == id))
 }
 
-/// `ip_address=198.18.0.5`, `subnet_id=…`
+/// Matches `ip_address=198.18.0.5` or `subnet_id=…`.
 fn has_fixed_ip(port: &Value, wanted: &str) -> bool {
     let Some((key, value)) = wanted.split_once('=') else { return false };
     port["fixed_ips"].as_array().is_some_and(|list| list.iter().any(|one| one[key] == value))

@@ -1,4 +1,4 @@
-//! The kinds of objects that this program writes, and the paths under which they are.
+//! The kinds of objects that this program writes, and their paths.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub enum Kind {
     LoadBalancer,
     Listener,
     Pool,
-    /// Below a pool.
+    /// A member, whose path is below its pool.
     Member,
     HealthMonitor,
     FloatingIp,
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order in which a reader wants to see them.
+    /// All kinds, in the order for display.
     pub const ALL: [Self; 10] = [
         Self::LoadBalancer,
         Self::Listener,
@@ -43,7 +43,7 @@ impl Kind {
         if self.is_octavias() { Service::LoadBalancer } else { Service::Network }
     }
 
-    /// Last part of the path of the list, key of a list and of one object in a body, and what people call it.
+    /// Returns the last part of the list's path, the keys of a list and of one object in a body, and the name for users.
     const fn names(self) -> [&'static str; 4] {
         match self {
             Self::LoadBalancer => ["loadbalancers", "loadbalancers", "loadbalancer", "load balancer"],
@@ -61,49 +61,49 @@ impl Kind {
         }
     }
 
-    /// Key of a list in a body.
+    /// Returns the key of a list in a body.
     pub(super) const fn list_root(self) -> &'static str {
         self.names()[1]
     }
 
-    /// Key of one object in a body.
+    /// Returns the key of one object in a body.
     pub(super) const fn root(self) -> &'static str {
         self.names()[2]
     }
 
-    /// Path of the list; those of members are below their pools.
+    /// Returns the path of the list; lists of members are below their pools.
     pub(super) fn list(self) -> String {
         let above = if self.is_octavias() { "/v2.0/lbaas" } else { "/v2.0" };
         format!("{above}/{}", self.names()[0])
     }
 
-    /// Path of one object; those of members are below their pools.
+    /// Returns the path of one object; paths of members are below their pools.
     pub(super) fn path(self, id: &str) -> String {
         format!("{}/{id}", self.list())
     }
 }
 
 impl fmt::Display for Kind {
-    /// As people call it: `load balancer`.
+    /// Writes the name for users: `load balancer`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.names()[3])
     }
 }
 
-/// What a path names.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) kind: Kind,
-    /// Path of the list.
+    /// The path of the list.
     pub(super) list: String,
-    /// The object; absent where the path names the list.
+    /// The id of the object; absent where the path is that of the list.
     pub(super) id: Option<&'a str>,
-    /// What follows the object.
+    /// The segments after the object.
     pub(super) below: &'a [&'a str],
 }
 
 impl<'a> Target<'a> {
-    /// Reads the segments of a path. `None` for what this program never writes, such as servers and subnets.
+    /// Parses the segments of a path. `None` for objects that this program never writes, such as servers and subnets.
     pub(super) fn of(service: Service, segments: &'a [&'a str]) -> Option<Self> {
         let ((Service::LoadBalancer, ["", "v2.0", "lbaas", collection, rest @ ..])
         | (Service::Network, ["", "v2.0", collection, rest @ ..])) = (service, segments)
@@ -128,7 +128,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The pool in the path of a member or of a list of members.
+/// Returns the pool in the path of a member or of a list of members.
 pub(super) fn pool_of(kind: Kind, path: &str) -> Option<&str> {
     if kind != Kind::Member {
         return None;

@@ -1,16 +1,15 @@
-//! A cloud to plan on: reads go to the real one, writes are recorded and kept as documents over what the real one shows, so
+//! A cloud for dry runs: passes reads to the real cloud, and records writes and keeps them as documents over the real objects, so
 //! that later reads see them.
 //!
-//! It knows the few kinds of objects that this program writes, and refuses what it does not know. Octavia is taken to do at
-//! once, and without failing, what it is asked for. What is created has ids and addresses that cannot be taken for real ones
-//! ([`is_placeholder`]).
+//! It knows the few kinds of objects that this program writes, and refuses all others. It assumes that Octavia does everything at
+//! once and without failing. New objects have ids and addresses that cannot be mistaken for real ones ([`is_placeholder`]).
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `view` | the real cloud, over a transport that cannot write, with the documents over it |
-//! | `filter` | which objects a list shows |
-//! | `writes`, `create` | what a write changes |
-//! | `kind`, `placeholder` | the objects and their stand-ins |
+//! | `view` | the real cloud, over a transport that cannot write, with the recorded documents over it |
+//! | `filter` | which objects a list contains |
+//! | `writes`, `create` | the changes of a write |
+//! | `kind`, `placeholder` | the kinds of objects; ids and addresses of new ones |
 
 mod create;
 mod filter;
@@ -35,26 +34,26 @@ use crate::transport::{Request, Response, Service, Transport, TransportError};
 use kind::Target;
 use view::View;
 
-/// How a dry run reads.
+/// How a dry run reads the cloud.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// Whether lists are read whole, once, and answer every later read: for plans over many Services. Members of pools have no
-    /// such list.
+    /// Whether each list is read whole, once, and then answers every later read: for plans with many Services. Members of pools
+    /// have no such list.
     pub ahead: bool,
-    /// Project of the credentials, to which whole lists are limited.
+    /// The project of the credentials, to which whole lists are limited.
     pub project_id: Option<String>,
 }
 
-/// Learns what happens in a dry run.
+/// Records the events of a dry run.
 pub trait Recorder: Send + Sync + fmt::Debug {
-    /// This object was shown, as it is or as it would be.
+    /// Records an object that a read returned, with the recorded writes applied.
     fn read(&self, kind: Kind, object: &Value);
 
-    /// A caller would have written.
+    /// Records a write.
     fn wrote(&self, write: Write);
 }
 
-/// A call that would have changed the cloud.
+/// A call that would change the cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
     pub service: Service,
@@ -63,7 +62,7 @@ pub struct Write {
     pub path: String,
     pub query: Vec<(String, String)>,
     pub body: Option<Value>,
-    /// What it would have changed. Empty where everything is as it would be afterwards.
+    /// The changes; empty where the objects already are as the call wants them.
     pub changes: Vec<ObjectChange>,
 }
 
@@ -71,27 +70,27 @@ pub struct Write {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectChange {
     pub kind: Kind,
-    /// Id; a placeholder where the object does not exist yet.
+    /// The id; a placeholder where the object does not exist yet.
     pub id: String,
     /// The pool of a member.
     pub parent: Option<String>,
-    /// As it was; absent where it is created.
+    /// The object before the write; absent where it is created.
     pub before: Option<Value>,
-    /// As it would be; absent where it is deleted.
+    /// The object after the write; absent where it is deleted.
     pub after: Option<Value>,
 }
 
-/// The transport.
+/// The transport of a dry run.
 #[derive(Debug)]
 pub struct DryRun {
     view: Arc<View>,
-    /// Reads what the view shows.
+    /// A client that reads through the view.
     client: Client,
     recorder: Arc<dyn Recorder>,
 }
 
 impl DryRun {
-    /// A dry run on the cloud behind `transport`.
+    /// Creates a dry run on the cloud behind `transport`.
     pub fn new(transport: Arc<dyn Transport>, reading: Reading, recorder: Arc<dyn Recorder>) -> Self {
         let view = Arc::new(View::new(ReadOnly::new(transport), reading, Arc::clone(&recorder)));
         let client =
@@ -130,11 +129,11 @@ impl Transport for DryRun {
     }
 }
 
-/// Why there is nothing to go on with.
+/// Why a write cannot be predicted.
 enum Stop {
-    /// The cloud answered something that its caller has to deal with.
+    /// The cloud's answer, which the caller has to handle.
     Answer(Box<Response>),
-    /// There is no answer.
+    /// The cloud did not answer.
     Failed(TransportError),
 }
 
@@ -144,7 +143,7 @@ impl From<TransportError> for Stop {
     }
 }
 
-/// A call of which nobody can say what it does: no plan is better than a wrong one.
+/// Returns the error of a call with an unpredictable effect: no plan is better than a wrong one.
 fn unknown(request: &Request, why: &str) -> TransportError {
     let Request { method, path, service, .. } = request;
     let source = format!("a dry run cannot predict the effect of {method} {path}: {why}").into();
@@ -156,7 +155,7 @@ fn answer(status: StatusCode, body: &Value) -> Response {
     Response { status, headers: HeaderMap::new(), body: body.into() }
 }
 
-/// The answer for an object that is not there, in a form that both services use somewhere.
+/// Returns the answer for a missing object, in a form that each service uses somewhere.
 fn not_found(kind: Kind, path: &str) -> Response {
     let message = format!("{kind} {} could not be found", path.rsplit('/').next().unwrap_or_default());
     let body = if kind.is_octavias() {

@@ -1,5 +1,5 @@
-//! Ids and addresses of what would be created. They have the form of real ones, because annotations and addresses are
-//! checked for it, and cannot be taken for real ones.
+//! Ids and addresses of objects that would be created. They have the form of real ones, because annotations and addresses are
+//! validated, but cannot be mistaken for real ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,13 +9,13 @@ pub(super) fn id(number: u32) -> String {
     format!("{ID}{number:012}")
 }
 
-/// Whether an id stands for an object that would be created.
+/// Returns whether an id stands for an object that would be created.
 pub fn is_placeholder(id: &str) -> bool {
     id.starts_with(ID)
 }
 
-/// The address with this number: of 240.0.0.0/4, which is reserved and never assigned (RFC 1112), or of 100::/64, which
-/// is discarded everywhere (RFC 6666).
+/// Returns the address with this number: from 240.0.0.0/4, which is reserved and never assigned (RFC 1112), or from 100::/64,
+/// which is discarded everywhere (RFC 6666).
 pub(super) fn address(number: u32, v6: bool) -> IpAddr {
     let [_, b, c, d] = number.to_be_bytes();
     if v6 {
@@ -26,7 +26,7 @@ pub(super) fn address(number: u32, v6: bool) -> IpAddr {
     }
 }
 
-/// Whether an address stands for one that would be assigned.
+/// Returns whether an address stands for one that would be assigned.
 pub fn is_placeholder_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.octets()[0] == 240,

@@ -1,7 +1,7 @@
-//! The real cloud, with what was written laid over it.
+//! The real cloud, with the recorded writes applied.
 //!
-//! Answers of the real cloud are handed on as they are wherever they cannot be read, so that whoever asked judges them as it would
-//! without a dry run.
+//! Answers of the real cloud that cannot be decoded are passed on unchanged, so that the caller judges them as it would without a
+//! dry run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,14 +16,14 @@ use super::{Reading, Recorder, answer, filter, not_found, unknown};
 use crate::client::{Client, Paths, read};
 use crate::transport::{Request, Response, Transport, TransportError};
 
-/// Lets reads through and nothing else: what is built on it cannot change the cloud, whatever it tries.
+/// Passes reads on and refuses everything else: code that uses it cannot change the cloud, whatever it tries.
 #[derive(Clone, Debug)]
 pub struct ReadOnly {
     transport: Arc<dyn Transport>,
 }
 
 impl ReadOnly {
-    /// The reading half of a transport.
+    /// Wraps a transport.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport }
     }
@@ -40,18 +40,18 @@ impl Transport for ReadOnly {
     }
 }
 
-/// Documents by their paths.
+/// Objects by their paths.
 #[derive(Debug, Default)]
 struct Documents {
-    /// Objects as they would be; absent where they would be gone.
+    /// Objects after the recorded writes; absent where they would be deleted.
     written: BTreeMap<String, Option<Value>>,
     /// Objects of the real cloud that were read.
     read: BTreeMap<String, Value>,
-    /// Number of the last placeholder.
+    /// The number of the last placeholder.
     last: u32,
 }
 
-/// What is directly below a list.
+/// Lists the objects directly below a list's path.
 fn below<'a, T>(documents: &'a BTreeMap<String, T>, list: &str) -> impl Iterator<Item = &'a T> {
     let start = format!("{list}/");
     let from = documents.range(start.clone()..);
@@ -59,12 +59,12 @@ fn below<'a, T>(documents: &'a BTreeMap<String, T>, list: &str) -> impl Iterator
     below.filter(|(rest, _)| !rest.contains('/')).map(|(_, document)| document)
 }
 
-/// What the reads of a dry run see.
+/// The cloud as the reads of a dry run see it.
 #[derive(Debug)]
 pub(super) struct View {
     cloud: ReadOnly,
     reading: Reading,
-    /// Whether the whole list of a kind was read.
+    /// Whether the whole list of a kind was read successfully.
     whole: tokio::sync::Mutex<BTreeMap<Kind, bool>>,
     documents: Mutex<Documents>,
     recorder: Arc<dyn Recorder>,
@@ -83,19 +83,19 @@ impl View {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that no placeholder has yet.
+    /// Returns a number that no placeholder has yet.
     pub(super) fn next(&self) -> u32 {
         let mut documents = self.documents();
         documents.last += 1;
         documents.last
     }
 
-    /// Notes how an object would be; absent where it would be gone.
+    /// Notes an object after a write; absent where it would be deleted.
     pub(super) fn write(&self, path: String, object: Option<Value>) {
         self.documents().written.insert(path, object);
     }
 
-    /// The object as it would be or is; `Some(None)` where it is known to be gone.
+    /// Returns the object as written or read; `Some(None)` where it would be deleted.
     fn known(&self, path: &str) -> Option<Option<Value>> {
         let documents = self.documents();
         let written = documents.written.get(path).cloned();
@@ -150,7 +150,7 @@ impl View {
             let Some((Some(page), next)) = page.map(|page| (page.value, page.links)) else {
                 return Ok(response);
             };
-            // Members are never asked for one by one.
+            // Members are never read individually.
             if kind != Kind::Member && !filter::is_given(&query, "fields") {
                 self.remember(list, &page);
             }
@@ -170,7 +170,7 @@ impl View {
         Ok(answer(StatusCode::OK, &json!({kind.list_root(): objects, links_root: links})))
     }
 
-    /// Whether the list of the project has everything that the query asks for.
+    /// Returns whether the project's whole list contains everything that the query matches.
     async fn is_within_whole_list(&self, kind: Kind, query: &[(String, String)]) -> bool {
         let value = |key: &str| query.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str());
         if !self.reading.ahead || !filter::understands(kind, query) {
@@ -180,7 +180,7 @@ impl View {
         let is_within = own.is_none()
             || value("project_id") == own
             || match value("loadbalancer_id") {
-                // Children are in the project of their load balancer.
+                // Children are in the same project as their load balancer.
                 Some(id) => {
                     let path = Kind::LoadBalancer.path(id);
                     self.list_whole(Kind::LoadBalancer).await
@@ -195,7 +195,7 @@ impl View {
         is_within && self.list_whole(kind).await
     }
 
-    /// Reads the list of a kind once, where that is wanted. Where it cannot be read, each object is asked for.
+    /// Reads the whole list of a kind once, if wanted. If that fails, each object is read individually.
     async fn list_whole(&self, kind: Kind) -> bool {
         use Kind::{FloatingIp, HealthMonitor, Listener, LoadBalancer, Pool};
         if !self.reading.ahead || !matches!(kind, LoadBalancer | Listener | Pool | HealthMonitor | FloatingIp)
@@ -226,7 +226,7 @@ impl Transport for View {
         match Target::of(request.service, &segments).filter(|_| request.method == Method::GET) {
             Some(Target { kind, id: Some(_), below: [], .. }) => self.object(request, kind).await,
             Some(target @ Target { id: None, .. }) => self.list(request, &target).await,
-            // The statuses of the real cloud are none of what was written, in which everything is ACTIVE at once.
+            // The real cloud's status tree lacks the recorded writes, which leave every object ACTIVE at once.
             Some(Target { kind, below: ["status"], .. }) => Ok(not_found(kind, &path)),
             Some(_) | None => self.cloud.send(request).await,
         }
@@ -238,13 +238,13 @@ pub(super) fn get(kind: Kind, path: String) -> Request {
     Request { service, method: Method::GET, path, query, headers, body: None, permit: None }
 }
 
-/// The object in an answer that says success.
+/// Returns the object in a successful answer.
 pub(super) fn under(root: &str, response: &Response) -> Option<Value> {
     let read = read::<Value>(root, &response.body).ok().filter(|_| response.status.is_success());
     read?.value.filter(Value::is_object)
 }
 
-/// Path of an object in a list.
+/// Returns the path of an object in a list.
 fn item(list: &str, object: &Value) -> String {
     format!("{list}/{}", object["id"].as_str().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What a write changes. Octavia does at once what it is asked for.
+//! The changes of a write. Octavia is assumed to make them at once.
 
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -12,10 +12,10 @@ use crate::transport::{Request, Response, Service, Transport as _, TransportErro
 pub(super) type Attributes = Map<String, Value>;
 
 impl DryRun {
-    /// What the request changes, and how it is answered.
+    /// Returns the changes of the request, and its answer.
     ///
     /// # Errors
-    /// The object is not there, the cloud cannot be asked, or nobody can say what the request does.
+    /// The object does not exist, the cloud cannot be queried, or the effect of the request cannot be predicted.
     pub(super) async fn effect(
         &self,
         request: &Request,
@@ -91,7 +91,7 @@ impl DryRun {
         }
     }
 
-    /// All objects of a list.
+    /// Reads all objects of a list.
     async fn list(
         &self,
         service: Service,
@@ -106,7 +106,7 @@ impl DryRun {
         listed.map_err(|error| Stop::Failed(TransportError::Request { service, source: error.into() }))
     }
 
-    /// The objects of a kind with this attribute.
+    /// Reads the objects of a kind with this attribute.
     async fn list_by(&self, kind: Kind, key: &str, value: &str) -> Result<Vec<Value>, Stop> {
         self.list(kind.of_service(), &kind.list(), kind.list_root(), &[(key, value)]).await
     }
@@ -115,14 +115,14 @@ impl DryRun {
         placeholder::id(self.view.next())
     }
 
-    /// An address of the family of a subnet. One that cannot be read is taken for an IPv4 one.
+    /// Returns an address of the family of a subnet; of IPv4, if the subnet cannot be read.
     pub(super) async fn new_address(&self, subnet: &Value) -> Result<Value, Stop> {
         let subnets = self.subnets("id", subnet).await?;
         let v6 = subnets.first().is_some_and(|subnet| subnet["ip_version"] == 6);
         Ok(json!(placeholder::address(self.view.next(), v6)))
     }
 
-    /// The subnets that have this; none where there is nothing to have.
+    /// Returns the subnets with this attribute; none where the value is null.
     pub(super) async fn subnets(&self, key: &str, value: &Value) -> Result<Vec<Value>, Stop> {
         match value.as_str() {
             Some(value) => self.list(Service::Network, "/v2.0/subnets", "subnets", &[(key, value)]).await,
@@ -131,7 +131,7 @@ impl DryRun {
     }
 }
 
-/// One write, and what it changes.
+/// A write with its changes so far.
 pub(super) struct Writing<'a> {
     pub(super) run: &'a DryRun,
     changes: Vec<ObjectChange>,
@@ -165,7 +165,7 @@ impl Writing<'_> {
         Ok(after)
     }
 
-    /// Notes what follows for an object from the change of another one.
+    /// Changes an object as a consequence of another object's change.
     pub(super) async fn edit(&self, kind: Kind, id: &str, edit: impl FnOnce(&mut Value)) -> Result<(), Stop> {
         let path = kind.path(id);
         let mut object = self.run.object(kind, &path).await?;
@@ -174,8 +174,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Notes the members of a batch; those that it does not name go, unless it only adds. It resets what it does not say of a
-    /// member that it names.
+    /// Notes the members of a batch; members that it does not name are deleted, unless it only adds. Attributes that it leaves out
+    /// of a named member are reset.
     async fn batch(&mut self, list: &str, wanted: Vec<Value>, additive: bool) -> Result<(), Stop> {
         let mut before = self.run.list(Service::LoadBalancer, list, "members", &[]).await?;
         for wanted in wanted {
@@ -212,7 +212,7 @@ impl Writing<'_> {
         self.relink(kind, &object, &Value::Null).await
     }
 
-    /// What goes with a load balancer: all below it, and the port of its VIP, which floating IPs then no longer lead to.
+    /// Notes what is deleted with a load balancer: all its children, and its VIP port, from which floating IPs are then detached.
     async fn delete_below(&mut self, load_balancer: &Value) -> Result<(), Stop> {
         for kind in [Kind::Listener, Kind::Pool] {
             for child in self.run.list_by(kind, "loadbalancer_id", &id_of(load_balancer)).await? {
@@ -227,7 +227,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Notes what others say of an object that changed: nothing before where it is new, nothing after where it is gone.
+    /// Updates the references to a changed object: `before` is null where it is new, `after` where it is deleted.
     pub(super) async fn relink(&self, kind: Kind, before: &Value, after: &Value) -> Result<(), Stop> {
         let either = if after.is_null() { before } else { after };
         match kind {
@@ -272,12 +272,12 @@ impl Writing<'_> {
     }
 }
 
-/// What a batch resets on a member that is there where it says nothing of it, and what a new member has.
+/// Returns the defaults of a new member, to which a batch also resets attributes that it leaves out of an existing member.
 pub(super) fn member_defaults() -> Value {
     json!({"weight": 1, "backup": false, "admin_state_up": true, "monitor_port": null, "monitor_address": null})
 }
 
-/// Adds what is named to a list, or takes it away.
+/// Adds the named elements to a list, or removes them.
 fn change_list(object: &mut Attributes, key: &str, named: Option<Value>, adds: bool) {
     let list = |value: Option<Value>| value.and_then(|value| value.as_array().cloned()).unwrap_or_default();
     let named = list(named);

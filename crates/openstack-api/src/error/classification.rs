@@ -1,18 +1,18 @@
-//! Classes of errors. Status codes are not enough: Octavia says 403 for a quota and for a missing role, and 409 for its
-//! lock, for a conflict and for Neutron's quota, so the text decides.
+//! Classifies errors. The status code is not enough: Octavia answers 403 for a quota and for a missing role, and 409 for its lock,
+//! for a conflict and for Neutron's quota, so the text decides.
 
 use http::StatusCode;
 
 use super::{ApiError, AuthError, Fault, TransportError};
 
-/// What a failed call means.
+/// The meaning of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorKind {
     /// The object, or one that the request names, does not exist.
     NotFound,
-    /// The object is locked, changed meanwhile, or in the way of another one.
+    /// The object is locked, was changed meanwhile, or conflicts with another object.
     Conflict(ConflictCause),
-    /// The project has used up its quota, or the network its addresses: more must be granted or something be given up.
+    /// The project has used up its quota, or the network its addresses: the quota has to be raised or something deleted.
     Quota,
     /// The user lacks a role.
     Policy,
@@ -22,32 +22,32 @@ pub enum ErrorKind {
     Unauthorized,
     /// Too many requests; see [`ApiError::retry_after`].
     RateLimited,
-    /// The service cannot be reached or is out of order for the moment. The request was not processed as far as is known,
-    /// except behind a 502 of a proxy.
+    /// The service cannot be reached or is temporarily out of order. As far as is known the request was not processed, except
+    /// behind a 502 of a proxy.
     Unavailable,
-    /// The request went out and the answer did not come back: it may have taken effect.
+    /// The request was sent but the answer did not arrive: the request may have taken effect.
     LostAnswer,
-    /// The service failed over this request (500); what it did is not known.
+    /// The service failed while processing this request (500); the effect is not known.
     ServerFault,
     /// The answer cannot be understood.
     Decode,
-    /// The catalog has no endpoint of the service, or one that only redirects.
+    /// The catalog has no endpoint of the service, or only one that redirects.
     NoEndpoint,
 }
 
 /// The three meanings of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConflictCause {
-    /// Octavia's lock: the load balancer is PENDING or ERROR. Pending ends by itself.
+    /// Octavia's lock: the load balancer is PENDING or ERROR. PENDING ends by itself.
     Immutable,
-    /// The object has another revision than the one that the request was based on. Read it again.
+    /// The object has another revision than the one that the request was based on. The caller should read it again.
     Stale,
-    /// Another object is in the way: same port, same name, still in use, already there.
+    /// Another object is in the way: same port, same name, still in use, already exists.
     Other,
 }
 
 impl ErrorKind {
-    /// A short stable name for logs and metric labels.
+    /// Returns a short stable name for logs and metric labels.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",
@@ -69,7 +69,7 @@ impl ErrorKind {
 }
 
 impl ApiError {
-    /// What the failure means: the one thing to decide on.
+    /// Returns the meaning of the failure, on which callers decide.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Status { status, fault, .. } => of_status(*status, fault),
@@ -94,16 +94,16 @@ fn of_transport(error: &TransportError) -> ErrorKind {
 }
 
 impl AuthError {
-    /// What the failure means: the one thing to decide on.
+    /// Returns the meaning of the failure, on which callers decide.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused { status, fault, .. } => match of_status(*status, fault) {
-                // Keystone refuses a login as 403 (locked account, receipt) as well as 401, and as 404 where somebody deleted the application
-                // credential. Nothing of the cloud is known to be absent.
+                // Keystone refuses a login with 403 (locked account, receipt) as well as 401, and with 404 if the application
+                // credential was deleted. This does not mean that an object of the cloud is absent.
                 ErrorKind::Policy | ErrorKind::NotFound => ErrorKind::Unauthorized,
                 other => other,
             },
-            // A proxy without a Keystone behind it answers so, too; nothing of the cloud is known to be absent.
+            // A proxy without a Keystone behind it answers like this too; this does not mean that an object of the cloud is absent.
             Self::Unreachable { .. } | Self::NotKeystone { .. } => ErrorKind::Unavailable,
             Self::Decode { .. } | Self::TooLong { .. } | Self::NoSubjectToken => ErrorKind::Decode,
             Self::Redirected { .. } => ErrorKind::NoEndpoint,
@@ -125,9 +125,9 @@ fn of_status(status: StatusCode, fault: &Fault) -> ErrorKind {
         StatusCode::CONFLICT => of_conflict(&text),
         StatusCode::PRECONDITION_FAILED => ErrorKind::Conflict(ConflictCause::Stale),
         StatusCode::PAYLOAD_TOO_LARGE if text.contains("too large") => ErrorKind::BadRequest,
-        // Front ends of old limit rates so, with the time in a header, in the body (`overLimit`), or nowhere.
+        // Front ends of old limit rates with 413, and send the time in a header, in the body (`overLimit`), or not at all.
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
-        // Octavia: the provider driver does not have the option.
+        // Octavia: the provider driver lacks the option.
         StatusCode::NOT_IMPLEMENTED => ErrorKind::BadRequest,
         StatusCode::INTERNAL_SERVER_ERROR => of_provider_report(fault, &text),
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => ErrorKind::Unavailable,
@@ -138,9 +138,9 @@ fn of_status(status: StatusCode, fault: &Fault) -> ErrorKind {
     }
 }
 
-/// Octavia passes a refusal of Neutron on as a failure of its provider: before version 19 each one, and from then on an address
-/// outside the subnet. Versions 10 and 12 quote Neutron; later ones name only the status of its answer, and then a conflict may
-/// be an address in use as well as a used-up quota of ports.
+/// Classifies a failure of a provider. Octavia reports a refusal of Neutron as such: before version 19 every refusal, since then
+/// only an address outside the subnet. Versions 10 and 12 quote Neutron; later ones name only the status of its answer, and then a
+/// conflict may be an address in use or a used-up quota of ports.
 fn of_provider_report(fault: &Fault, text: &str) -> ErrorKind {
     let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
     if !(text.starts_with("provider '") && text.contains("' reports error: ")) {
@@ -164,11 +164,11 @@ fn of_conflict(text: &str) -> ErrorKind {
     }
 }
 
-/// Neutron's names for a used-up quota (409), network (409) and external network (400).
+/// Neutron's error names for a used-up quota (409), network (409) and external network (400).
 const EXHAUSTION: [&str; 3] = ["OverQuota", "IpAddressGenerationFailure", "ExternalIpAddressExhausted"];
 
-/// Octavia: `Quota has been met for resources: …` (403); Neutron, and Octavia quoting it in a 409: `Quota exceeded for resources:
-/// […].`, `No more IP addresses available on network …`; Nova: `Quota exceeded for …` (403).
+/// Recognises exhaustion. Octavia: `Quota has been met for resources: …` (403); Neutron, and Octavia quoting it in a 409:
+/// `Quota exceeded for resources: […].`, `No more IP addresses available on network …`; Nova: `Quota exceeded for …` (403).
 fn is_exhausted(fault: &Fault, text: &str) -> bool {
     fault.name.as_deref().is_some_and(|name| EXHAUSTION.contains(&name))
         || ["quota has been met", "quota exceeded", "no more ip addresses available"]

@@ -1,19 +1,19 @@
-//! The text of an error answer, whichever of the services' shapes it has.
+//! Extracts the text of an error answer, in any of the services' formats.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// Longest text kept of a body that has no known shape (a proxy's HTML page), in characters.
+/// The longest text kept of a body with an unknown format (a proxy's HTML page), in characters.
 const MAX_UNKNOWN_TEXT_LENGTH: usize = 300;
 
-/// What a service says about an error.
+/// A service's description of an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
     /// The service's own name for the error: Neutron's exception type (`OverQuota`), Nova's wrapper (`itemNotFound`),
     /// Octavia's fault code (`Client`, `Server`) or a title (`Not Found`).
     pub name: Option<String>,
-    /// The sentence meant for people. Empty when the body was empty.
+    /// The sentence for users. Empty where the body was empty.
     pub message: String,
 }
 
@@ -28,9 +28,9 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Reads an error body. Known shapes: Octavia's `faultstring`, a `title` with `description` (Octavia's routing, Barbican),
-    /// the Keystone middleware's `error` with `message`, `NeutronError`, and Nova's object in an object. A body of another
-    /// shape is kept as text, cut short.
+    /// Parses an error body. Known formats: Octavia's `faultstring`, a `title` with `description` (Octavia's routing, Barbican),
+    /// the Keystone middleware's `error` with `message`, `NeutronError`, and Nova's object in an object. A body of another format
+    /// is kept as text, cut short.
     pub fn from_body(body: &[u8]) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(Value::Object(object)) => Self::from_object(&object).unwrap_or_else(|| Self::from_text(body)),
@@ -39,7 +39,7 @@ impl Fault {
         }
     }
 
-    /// Whether it is a page for people, which a front end sends.
+    /// Returns whether the body is an HTML page, as front ends send.
     pub(crate) fn is_html(&self) -> bool {
         self.name.is_none() && self.message.starts_with('<')
     }
@@ -57,7 +57,7 @@ impl Fault {
         }
         let (wrapper, inner) = object.iter().next()?;
         match inner {
-            // Old Neutron extensions and its plain web errors write the text straight into the wrapper.
+            // Old Neutron extensions and Neutron's plain web errors write the text directly into the wrapper.
             Value::String(message) => Some(Self { name: Some(wrapper.clone()), message: message.clone() }),
             Value::Object(inner) => {
                 let message = text(inner, "message").or_else(|| text(inner, "faultstring"))?;

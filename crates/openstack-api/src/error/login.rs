@@ -1,4 +1,4 @@
-//! Why there is no token.
+//! Errors of a login.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,48 +7,48 @@ use http::StatusCode;
 
 use super::{Cause, Fault};
 
-/// A failed login. Holds no secret.
+/// A failed login. It contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// Keystone answered with an error status.
     #[error("Keystone at {url} refused the login ({}): {fault}", status.as_u16())]
     Refused {
-        /// What was asked.
+        /// The requested address.
         url: String,
         status: StatusCode,
-        /// What Keystone says; it gives the same text for a wrong user, password or project.
+        /// Keystone's description, which is the same for a wrong user, password or project.
         fault: Fault,
-        /// How long Keystone asks to wait.
+        /// The pause that Keystone asks for.
         retry_after: Option<Duration>,
     },
-    /// Something answered that is no Keystone, or not at this path.
+    /// The answer is not from Keystone, or not from this path of it.
     #[error(
         "{url} does not answer like Keystone ({}): check auth-url, which usually ends with /v3",
         status.as_u16()
     )]
     NotKeystone {
-        /// What was asked.
+        /// The requested address.
         url: String,
         status: StatusCode,
     },
-    /// A front end sends the login somewhere else. It is not followed: a password goes where the configuration says.
+    /// A front end redirects the login. Redirects are not followed: the password goes only where the configuration says.
     #[error("{url} redirects to {to} ({}): redirects are not followed; set auth-url to {to}", status.as_u16())]
     Redirected {
-        /// What was asked.
+        /// The requested address.
         url: String,
         status: StatusCode,
-        /// Where to, as an auth-url.
+        /// The target, as an auth-url.
         to: String,
     },
-    /// Keystone cannot be reached, or gave no answer in time.
+    /// Keystone cannot be reached, or did not answer in time.
     #[error("keystone at {host} cannot be reached")]
     Unreachable {
         /// Host and port of the auth-url.
         host: String,
-        /// What the network said.
+        /// The network error.
         source: Cause,
     },
-    /// The answer is longer than any that is read.
+    /// The answer exceeds the longest that is read.
     #[error(
         "keystone at {host} answered with more than {} MiB, which is too much to read: check that auth-url is the address of an identity \
          v3 service",
@@ -61,10 +61,10 @@ pub enum AuthError {
     /// Keystone's answer is not a token document.
     #[error("keystone's answer cannot be read: check that auth-url is the address of an identity v3 service")]
     Decode {
-        /// Where the reading stopped.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// Keystone's answer carries no `X-Subject-Token`.
+    /// Keystone's answer has no `X-Subject-Token`.
     #[error("keystone's answer has no token in its X-Subject-Token header")]
     NoSubjectToken,
     /// The ready-made token of the configuration is no longer accepted and cannot be renewed.
@@ -72,10 +72,10 @@ pub enum AuthError {
         "the token of the configuration has expired and cannot be renewed; use a password or an application credential"
     )]
     Expired,
-    /// The auth-url is not an address to log in at.
+    /// The auth-url is not an address for a login.
     #[error("auth-url {url:?} must be an http or https address without user name and password")]
     InvalidAuthUrl {
-        /// The text given, without what may be a password.
+        /// The given text, without a possible password.
         url: String,
     },
     /// CA or client certificate cannot be used.
@@ -90,14 +90,14 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// How long Keystone asked to wait before the next try.
+    /// Returns the pause that Keystone asked for.
     pub const fn retry_after(&self) -> Option<Duration> {
         let Self::Refused { retry_after, .. } = self else { return None };
         *retry_after
     }
 }
 
-/// What is wrong with the TLS settings.
+/// Errors of the TLS settings.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -105,7 +105,7 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// No certificate in a CA bundle.
@@ -119,7 +119,7 @@ pub enum TlsError {
     Pem {
         /// The file, or the key that holds the text.
         origin: String,
-        /// What the parser said.
+        /// The error of the parser.
         source: Cause,
     },
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a call, and what that means for the caller.
+//! Errors of a call, and their meaning for the caller.
 
 mod classification;
 mod fault;
@@ -18,10 +18,10 @@ pub use login::{AuthError, TlsError};
 
 use crate::service::Service;
 
-/// What lies below an error of the network, of a parser or of the `openstack` crate.
+/// The cause of an error: from the network, a parser or the `openstack` crate.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A failed call. `Display` never repeats the source, and never holds a secret.
+/// A failed call. `Display` never repeats the source, and never contains a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The service answered with an error status.
@@ -31,40 +31,40 @@ pub enum ApiError {
         call: &'static str,
         /// Method and path.
         sent: String,
-        /// Whether the service answers other calls well.
+        /// Whether the service answers other calls with success.
         others_well: bool,
         status: StatusCode,
-        /// What the service says about it.
+        /// The service's description of the error.
         fault: Box<Fault>,
         /// `X-Openstack-Request-Id` (or Nova's `X-Compute-Request-Id`), to find the request in the service's log.
         request_id: Option<String>,
-        /// How long the service asks to wait.
+        /// The pause that the service asks for.
         retry_after: Option<Duration>,
     },
-    /// There is no answer.
+    /// The call got no answer.
     #[error("{call}: no answer")]
     Transport {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// Why.
+        /// The cause.
         source: TransportError,
     },
-    /// The answer is not what the API promises.
+    /// The answer does not conform to the API.
     #[error("{call}: the answer of the {service} service cannot be read")]
     Decode {
         /// Name of the call, as in the metrics.
         call: &'static str,
         /// The service that answered.
         service: Service,
-        /// Where the reading stopped.
+        /// The error of the decoder.
         source: DecodeError,
     },
-    /// No token could be had.
+    /// The login failed, so there is no token.
     #[error("{call}: could not log in to OpenStack")]
     Auth {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// Why. Shared by all calls that waited for the same login.
+        /// The cause, shared by all calls that waited for the same login.
         source: Arc<AuthError>,
     },
     /// The catalog does not list the service.
@@ -75,24 +75,24 @@ pub enum ApiError {
     NoEndpoint {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// Service that was looked for.
+        /// The service without an endpoint.
         service: Service,
         /// Region of the configuration; `None` means any.
         region: Option<String>,
         /// `public`, `internal` or `admin`.
         interface: InterfaceType,
     },
-    /// An id that no object can have: it is empty or would change the path of the request. Nothing was sent.
+    /// An id that no object can have: it is empty, or would change the path of the request. The call was not sent.
     #[error("{call}: {id:?} is not an id")]
     InvalidId {
         /// Name of the call, as in the metrics.
         call: &'static str,
-        /// The text given.
+        /// The given text.
         id: String,
     },
 }
 
-/// Why there is no answer. The distinction that matters: could the request have taken effect?
+/// Why there is no answer. The variants differ in whether the request may have taken effect.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// No connection: the request was certainly not processed.
@@ -102,22 +102,22 @@ pub enum TransportError {
         service: Service,
         /// Host and port of the endpoint.
         host: String,
-        /// What the network said.
+        /// The network error.
         source: Cause,
     },
-    /// The request went out and no complete answer came back: it may have been processed.
+    /// The request was sent but no complete answer arrived: the request may have been processed.
     #[error("the {service} service at {host} sent no complete answer{}", if *.timed_out { " in time" } else { "" })]
     LostAnswer {
         /// Service that was called.
         service: Service,
         /// Host and port of the endpoint.
         host: String,
-        /// Whether the time-out ended the wait, not the connection.
+        /// Whether the timeout ended the wait, and not the connection.
         timed_out: bool,
-        /// What the network said.
+        /// The network error.
         source: Cause,
     },
-    /// The answer is longer than any that is read. A change that was asked for may have been made.
+    /// The answer exceeds the longest that is read. A requested change may have been made.
     #[error(
         "the {service} service at {host} answered with more than {} MiB, which is too much to read: check that this is the address of the \
          service",
@@ -129,7 +129,7 @@ pub enum TransportError {
         /// Host and port of the endpoint.
         host: String,
     },
-    /// No token to send the request with.
+    /// There is no token for the request.
     #[error("could not log in to OpenStack")]
     Auth(#[source] Arc<AuthError>),
     /// The catalog has no such endpoint.
@@ -138,42 +138,42 @@ pub enum TransportError {
         region.as_deref().unwrap_or("(any)")
     )]
     NoEndpoint {
-        /// Service that was looked for.
+        /// The service without an endpoint.
         service: Service,
         /// Region of the configuration; `None` means any.
         region: Option<String>,
         /// `public`, `internal` or `admin`.
         interface: InterfaceType,
     },
-    /// It writes, and nothing may be written now.
+    /// The request writes, but no write is permitted now.
     #[error(transparent)]
     NotPermitted(NotPermitted),
     /// The request could not be built.
     #[error("could not build a request for the {service} service")]
     Request {
-        /// Service that was to be called.
+        /// The service of the request.
         service: Service,
-        /// What is wrong with it.
+        /// The defect of the request.
         source: Cause,
     },
 }
 
-/// Why an answer cannot be read.
+/// Why an answer cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Not JSON, or an attribute of another type than documented.
+    /// The answer is not JSON, or an attribute has another type than documented.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// A page for people, which a front end sends.
+    /// The answer is an HTML page from a front end.
     #[error("the answer is an HTML page")]
     Html,
-    /// The object that the whole answer should be wrapped in is not there.
+    /// The answer lacks the object that should contain everything.
     #[error("no {0:?} in the answer")]
     MissingRoot(String),
-    /// The links from page to page do not end.
+    /// The links between pages do not end.
     #[error("the list does not end after {0} pages")]
     EndlessPages(usize),
-    /// No version in the version document can be understood.
+    /// The version document has no version that can be parsed.
     #[error("the version document lists no version that can be understood")]
     NoVersion,
 }
@@ -197,12 +197,12 @@ impl ApiError {
         }
     }
 
-    /// Whether the object is not there.
+    /// Returns whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }
 
-    /// Name of the call that failed, as in the metrics.
+    /// Returns the name of the failed call, as in the metrics.
     pub const fn call(&self) -> &'static str {
         match self {
             Self::Status { call, .. }
@@ -214,18 +214,18 @@ impl ApiError {
         }
     }
 
-    /// Method and path of the call, if it was answered with an error status.
+    /// Returns method and path of the call, if the answer was an error status.
     pub fn sent(&self) -> Option<&str> {
         let Self::Status { sent, .. } = self else { return None };
         Some(sent)
     }
 
-    /// Whether the token is refused for this call, and taken for others of the same service.
+    /// Returns whether the token is refused for this call, but accepted for other calls to the service.
     pub fn is_of_this_call_alone(&self) -> bool {
         matches!(self, Self::Status { status: StatusCode::UNAUTHORIZED, others_well: true, .. })
     }
 
-    /// What helps where the token is refused for this call alone.
+    /// Returns advice for a token that is refused for this call alone.
     pub fn access_advice(&self) -> Option<String> {
         let Self::Status { sent, .. } = self else { return None };
         self.is_of_this_call_alone().then(|| {
@@ -236,19 +236,19 @@ impl ApiError {
         })
     }
 
-    /// HTTP status, if there was an answer with an error status.
+    /// Returns the HTTP status, if the answer was an error status.
     pub const fn status(&self) -> Option<StatusCode> {
         let Self::Status { status, .. } = self else { return None };
         Some(*status)
     }
 
-    /// What the service said, if it answered with an error status.
+    /// Returns the service's description, if the answer was an error status.
     pub fn fault(&self) -> Option<&Fault> {
         let Self::Status { fault, .. } = self else { return None };
         Some(fault)
     }
 
-    /// How long the service asked to wait before the next try.
+    /// Returns the pause that the service asked for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,

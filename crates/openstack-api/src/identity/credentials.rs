@@ -1,4 +1,4 @@
-//! Everything that a login needs.
+//! The settings of a login.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,12 +42,12 @@ pub enum ApplicationCredentialName {
     /// Name, unique for its user.
     Name {
         name: String,
-        /// The user who made it.
+        /// The user who created it.
         user: InDomain,
     },
 }
 
-/// Who logs in. `Debug` shows no secret.
+/// The credentials of a login. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub enum Credentials {
     /// User and password.
@@ -56,25 +56,25 @@ pub enum Credentials {
         /// The user's password.
         password: SecretString,
     },
-    /// An application credential. It is bound to a project: no scope may be asked for, and none is sent.
+    /// An application credential. It is bound to a project: Keystone refuses a requested scope, so none is sent.
     ApplicationCredential { name: ApplicationCredentialName, secret: SecretString },
     /// A ready-made token. With a scope it is exchanged for a token of that scope, without one it is used as it is; it cannot be
-    /// renewed past its end.
+    /// renewed after it expires.
     Token { token: SecretString },
 }
 
-/// What the token is good for.
+/// The scope of the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// A project: what a controller normally wants.
+    /// A project: the usual scope of a controller.
     Project(InDomain),
     /// A whole domain.
     Domain(DomainRef),
     /// The whole deployment.
     System,
-    /// A trust, with whose roles the one who logs in acts: the trustee.
+    /// A trust; the login acts with the trust's roles, as its trustee.
     Trust { trust_id: String },
-    /// Nothing said: Keystone uses the user's default project, if there is one.
+    /// No scope: Keystone uses the user's default project, if there is one.
     Unscoped,
 }
 
@@ -87,7 +87,7 @@ pub struct ClientCertificate {
     pub key_file: PathBuf,
 }
 
-/// How HTTPS servers are checked. Given CA certificates replace the system's; without them the system's are used.
+/// How certificates of HTTPS servers are verified. Given CA certificates replace the system's; without them the system's are used.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
     /// PEM file with CA certificates.
@@ -96,16 +96,16 @@ pub struct Tls {
     pub ca_pem: Option<String>,
     /// Accepts any certificate. For test clouds only.
     pub insecure: bool,
-    /// Certificate to show to servers that ask for one.
+    /// The certificate for servers that request one.
     pub client_certificate: Option<ClientCertificate>,
 }
 
-/// Reads the configuration again, because the credentials in it may be others by now. The error is a text for the log.
+/// Reads the configuration again, because its credentials may have changed. The error is a text for the log.
 #[derive(Clone)]
 pub struct Reload(Arc<dyn Fn() -> Result<AuthOptions, String> + Send + Sync>);
 
 impl Reload {
-    /// From a function, which may block.
+    /// Creates it from a function, which may block.
     pub fn new(read: impl Fn() -> Result<AuthOptions, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -121,35 +121,35 @@ impl fmt::Debug for Reload {
     }
 }
 
-/// Everything about the connection to a cloud.
+/// The settings of the connection to a cloud.
 #[derive(Clone, Debug)]
 pub struct AuthOptions {
     /// Keystone's address, with or without a version path.
     pub auth_url: String,
-    /// Who logs in.
+    /// The credentials of the login.
     pub credentials: Credentials,
     pub scope: Scope,
-    /// Region of the endpoints; `None` takes the first match in the catalog.
+    /// The region of the endpoints; `None` takes the first match in the catalog.
     pub region: Option<String>,
-    /// Kind of the endpoints.
+    /// The interface type of the endpoints.
     pub interface: InterfaceType,
-    /// Addresses of services in place of those that the catalog lists.
+    /// Addresses of services that replace those in the catalog.
     pub endpoints: BTreeMap<Service, Url>,
-    /// How HTTPS servers are checked.
+    /// How certificates of HTTPS servers are verified.
     pub tls: Tls,
-    /// Longest time for one HTTP exchange, from connecting to the last byte.
+    /// The timeout of one HTTP exchange, from connecting to the last byte.
     pub request_timeout: Duration,
-    /// Products of the `User-Agent` header, first one first; this crate's own product is appended.
+    /// The products of the `User-Agent` header, in order; this crate's own product is appended.
     pub user_agent: Vec<String>,
-    /// Where other credentials may be had when Keystone refuses these.
+    /// Source of other credentials, used when Keystone refuses these.
     pub reload: Option<Reload>,
 }
 
 impl AuthOptions {
-    /// Default of `request_timeout`: creating a load balancer waits for Neutron and takes many seconds on a busy cloud.
+    /// Default of `request_timeout`: the creation of a load balancer waits for Neutron and takes many seconds on a busy cloud.
     pub const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Options with every setting at its default.
+    /// Creates options with all settings at their defaults.
     pub fn new(auth_url: impl Into<String>, credentials: Credentials, scope: Scope) -> Self {
         Self {
             auth_url: auth_url.into(),

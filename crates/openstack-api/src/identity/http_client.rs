@@ -12,14 +12,14 @@ use super::proxy::ProxyRules;
 use super::{AuthOptions, ClientCertificate, Tls};
 use crate::error::{AuthError, Cause, TlsError};
 
-/// Longest time to connect; a host that does not answer at all is found out long before the time-out of a request.
+/// The timeout of connecting: an unreachable host is detected long before the timeout of a request.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// This crate's product in the `User-Agent` header.
 const PRODUCT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// Builds the client. Proxies come from the environment ([`ProxyRules`]). Redirects are never followed: the token would
-/// be sent to wherever they lead.
+/// Builds the client. Proxies come from the environment ([`ProxyRules`]). Redirects are never followed: the token would be sent to
+/// their target.
 pub(crate) fn http_client(options: &AuthOptions) -> Result<Client, AuthError> {
     let mut products: Vec<&str> = options.user_agent.iter().map(String::as_str).collect();
     products.push(PRODUCT);
@@ -56,7 +56,7 @@ fn with_tls(mut builder: ClientBuilder, tls: &Tls) -> Result<ClientBuilder, TlsE
     Ok(builder)
 }
 
-/// The CA certificates of the configuration and where they come from.
+/// Returns the configured CA certificates, and where they come from.
 fn ca_bundle(tls: &Tls) -> Result<Option<(Vec<u8>, String)>, TlsError> {
     match (&tls.ca_file, &tls.ca_pem) {
         (Some(path), _) => Ok(Some((read(path)?, path.display().to_string()))),
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
 }
 
-/// The error without the address, which the error around it names already.
+/// Returns the error without the address, which the outer error already names.
 pub(crate) fn network_cause(error: reqwest::Error) -> Cause {
     let error = error.without_url();
     match way_out(&error) {
@@ -87,7 +87,7 @@ pub(crate) fn network_cause(error: reqwest::Error) -> Cause {
     }
 }
 
-/// An error of TLS with what helps against it.
+/// A TLS error with advice.
 #[derive(Debug, thiserror::Error)]
 #[error("{way_out}")]
 struct ExplainedCause {
@@ -95,8 +95,8 @@ struct ExplainedCause {
     source: reqwest::Error,
 }
 
-/// What helps against errors that the TLS library words for its own developers. Other programs accept such certificates and
-/// servers, so that nobody would look there.
+/// Returns advice for errors that the TLS library words for its own developers. Other programs accept such certificates and
+/// servers, so that users would not suspect them.
 fn way_out(error: &reqwest::Error) -> Option<&'static str> {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");

@@ -1,4 +1,4 @@
-//! The authentication plugin: one cached token for everybody.
+//! The authentication plugin: one cached token for all callers.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,23 +24,23 @@ use crate::client::retry_after;
 use crate::endpoint;
 use crate::error::{AuthError, Fault};
 
-/// Everybody who asks for a token within this time after a failed login gets the same failure, so that a wrong password does not
-/// lock the account and a dead Keystone is not asked by each call in turn.
+/// For this time after a failed login all callers get the same failure, so that a wrong password does not lock the account and
+/// calls do not query a dead Keystone one after the other.
 const FAILED_LOGIN_LIFETIME: Duration = Duration::from_secs(2);
 
-/// Pause after a failed renewal of a token that is still good.
+/// The pause after a failed renewal of a token that is still valid.
 const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 const AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 const SUBJECT_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
 
-/// Logs in to Keystone, and keeps the token. Clones share it. `Debug` shows no secret.
+/// Logs in to Keystone and caches the token. Clones share it. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct Keystone {
     cache: Arc<TokenCache>,
 }
 
-/// Where and as whom to log in.
+/// The address and credentials of a login.
 struct Login {
     tokens_url: Url,
     credentials: Credentials,
@@ -65,10 +65,10 @@ struct TokenCache {
     http: Client,
     login: RwLock<Arc<Login>>,
     reload: Option<Reload>,
-    /// Since when Keystone refuses to log in.
+    /// Since when Keystone refuses the login.
     refused_since: RwLock<Option<Timestamp>>,
     current: RwLock<Option<Arc<Token>>>,
-    /// Held by the one who logs in; keeps the last failure.
+    /// Locked during a login; holds the last failure.
     log_in: Mutex<Option<(Instant, Arc<AuthError>)>>,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Debug for Keystone {
 }
 
 impl Keystone {
-    /// A plugin that has not logged in yet.
+    /// Creates a plugin without logging in.
     ///
     /// # Errors
     /// [`AuthError::InvalidAuthUrl`].
@@ -102,11 +102,11 @@ impl Keystone {
         })
     }
 
-    /// A token that is good now. Many callers at once cause one login. A token near its end is renewed by one caller, while all
-    /// others go on with it.
+    /// Returns a valid token. Concurrent callers cause only one login. Near its end one caller renews the token, while all others
+    /// go on using it.
     ///
     /// # Errors
-    /// When there is no good token and the login fails.
+    /// There is no valid token and the login fails.
     pub async fn token(&self) -> Result<Arc<Token>, Arc<AuthError>> {
         match self.cache.current() {
             Some(token) if token.is_fresh() => Ok(token),
@@ -115,15 +115,15 @@ impl Keystone {
         }
     }
 
-    /// Since when Keystone refuses to log in; absent where it does not.
+    /// Returns since when Keystone refuses the login; absent where it does not.
     pub fn refused_since(&self) -> Option<Timestamp> {
         *self.cache.refused_since.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A token other than `stale`, which a service has refused. If somebody has replaced it already there is no login.
+    /// Returns a token other than `stale`, which a service has refused. Without a login, if another caller has replaced it already.
     ///
     /// # Errors
-    /// When the login fails.
+    /// The login fails.
     pub(crate) async fn reauthenticate(&self, stale: &Token) -> Result<Arc<Token>, Arc<AuthError>> {
         self.cache.replace(|token| token.header != stale.header && token.is_alive()).await
     }
@@ -140,7 +140,7 @@ impl TokenCache {
         token
     }
 
-    /// Gives the current token if it is `good`, else a new one.
+    /// Returns the current token if it is `good`, otherwise a new one.
     async fn replace(&self, good: impl Fn(&Token) -> bool) -> Result<Arc<Token>, Arc<AuthError>> {
         let mut failure = self.log_in.lock().await;
         if let Some(token) = self.current().filter(|token| good(token)) {
@@ -164,7 +164,7 @@ impl TokenCache {
         }
     }
 
-    /// Renews a token that is still good; whoever finds a login under way, or fails, goes on with it.
+    /// Renews a token that is still valid; if another login is in progress, or the renewal fails, returns the old token.
     async fn renew(&self, token: Arc<Token>) -> Arc<Token> {
         let Ok(_log_in) = self.log_in.try_lock() else { return token };
         if let Some(renewed) = self.current().filter(|current| current.is_fresh()) {
@@ -188,7 +188,7 @@ impl TokenCache {
         Arc::clone(&self.login.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Logs in; where that is refused, with what the configuration says by now.
+    /// Logs in; if that is refused, reads the configuration again and logs in with it.
     async fn request_token(&self) -> Result<Token, AuthError> {
         let result = self.request_token_again().await;
         let mut since = self.refused_since.write().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +197,7 @@ impl TokenCache {
             Err(error) if error.kind() == crate::ErrorKind::Unauthorized => {
                 since.get_or_insert_with(Timestamp::now);
             }
-            // Nobody knows whether it would be refused.
+            // It is not known whether the login would be refused.
             Err(_) => {}
         }
         result
@@ -218,7 +218,7 @@ impl TokenCache {
         Ok(token)
     }
 
-    /// What the configuration says by now, where that is something else.
+    /// Reads the configuration again; absent where the login in it has not changed.
     async fn reread(&self, login: &Login) -> Option<Login> {
         let reload = self.reload.clone()?;
         let read = tokio::task::spawn_blocking(move || reload.read()).await;
@@ -254,7 +254,7 @@ impl TokenCache {
         Token::read(header, &body, Age::New)
     }
 
-    /// Asks for the catalog and the end of a ready-made token.
+    /// Requests the catalog and the expiry of a ready-made token.
     async fn inspect(&self, login: &Login, token: &str) -> Result<Token, AuthError> {
         let mut header = HeaderValue::from_str(token).map_err(|_| AuthError::Expired)?;
         header.set_sensitive(true);
@@ -289,19 +289,19 @@ async fn exchange(login: &Login, request: RequestBuilder) -> Result<(HeaderMap, 
     if status.is_redirection() {
         let target =
             headers.get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("an unnamed place");
-        // Without the path of the tokens it is what auth-url should be.
+        // Without the path of the tokens the target is a suitable auth-url.
         let to = target.trim_end_matches('/').trim_end_matches("/auth/tokens").to_owned();
         return Err(AuthError::Redirected { url, status, to });
     }
     Err(AuthError::Refused { url, status, fault: refusal(&body), retry_after: retry_after(&headers) })
 }
 
-/// Keystone's refusals are objects with a code; a proxy before it, or another service, answers with a page.
+/// Returns whether a refusal is from Keystone: an object with a code. A proxy, or another service, answers with a page.
 fn is_keystones(body: &[u8]) -> bool {
     serde_json::from_slice(body).is_ok_and(|body: serde_json::Value| body["error"]["code"].is_number())
 }
 
-/// A ready-made token that is refused cannot be renewed.
+/// Returns `AuthError::Expired` for a refused ready-made token, which cannot be renewed.
 fn without_way_back(login: &Login, error: AuthError) -> AuthError {
     match (&login.credentials, &error) {
         (
@@ -312,14 +312,14 @@ fn without_way_back(login: &Login, error: AuthError) -> AuthError {
     }
 }
 
-/// Keystone's words, first line only: for a malformed request it goes on to quote the request, password and all.
+/// Returns Keystone's text, first line only: for a malformed request it also quotes the request, including the password.
 fn refusal(body: &[u8]) -> Fault {
     let Fault { name, message } = Fault::from_body(body);
     Fault { name, message: message.lines().next().unwrap_or_default().to_owned() }
 }
 
-/// The address to log in at. Identity v3 is the only version there is, so it is not asked for: Keystone's root answers 300, often
-/// with links that lead past the proxy in front of it.
+/// Returns the address for logins. Identity v3 is the only version there is, so version discovery is not used: Keystone's root
+/// answers 300, often with links that bypass the proxy in front of it.
 fn tokens_url(auth_url: &str) -> Option<Url> {
     let url = Url::parse(auth_url.trim()).ok()?;
     let names_user = !url.username().is_empty() || url.password().is_some();
@@ -329,7 +329,7 @@ fn tokens_url(auth_url: &str) -> Option<Url> {
     endpoint::with_path(&endpoint::without_version(&url), "/v3/auth/tokens")
 }
 
-/// The text of an address as far as it may be shown.
+/// Returns the text of an address without user and password.
 fn without_user_info(url: &str) -> String {
     url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned()
 }
@@ -366,7 +366,7 @@ impl AuthType for Keystone {
             })
     }
 
-    /// Makes sure that there is a good token. A refused one is replaced by the transport, which knows which one it was.
+    /// Ensures that there is a valid token. The transport replaces a refused token, since it knows which one was refused.
     async fn refresh(&self, _client: &Client) -> Result<(), Error> {
         self.token().await.map(drop).map_err(|error| openstack_error(&error))
     }

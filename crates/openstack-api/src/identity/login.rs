@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ApplicationCredentialName, Credentials, DomainRef, InDomain, Scope};
 
-/// Body of `POST /v3/auth/tokens`. Holds the secret in clear: never log it.
+/// Returns the body of `POST /v3/auth/tokens`. It contains the secret in clear text and must not be logged.
 pub(super) fn body(credentials: &Credentials, scope: &Scope) -> Value {
     let mut auth = json!({ "identity": identity(credentials) });
     if let Some(scope) = requested_scope(credentials, scope) {
@@ -37,7 +37,7 @@ fn identity(credentials: &Credentials) -> Value {
     }
 }
 
-/// Keystone refuses a login with an application credential that asks for a scope, even for its own project.
+/// Returns the scope to request: none for an application credential, with which Keystone refuses any scope, even its own project.
 fn requested_scope(credentials: &Credentials, scope: &Scope) -> Option<Value> {
     match (credentials, scope) {
         (Credentials::ApplicationCredential { .. }, _) | (_, Scope::Unscoped) => None,

@@ -1,8 +1,7 @@
 //! Logging in to Keystone: credentials, tokens, the service catalog.
 //!
-//! The `openstack` crate's own password plugin knows neither ids, trusts, domain or system scope nor a forced new login, and
-//! shows the password in its `Debug`. [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session`
-//! stays in use.
+//! The `openstack` crate's own password plugin does not support ids, trusts, domain or system scope, nor a forced new login, and
+//! its `Debug` shows the password. So [`Keystone`] implements the crate's `AuthType` trait itself; the crate's `Session` stays in use.
 
 mod credentials;
 mod http_client;

@@ -1,5 +1,5 @@
-//! Which requests go through a proxy: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` as Go reads them, for whose programs users'
-//! manifests were written. Pure, but for [`ProxyRules::of_process`].
+//! Decides which requests go through a proxy: by `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` as Go reads them, for whose programs
+//! users' manifests were written. Pure, except for [`ProxyRules::of_process`].
 //!
 //! | | |
 //! | --- | --- |
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// What the variables say.
+/// The rules in the variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProxyRules {
     http: Option<Url>,
@@ -27,7 +27,7 @@ enum Direct {
     All,
     Network(IpNet),
     Address(IpAddr, Option<u16>),
-    /// The names that end so, with a dot in front; and the name without the dot, where that counts.
+    /// Names with this suffix, which begins with a dot; with `itself` also the name without the dot.
     Name {
         suffix: String,
         itself: bool,
@@ -36,7 +36,7 @@ enum Direct {
 }
 
 impl ProxyRules {
-    /// Of the environment of this process.
+    /// Reads the environment of this process.
     pub(crate) fn of_process() -> Self {
         Self::new(|name| std::env::var(name).ok())
     }
@@ -54,7 +54,7 @@ impl ProxyRules {
         }
     }
 
-    /// The proxy for a request.
+    /// Returns the proxy for a request.
     pub(crate) fn proxy_for(&self, url: &Url) -> Option<&Url> {
         let proxy = match url.scheme() {
             "https" => self.https.as_ref(),
@@ -80,7 +80,7 @@ fn proxy(text: &str) -> Option<Url> {
     let has_scheme = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
     let url = Url::parse(text).ok().filter(has_scheme).or_else(|| Url::parse(&format!("http://{text}")).ok());
     if url.is_none() {
-        // Without the text: it may hold a password.
+        // The address is not logged: it may contain a password.
         tracing::warn!("the address of a proxy in HTTP_PROXY or HTTPS_PROXY cannot be read and is ignored");
     }
     url
@@ -127,7 +127,7 @@ impl Direct {
     }
 }
 
-/// `example.org:8080`, `[2001:db8::1]:8080`. The colons of a bare IPv6 address are no port.
+/// Splits `example.org:8080`, `[2001:db8::1]:8080`. A bare IPv6 address has no port.
 fn with_port(entry: &str) -> (&str, Option<u16>) {
     let split = entry.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     let split = split.and_then(|(host, port)| Some((host, port.parse().ok()?)));

@@ -1,4 +1,4 @@
-//! A token, and what Keystone says about it: how long it lives, and the catalog of services.
+//! A token, with its expiry and the catalog of services.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use url::Url;
 use crate::decode::null_as_default;
 use crate::error::AuthError;
 
-/// A token is renewed this long before its end, or for the last quarter of a short life.
+/// A token is renewed this long before it expires, or in the last quarter of a shorter lifetime.
 const MAX_RENEWAL_PERIOD: Duration = Duration::from_secs(300);
 
 /// A token. `Debug` does not show it.
@@ -23,9 +23,9 @@ pub struct Token {
     pub(super) header: HeaderValue,
     pub(super) renew_from: Instant,
     pub(super) expires: Instant,
-    /// Services and their addresses. Empty for a token without a scope.
+    /// The services and their addresses. Empty for a token without a scope.
     pub catalog: Catalog,
-    /// Project of the token, if it has one.
+    /// The project of the token, if it has one.
     pub project_id: Option<String>,
 }
 
@@ -49,12 +49,12 @@ struct Project {
     id: String,
 }
 
-/// When the life of a token began.
+/// When the lifetime of a token began.
 #[derive(Clone, Copy)]
 pub(super) enum Age {
-    /// Just now: its life is measured by Keystone's clock alone, so that a wrong local clock does no harm.
+    /// Just now: Keystone's clock alone determines the lifetime, so that a wrong local clock does no harm.
     New,
-    /// Some time ago: what remains is measured by the local clock.
+    /// Some time ago: the local clock determines the remaining lifetime.
     Unknown,
 }
 
@@ -75,24 +75,24 @@ impl Token {
         Ok(Self { header, renew_from, expires, catalog: token.catalog, project_id })
     }
 
-    /// Whether it can be used without a thought.
+    /// Returns whether the token is valid and need not be renewed yet.
     pub(super) fn is_fresh(&self) -> bool {
         Instant::now() < self.renew_from
     }
 
-    /// Whether it is still accepted by the clock.
+    /// Returns whether the token has not expired.
     pub(super) fn is_alive(&self) -> bool {
         Instant::now() < self.expires
     }
 
-    /// The value for `X-Auth-Token`, marked as sensitive.
+    /// Returns the value for `X-Auth-Token`, marked as sensitive.
     pub(crate) fn header(&self) -> HeaderValue {
         self.header.clone()
     }
 }
 
-/// Which services there are and where. Entries that cannot be used, such as one without an address, are passed over: they must
-/// not keep a controller from the services that it needs.
+/// The services and their addresses. Unusable entries, such as one without an address, are ignored: they must not keep a
+/// controller from the services that it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Catalog {
@@ -130,15 +130,15 @@ impl Endpoint {
         self.region.as_deref() == Some(region) || self.region_id.as_deref() == Some(region)
     }
 
-    /// Catalogs carried over from identity v2 write `publicURL`.
+    /// Compares interface types; catalogs migrated from identity v2 write `publicURL`.
     fn is_for(&self, interface: InterfaceType) -> bool {
         interface == self.interface
     }
 }
 
 impl Catalog {
-    /// Address of a service: the first endpoint of this interface, in this region if one is given. A region matches by id or
-    /// by name.
+    /// Returns the address of a service: the first endpoint with this interface, in this region if one is given. A region matches
+    /// by id or by name.
     pub fn endpoint(
         &self,
         service_type: &str,
@@ -154,7 +154,7 @@ impl Catalog {
             .find_map(|endpoint| endpoint.url.as_ref())
     }
 
-    /// Every region that has an endpoint, in alphabetical order.
+    /// Returns all regions with an endpoint, in alphabetical order.
     pub fn regions(&self) -> Vec<String> {
         let endpoints = self.services.iter().flat_map(|service| &service.endpoints);
         let regions: BTreeSet<&String> = endpoints

@@ -14,11 +14,11 @@ use crate::optional::OptionalPart;
 pub struct FloatingIp {
     pub id: String,
     pub floating_ip_address: String,
-    /// The external network that the address is on.
+    /// The external network of the address.
     pub floating_network_id: Option<String>,
-    /// Port that it leads to.
+    /// The port to which it leads.
     pub port_id: Option<String>,
-    /// Address of the port that it leads to.
+    /// The fixed address to which it leads.
     pub fixed_ip_address: Option<String>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
@@ -26,17 +26,17 @@ pub struct FloatingIp {
     pub tags: BTreeSet<String>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
-    /// Router that it leads through.
+    /// The router through which it leads.
     pub router_id: Option<String>,
-    /// Single ports that it leads to; their form does not matter.
+    /// Port forwardings; their contents are not needed.
     #[serde(default, deserialize_with = "null_as_default")]
     pub port_forwardings: Vec<serde_json::Value>,
-    /// The port that it leads to.
+    /// Details of the port to which it leads.
     #[serde(default)]
     pub port_details: Option<PortDetails>,
 }
 
-/// What a floating IP says of its port.
+/// A floating IP's details of its port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortDetails {
@@ -47,21 +47,21 @@ pub struct PortDetails {
 }
 
 impl FloatingIp {
-    /// What has the port that it leads to, as far as Neutron says: `compute:nova SERVER-ID`.
+    /// Returns the device of the port to which it leads, as far as Neutron shows it: `compute:nova SERVER-ID`.
     pub fn device(&self) -> Option<String> {
         let PortDetails { device_owner, device_id } = self.port_details.clone()?;
         let text = format!("{device_owner} {device_id}");
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// Whether it leads anywhere. One with port forwardings shows no port.
+    /// Returns whether it leads anywhere. A floating IP with port forwardings shows no port.
     pub fn is_in_use(&self) -> bool {
         let named = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
         named(&self.port_id) || named(&self.router_id) || !self.port_forwardings.is_empty()
     }
 }
 
-/// What is read of a floating IP. Neutron shows about twice as much.
+/// The attributes that are read. Neutron shows about twice as many.
 const FIELDS: [&str; 11] = [
     "id",
     "floating_ip_address",
@@ -79,10 +79,10 @@ const FIELDS: [&str; 11] = [
 /// Which floating IPs to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FloatingIpFilter {
-    /// Leads to this port.
+    /// The port to which it leads.
     pub port_id: Option<String>,
     pub floating_ip_address: Option<String>,
-    /// Leads to this address.
+    /// The fixed address to which it leads.
     pub fixed_ip_address: Option<String>,
     /// Exact description.
     pub description: Option<String>,
@@ -91,7 +91,7 @@ pub struct FloatingIpFilter {
 }
 
 impl FloatingIpFilter {
-    /// Floating IPs of one port.
+    /// Matches the floating IPs of one port.
     pub fn port(id: impl Into<String>) -> Self {
         Self { port_id: Some(id.into()), ..Self::default() }
     }
@@ -104,18 +104,18 @@ impl FloatingIpFilter {
 /// A new floating IP. Only what is set is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CreateFloatingIp {
-    /// External network to take the address from.
+    /// The external network from which to take the address.
     pub floating_network_id: String,
     /// Subnet of that network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<String>,
-    /// Wanted address; for administrators on most clouds.
+    /// The wanted address; only for administrators on most clouds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floating_ip_address: Option<String>,
-    /// Port that it shall lead to.
+    /// The port to which it shall lead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
-    /// Address of the port, where it has several, or shows none.
+    /// The fixed address, where the port has several, or shows none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ip_address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,8 +134,8 @@ impl Neutron {
         self.client.list(call.query_if("tags", tags.as_deref()), "floatingips").await
     }
 
-    /// Lists all floating IPs of a project, page by page; without one, all that the credentials may see. The collection gets each one
-    /// as soon as it is read.
+    /// Lists all floating IPs of a project, page by page; without a project, all that the credentials may see. The collection gets
+    /// each floating IP as soon as it is read.
     pub async fn list_floating_ips_of_project<C: Default + Extend<FloatingIp>>(
         &self,
         project_id: Option<&str>,
@@ -148,7 +148,7 @@ impl Neutron {
         self.client.collect(call, "floatingips", C::default()).await
     }
 
-    /// Makes a floating IP.
+    /// Creates a floating IP.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
@@ -157,14 +157,14 @@ impl Neutron {
         self.client.fetch(&call, "floatingip").await
     }
 
-    /// Has a floating IP lead to a port; absent: to none.
+    /// Attaches a floating IP to a port; without one, detaches it.
     pub async fn update_floating_ip(&self, id: &str, port_id: Option<&str>) -> Result<FloatingIp, ApiError> {
         let changes = BTreeMap::from([("port_id", port_id)]);
         let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
         self.client.fetch(&call, "floatingip").await
     }
 
-    /// Has a floating IP lead to an address of a port.
+    /// Attaches a floating IP to an address of a port.
     pub async fn attach_floating_ip(
         &self,
         id: &str,
@@ -176,7 +176,7 @@ impl Neutron {
         self.client.execute(&call).await
     }
 
-    /// Says something else about a floating IP. Neutron takes one off whose port is not named.
+    /// Changes the description of a floating IP. The port has to be named again, because Neutron otherwise detaches the floating IP.
     pub async fn describe_floating_ip(
         &self,
         id: &str,

@@ -1,9 +1,9 @@
 //! Neutron v2.0: networks, subnets, ports, floating IPs, security groups, routers.
 //!
-//! The `openstack` crate has typed calls for some of these. They are not used: its `Port` fails on an allowed address pair that is
-//! a CIDR and on the status `N/A`, one such port failing the whole list; its look-ups fall back from id to name; and its `Cloud`
-//! works on a session only, so that nothing above could be tested without sockets. One way of calling, over
-//! [`crate::transport::Transport`], serves all services; the crate's session, endpoint cache and authentication trait lie below.
+//! The typed calls of the `openstack` crate for some of these are not used: its `Port` fails on an allowed address pair that is a
+//! CIDR and on the status `N/A`, and one such port makes the whole list fail; its look-ups fall back from id to name; and its
+//! `Cloud` needs a session, so that code above it could not be tested without sockets. All services use
+//! [`crate::transport::Transport`] in the same way; the crate's session, endpoint cache and authentication trait lie below it.
 
 mod floating_ip;
 mod network;
@@ -40,12 +40,12 @@ pub struct Neutron {
 }
 
 impl Neutron {
-    /// Whether the cloud lacks a part, as far as is known.
+    /// Returns whether the cloud is known to lack a part.
     pub fn lacks(&self, part: OptionalPart) -> bool {
         self.client.lacks(part)
     }
 
-    /// Calls over `client`.
+    /// Creates a Neutron client over `client`.
     pub const fn new(client: Client) -> Self {
         Self { client }
     }

@@ -1,4 +1,4 @@
-//! Networks and their subnets, and what this Neutron can do.
+//! Networks and their subnets, and the extensions of this Neutron.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub struct Network {
     /// Name; not unique.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Whether floating IPs come from it.
+    /// Whether it is external, so that floating IPs can come from it.
     #[serde(rename = "router:external", default, deserialize_with = "null_as_default")]
     pub external: bool,
     /// Whether it is the default external network.
@@ -30,7 +30,7 @@ pub struct Network {
 pub struct NetworkFilter {
     /// Exact name.
     pub name: Option<String>,
-    /// Whether floating IPs come from it.
+    /// Whether it is external.
     pub external: Option<bool>,
 }
 
@@ -42,7 +42,7 @@ pub struct Subnet {
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     pub network_id: String,
-    /// Addresses, for example `198.18.0.0/24`.
+    /// The addresses, for example `198.18.0.0/24`.
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
@@ -53,13 +53,13 @@ pub struct Subnet {
 /// Which subnets to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetFilter {
-    /// Is one of these; empty, any. A query holds some hundred ids at most.
+    /// The ids; empty for any. A query has room for some hundred ids at most.
     pub ids: Vec<String>,
     pub network_id: Option<String>,
 }
 
 impl SubnetFilter {
-    /// Subnets with these ids.
+    /// Matches the subnets with these ids.
     pub fn ids(ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { ids: ids.into_iter().map(Into::into).collect(), ..Self::default() }
     }
@@ -67,7 +67,7 @@ impl SubnetFilter {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Extension {
-    /// Its stable short name, for example `extraroute-atomic` or `allowed-address-pairs`.
+    /// The stable short name, for example `extraroute-atomic` or `allowed-address-pairs`.
     pub alias: String,
 }
 

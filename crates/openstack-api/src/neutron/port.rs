@@ -10,11 +10,11 @@ use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a port, as far as anything follows from it.
+    /// The status of a port; only values that matter here have a variant.
     PortStatus {
         /// Wired.
         Active = "ACTIVE",
-        /// Not wired. Octavia's VIP ports stay so for ever.
+        /// Not wired. Octavia's VIP ports stay in this status for ever.
         Down = "DOWN",
     }
 }
@@ -29,10 +29,10 @@ pub struct Port {
     pub network_id: String,
     /// State.
     pub status: PortStatus,
-    /// What it belongs to: a server's or router's id, or `lb-<load balancer id>`.
+    /// The id of its device: a server or router, or `lb-<load balancer id>`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub device_id: String,
-    /// Kind of what it belongs to, for example `Octavia` or `compute:nova`.
+    /// The kind of its device, for example `Octavia` or `compute:nova`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub device_owner: String,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -40,20 +40,20 @@ pub struct Port {
     /// Addresses.
     #[serde(default, deserialize_with = "null_as_default")]
     pub fixed_ips: Vec<FixedIp>,
-    /// Further addresses and networks that it may send from.
+    /// Further addresses and networks from which it may send.
     #[serde(default, deserialize_with = "null_as_default")]
     pub allowed_address_pairs: Vec<AllowedAddressPair>,
     /// Ids of its security groups.
     #[serde(default, deserialize_with = "null_as_default")]
     pub security_groups: Vec<String>,
-    /// Whether anti-spoofing and security groups act. Neutron without the extension leaves it out and always filters.
+    /// Whether anti-spoofing and security groups apply. Without the extension Neutron leaves it out and always filters.
     #[serde(default = "enabled")]
     pub port_security_enabled: bool,
-    /// Sub-ports, when it is the parent of a trunk.
+    /// Sub-ports, if it is the parent of a trunk.
     pub trunk_details: Option<TrunkDetails>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: Vec<String>,
-    /// Rises with each change; see [`Neutron::update_port`].
+    /// Increases with each change; see [`Neutron::update_port`].
     pub revision_number: Option<u64>,
     /// Time of creation, as Neutron writes it.
     pub created_at: Option<String>,
@@ -67,12 +67,12 @@ pub struct FixedIp {
     pub ip_address: String,
 }
 
-/// A further address or network that a port may send from.
+/// A further address or network from which a port may send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowedAddressPair {
     /// An address or a CIDR.
     pub ip_address: String,
-    /// MAC address; the port's own when left out.
+    /// The MAC address; the port's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
 }
@@ -92,43 +92,43 @@ pub struct SubPort {
 /// Which ports to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFilter {
-    /// Belongs to one of these; empty, to anything.
+    /// The ids of devices; empty for any.
     pub device_ids: Vec<String>,
-    /// Belongs to this kind of thing.
+    /// The kind of device.
     pub device_owner: Option<String>,
     pub network_id: Option<String>,
     pub security_group_id: Option<String>,
     /// Exact name.
     pub name: Option<String>,
-    /// Owned by this project.
+    /// The project that owns the port.
     pub project_id: Option<String>,
     pub ip_address: Option<IpAddr>,
 }
 
 impl PortFilter {
-    /// Ports of a server or router.
+    /// Matches the ports of a server or router.
     pub fn device(id: impl Into<String>) -> Self {
         Self { device_ids: vec![id.into()], ..Self::default() }
     }
 
-    /// Ports with this address, in any subnet.
+    /// Matches the ports with this address, in any subnet.
     pub fn address(address: IpAddr) -> Self {
         Self { ip_address: Some(address), ..Self::default() }
     }
 
-    /// Ports of any of these servers. A query holds some hundred ids at most.
+    /// Matches the ports of any of these servers. A query has room for some hundred ids at most.
     pub fn devices(ids: Vec<String>) -> Self {
         Self { device_ids: ids, ..Self::default() }
     }
 }
 
-/// Changes of a port. Only what is set is sent, and replaces the whole list.
+/// Changes of a port. Only attributes that are set are sent; each replaces the whole list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UpdatePort {
-    /// Ids of all security groups from now on.
+    /// The ids of all security groups after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_groups: Option<Vec<String>>,
-    /// All allowed address pairs from now on.
+    /// All allowed address pairs after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_address_pairs: Option<Vec<AllowedAddressPair>>,
 }
@@ -152,11 +152,11 @@ impl Neutron {
         self.client.fetch(&V2.get("port_get", &["ports", id]), "port").await
     }
 
-    /// Changes a port. With `revision` the change is made only if the port still has that revision, which keeps two writers of
-    /// one list apart.
+    /// Changes a port. With `revision` the change is made only if the port still has that revision, which prevents two writers of
+    /// one list from overwriting each other.
     ///
     /// # Errors
-    /// [`crate::ConflictCause::Stale`] when the revision is another one; any other [`ApiError`].
+    /// [`crate::ConflictCause::Stale`] if the port has another revision; any other [`ApiError`].
     pub async fn update_port(
         &self,
         id: &str,
@@ -167,7 +167,7 @@ impl Neutron {
         self.client.fetch(&only_if_revision(call, revision), "port").await
     }
 
-    /// Deletes a port. Neutron does so even with the VIP port of a load balancer in use.
+    /// Deletes a port. Neutron deletes even the VIP port of a load balancer in use.
     pub async fn delete_port(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&V2.delete("port_delete", &["ports", id])).await
     }

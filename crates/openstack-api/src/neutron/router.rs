@@ -13,17 +13,17 @@ pub struct Router {
     /// Extra routes, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub routes: Vec<Route>,
-    /// Way to the outside.
+    /// The external gateway.
     pub external_gateway_info: Option<ExternalGateway>,
-    /// Rises with each change; see [`Neutron::replace_extra_routes`].
+    /// Increases with each change; see [`Neutron::replace_extra_routes`].
     pub revision_number: Option<u64>,
 }
 
-/// A router's way to the outside.
+/// A router's external gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ExternalGateway {
     pub network_id: String,
-    /// Addresses of the router there. Traffic without a floating IP comes from them.
+    /// The router's addresses in the external network. Traffic without a floating IP comes from them.
     #[serde(default, deserialize_with = "null_as_default")]
     pub external_fixed_ips: Vec<FixedIp>,
 }
@@ -31,9 +31,9 @@ pub struct ExternalGateway {
 /// An extra route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Route {
-    /// Network, as a CIDR.
+    /// The network, as a CIDR.
     pub destination: String,
-    /// Address of the next hop; must be on a network of the router.
+    /// The address of the next hop, which must be on a network of the router.
     pub nexthop: String,
 }
 
@@ -47,10 +47,10 @@ impl Neutron {
         self.client.fetch(&V2.get("router_get", &["routers", id]), "router").await
     }
 
-    /// Makes the extra routes of a router exactly these. With `revision` only if the router still has that revision.
+    /// Replaces all extra routes of a router. With `revision`, only if the router still has that revision.
     ///
     /// # Errors
-    /// [`crate::ConflictCause::Stale`] when the revision is another one; any other [`ApiError`].
+    /// [`crate::ConflictCause::Stale`] if the router has another revision; any other [`ApiError`].
     pub async fn replace_extra_routes(
         &self,
         router_id: &str,
@@ -61,7 +61,7 @@ impl Neutron {
         self.client.fetch(&only_if_revision(call, revision), "router").await
     }
 
-    /// Adds routes without touching others; one that is there already is no error. Needs the extension `extraroute-atomic`.
+    /// Adds routes and keeps the others; an existing route is no error. Needs the extension `extraroute-atomic`.
     pub async fn add_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
         let call = V2
             .put("router_update", &["routers", router_id, "add_extraroutes"])
@@ -69,7 +69,7 @@ impl Neutron {
         self.client.fetch(&call, "router").await
     }
 
-    /// Takes routes away without touching others; one that is gone already is no error. Needs the extension `extraroute-atomic`.
+    /// Removes routes and keeps the others; a missing route is no error. Needs the extension `extraroute-atomic`.
     pub async fn remove_extra_routes(&self, router_id: &str, routes: &[Route]) -> Result<Router, ApiError> {
         let call = V2
             .put("router_update", &["routers", router_id, "remove_extraroutes"])

@@ -11,7 +11,7 @@ use crate::open_enum::open_enum;
 use crate::optional::OptionalPart;
 
 open_enum! {
-    /// Side of the port that a rule is about.
+    /// The direction of a rule.
     Direction {
         /// Towards the port.
         Ingress = "ingress",
@@ -37,7 +37,7 @@ pub struct SecurityGroup {
     pub name: String,
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
-    /// Rules; new groups begin with two that allow everything outwards.
+    /// The rules; new groups have two rules that allow all egress.
     #[serde(default, deserialize_with = "null_as_default")]
     pub security_group_rules: Vec<SecurityGroupRule>,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -47,11 +47,11 @@ pub struct SecurityGroup {
     pub created_at: Option<String>,
 }
 
-/// A rule as Neutron shows it. What is null matches everything.
+/// A rule as Neutron shows it. A null attribute matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SecurityGroupRule {
     pub id: String,
-    /// Side of the port.
+    /// The direction.
     pub direction: Direction,
     /// Address family.
     pub ethertype: EtherType,
@@ -61,9 +61,9 @@ pub struct SecurityGroupRule {
     pub port_range_min: Option<u16>,
     /// Last port, or ICMP code.
     pub port_range_max: Option<u16>,
-    /// Network on the other side.
+    /// The network of the other side.
     pub remote_ip_prefix: Option<String>,
-    /// Security group on the other side.
+    /// The security group of the other side.
     pub remote_group_id: Option<String>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
@@ -84,11 +84,11 @@ pub struct CreateSecurityGroup {
     pub description: String,
 }
 
-/// A new rule. Only what is set is sent; what is not matches everything.
+/// A new rule. Only attributes that are set are sent; a missing attribute matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateSecurityGroupRule {
     pub security_group_id: String,
-    /// Side of the port.
+    /// The direction.
     pub direction: Direction,
     /// Address family.
     pub ethertype: EtherType,
@@ -101,12 +101,12 @@ pub struct CreateSecurityGroupRule {
     /// Last port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_range_max: Option<u16>,
-    /// Network on the other side.
+    /// The network of the other side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip_prefix: Option<String>,
 }
 
-/// An object of which only the name was asked for.
+/// An object of which only the name was requested.
 #[derive(Deserialize)]
 struct Named {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -125,7 +125,7 @@ impl Neutron {
         self.client.noting(OptionalPart::SecurityGroups, self.client.list(call, "security_groups")).await
     }
 
-    /// Names of all security groups of the project, and of others that are shared with it.
+    /// Lists the names of all security groups of the project, and of those that are shared with it.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
         let call = V2.get("security_group_name_list", &["security-groups"]).fields(&["name"]);
         let listed = self.client.list(call, "security_groups");
@@ -141,15 +141,15 @@ impl Neutron {
     /// Deletes a security group.
     ///
     /// # Errors
-    /// [`crate::ConflictCause::Other`] while a port has it; any other [`ApiError`].
+    /// [`crate::ConflictCause::Other`] while a port uses it; any other [`ApiError`].
     pub async fn delete_security_group(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&V2.delete("security_group_delete", &["security-groups", id])).await
     }
 
-    /// Makes a rule.
+    /// Creates a rule.
     ///
     /// # Errors
-    /// A conflict whose [`crate::Fault::name`] is `SecurityGroupRuleExists` when the group has it already; any other [`ApiError`].
+    /// A conflict whose [`crate::Fault::name`] is `SecurityGroupRuleExists` if the group already has the rule; any other [`ApiError`].
     pub async fn create_security_group_rule(
         &self,
         new: &CreateSecurityGroupRule,

@@ -6,7 +6,7 @@ use super::{Neutron, V2};
 use crate::error::ApiError;
 use crate::optional::OptionalPart;
 
-/// Kinds of objects whose tags are used here.
+/// Kinds of objects whose tags this program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagged {
     Port,
@@ -15,7 +15,7 @@ pub enum Tagged {
 }
 
 impl Tagged {
-    /// Path of the collection, and the names in the metrics of the calls that take one tag away and that replace all.
+    /// Returns the path of the collection, and the metric names of the calls that remove one tag and that replace all.
     const fn names(self) -> [&'static str; 3] {
         match self {
             Self::Port => ["ports", "port_tag_delete", "port_tags_update"],
@@ -28,16 +28,16 @@ impl Tagged {
 }
 
 impl Neutron {
-    /// Takes one tag away.
+    /// Removes one tag.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] when the object does not have it; any other [`ApiError`].
+    /// [`crate::ErrorKind::NotFound`] if the object does not have the tag; any other [`ApiError`].
     pub async fn delete_tag(&self, kind: Tagged, id: &str, tag: &str) -> Result<(), ApiError> {
         let [collection, name, _] = kind.names();
         self.client.execute(&V2.delete(name, &[collection, id, "tags", tag])).await
     }
 
-    /// Makes the tags of an object exactly these.
+    /// Replaces all tags of an object.
     pub async fn replace_tags(
         &self,
         kind: Tagged,

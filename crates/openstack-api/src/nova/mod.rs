@@ -1,4 +1,4 @@
-//! Nova v2.1: servers and flavors, and microversions: opt-in changes of its API.
+//! Nova v2.1: servers and flavors, and microversions, which are opt-in changes of its API.
 
 mod server;
 
@@ -18,14 +18,14 @@ const V2_1: Paths = Paths::new(Service::Compute, &["v2.1"]);
 /// A microversion such as 2.47.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Microversion {
-    /// Before the dot.
+    /// The number before the dot.
     pub major: u32,
-    /// After the dot.
+    /// The number after the dot.
     pub minor: u32,
 }
 
 impl Microversion {
-    /// The first one whose servers carry the name of their flavor.
+    /// The first microversion whose servers carry the name of their flavor.
     pub const FLAVOR_NAME_IN_SERVER: Self = Self { major: 2, minor: 47 };
 
     fn parse(text: &str) -> Option<Self> {
@@ -47,7 +47,7 @@ pub struct MicroversionRange {
 }
 
 impl MicroversionRange {
-    /// Whether a microversion is among them.
+    /// Returns whether a microversion is in the range.
     pub fn contains(&self, version: Microversion) -> bool {
         (self.oldest..=self.newest).contains(&version)
     }
@@ -67,7 +67,7 @@ struct ListedMicroversion {
     version: String,
 }
 
-/// Calls to Nova. Without a chosen microversion every call has the behaviour of 2.1.
+/// Calls to Nova. Without a microversion every call has the behaviour of 2.1.
 #[derive(Clone, Debug)]
 pub struct Nova {
     client: Client,
@@ -75,12 +75,12 @@ pub struct Nova {
 }
 
 impl Nova {
-    /// Calls over `client`, at microversion 2.1.
+    /// Creates a Nova client over `client`, at microversion 2.1.
     pub const fn new(client: Client) -> Self {
         Self { client, microversion: None }
     }
 
-    /// The same calls at another microversion. One that the service does not have makes it answer 406 to every call: see
+    /// Returns the client at another microversion. If the service lacks that microversion, it answers 406 to every call: see
     /// [`Nova::microversions`].
     pub const fn with_microversion(mut self, microversion: Microversion) -> Self {
         self.microversion = Some(microversion);
@@ -91,15 +91,15 @@ impl Nova {
         let call = V2_1.get(name, segments);
         match self.microversion.map(|version| HeaderValue::from_str(&format!("compute {version}"))) {
             Some(Ok(value)) => call.header(HeaderName::from_static("openstack-api-version"), value),
-            // Two numbers are always a valid header value.
+            // Two numbers always form a valid header value.
             Some(Err(_)) | None => call,
         }
     }
 
-    /// Asks which microversions this Nova has.
+    /// Returns the microversions of this Nova.
     ///
     /// # Errors
-    /// Any [`ApiError`]; [`crate::ErrorKind::Decode`] when v2.1 is not listed.
+    /// Any [`ApiError`]; [`crate::ErrorKind::Decode`] if v2.1 is not listed.
     pub async fn microversions(&self) -> Result<MicroversionRange, ApiError> {
         let call = Paths::new(Service::Compute, &[]).get("compute_version_list", &[]);
         let document: MicroversionDocument = self.client.fetch_all(&call).await?;

@@ -10,9 +10,9 @@ use crate::error::ApiError;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// State of a server, as far as anything follows from it.
+    /// The status of a server; only values that matter here have a variant.
     ServerStatus {
-        /// Runs.
+        /// Running.
         Active = "ACTIVE",
         /// Powered off.
         Shutoff = "SHUTOFF",
@@ -27,22 +27,22 @@ pub struct Server {
     pub name: String,
     /// State.
     pub status: ServerStatus,
-    /// Public IPv4 address that the owner noted; empty when there is none.
+    /// The public IPv4 address that the owner set; empty where there is none.
     #[serde(rename = "accessIPv4", default, deserialize_with = "null_as_default")]
     pub access_ipv4: String,
-    /// Public IPv6 address that the owner noted; empty when there is none.
+    /// The public IPv6 address that the owner set; empty where there is none.
     #[serde(rename = "accessIPv6", default, deserialize_with = "null_as_default")]
     pub access_ipv6: String,
     /// Addresses by network name, in the order of the names.
     #[serde(default, deserialize_with = "null_as_default")]
     pub addresses: BTreeMap<String, Vec<ServerAddress>>,
-    /// Free pairs of the owner.
+    /// Key-value pairs of the owner.
     #[serde(default, deserialize_with = "null_as_default")]
     pub metadata: BTreeMap<String, String>,
-    /// Size.
+    /// The flavor.
     #[serde(default)]
     pub flavor: ServerFlavor,
-    /// Availability zone; empty until the server has a host.
+    /// The availability zone; empty until the server has a host.
     #[serde(rename = "OS-EXT-AZ:availability_zone", default, deserialize_with = "null_as_default")]
     pub availability_zone: String,
     #[serde(rename = "tenant_id")]
@@ -57,11 +57,11 @@ pub struct ServerAddress {
     pub kind: Option<String>,
 }
 
-/// What a server says about its size: the id up to microversion 2.46, the name from 2.47 on.
+/// A server's flavor: the id up to microversion 2.46, the name from 2.47 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerFlavor {
     pub id: Option<String>,
-    /// Name that the flavor had when the server was made.
+    /// The name of the flavor when the server was created.
     pub original_name: Option<String>,
 }
 
@@ -76,18 +76,18 @@ impl Nova {
     /// Reads one server.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    /// [`crate::ErrorKind::NotFound`] if it does not exist; any other [`ApiError`].
     pub async fn get_server(&self, id: &str) -> Result<Server, ApiError> {
         self.client.fetch(&self.get("server_get", &["servers", id]), "server").await
     }
 
-    /// Lists servers in full.
+    /// Lists servers with all attributes.
     pub async fn list_servers(&self) -> Result<Vec<Server>, ApiError> {
         self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
     }
 
-    /// Lists the servers of this name; whether case matters depends on Nova's database. The filter is a regular expression, so the
-    /// name is quoted and anchored.
+    /// Lists the servers with this name; whether case matters depends on Nova's database. The filter is a regular expression, so
+    /// the name is quoted and anchored.
     pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
         let pattern = format!("^{}$", quote_pattern(name));
         let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);
@@ -104,7 +104,7 @@ impl Nova {
     }
 }
 
-/// Quotes the characters that mean something in the regular expressions of Nova's database.
+/// Quotes the special characters of regular expressions in Nova's database.
 fn quote_pattern(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut quoted, character| {
         if r"\.+*?()|[]{}^$".contains(character) {

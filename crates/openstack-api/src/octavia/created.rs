@@ -8,15 +8,15 @@ use crate::decode::null_as_default;
 use crate::error::ApiError;
 use crate::optional::OptionalPart;
 
-/// A load balancer that was just made, and what was made with it.
+/// A new load balancer, with the children created with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreatedLoadBalancer {
     pub load_balancer: LoadBalancer,
-    /// Its children. Absent where the answer does not show it whole.
+    /// The children; absent where the answer does not show all their attributes.
     pub tree: Option<CreatedTree>,
 }
 
-/// The children of a load balancer that was just made.
+/// The children of a new load balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CreatedTree {
     /// Listeners, in no fixed order.
@@ -25,21 +25,21 @@ pub struct CreatedTree {
     pub pools: Vec<CreatedPool>,
 }
 
-/// A pool that was just made, with what is in it.
+/// A new pool, with its members and monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CreatedPool {
     #[serde(flatten)]
     pub pool: Pool,
-    /// Its members, in no fixed order.
+    /// The members, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub members: Vec<Member>,
     pub healthmonitor: Option<HealthMonitor>,
 }
 
 impl<'de> Deserialize<'de> for CreatedLoadBalancer {
-    /// Children that are shown by id alone make no tree, and are no mistake.
+    /// An answer with only the ids of children gives no tree, but no error.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The text is read twice: values of thousands of members would be many times larger in between.
+        // The text is read twice: JSON values of thousands of members would take many times the memory.
         let shown = <Box<RawValue>>::deserialize(deserializer)?;
         let load_balancer = serde_json::from_str(shown.get()).map_err(serde::de::Error::custom)?;
         Ok(Self { load_balancer, tree: serde_json::from_str(shown.get()).ok() })
@@ -47,16 +47,16 @@ impl<'de> Deserialize<'de> for CreatedLoadBalancer {
 }
 
 impl Octavia {
-    /// Makes a load balancer with everything below it in one request. Takes seconds: the VIP port is made before the answer.
+    /// Creates a load balancer with all its children in one request. Takes seconds: Octavia creates the VIP port before it answers.
     ///
     /// # Errors
-    /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] look for the name before trying again.
+    /// Any [`ApiError`]. After [`crate::ErrorKind::LostAnswer`] search by name before trying again.
     pub async fn create_load_balancer(
         &self,
         new: CreateLoadBalancer,
     ) -> Result<CreatedLoadBalancer, ApiError> {
         let call = LBAAS.post("loadbalancer_create", &["loadbalancers"]).body("loadbalancer", &new);
-        // Thousands of members need not wait for the answer.
+        // Frees the memory of thousands of members before the answer arrives.
         drop(new);
         self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
     }

@@ -1,4 +1,4 @@
-//! What an Octavia can do, by its API version.
+//! The features of an Octavia, by its API version.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,25 +14,25 @@ use crate::error::{ApiError, DecodeError};
 use crate::optional::OptionalPart;
 use crate::transport::Service;
 
-/// What an Octavia can do. Octavia has no microversion header: the newest version it lists is the one that answers.
+/// The features of an Octavia. Octavia has no microversion header: it always answers by the newest version that it lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OctaviaFeatures {
-    /// Highest version listed, major and minor.
+    /// The highest listed version, major and minor.
     pub version: (u32, u32),
 }
 
 impl OctaviaFeatures {
-    /// The oldest API that is supported: what counts where nobody can say which it is.
+    /// The oldest supported API, which is assumed where the version is not known.
     pub const OLDEST: Self = Self::of(2, 0);
-    /// The newest one of which it is known what it can do.
+    /// The newest API whose features are known.
     pub const NEWEST: Self = Self::of(2, 30);
 
-    /// Features of a version.
+    /// Returns the features of a version.
     pub const fn of(major: u32, minor: u32) -> Self {
         Self { version: (major, minor) }
     }
 
-    /// Timeouts of listeners.
+    /// Returns whether listeners have timeouts.
     pub fn timeouts(self) -> bool {
         self.version >= (2, 1)
     }
@@ -45,17 +45,17 @@ impl OctaviaFeatures {
         self.version >= (2, 6)
     }
 
-    /// Batches of members that only add.
+    /// Returns whether batches of members can only add.
     pub fn additive_batches(self) -> bool {
         self.version >= (2, 11)
     }
 
-    /// `allowed_cidrs` of listeners.
+    /// Returns whether listeners have `allowed_cidrs`.
     pub fn allowed_cidrs(self) -> bool {
         self.version >= (2, 12)
     }
 
-    /// The algorithm `SOURCE_IP_PORT`.
+    /// Returns whether pools have the algorithm `SOURCE_IP_PORT`.
     pub fn source_ip_port(self) -> bool {
         self.version >= (2, 13)
     }
@@ -64,12 +64,12 @@ impl OctaviaFeatures {
         self.version >= (2, 14)
     }
 
-    /// HTTP health monitors on UDP pools.
+    /// Returns whether UDP pools can have HTTP health monitors.
     pub fn http_monitor_on_udp(self) -> bool {
         self.version >= (2, 16)
     }
 
-    /// More than one VIP address.
+    /// Returns whether a load balancer can have more than one VIP address.
     pub fn additional_vips(self) -> bool {
         self.version >= (2, 26)
     }
@@ -85,21 +85,21 @@ struct Version {
     id: String,
 }
 
-/// For how long a version list is good. Octavia is upgraded while this program runs.
+/// The lifetime of a version list. Octavia may be upgraded while this program runs.
 const VERSIONS_LIFETIME: Duration = Duration::from_secs(6 * 3600);
-/// Up to so much longer, by chance: many processes that began together ask apart.
+/// The longest random extension of the lifetime, so that many processes that started together do not ask at the same time.
 const MAX_JITTER: Duration = Duration::from_secs(3600);
-/// A list that is doubted is asked for again after so long, and so is one that could not be had.
+/// The pause before a list that is doubted, or could not be read, is requested again.
 const REFRESH_DELAY: Duration = Duration::from_secs(60);
 
-/// What is known of the versions.
+/// The known versions.
 #[derive(Debug)]
 pub(super) struct Versions {
     known: Cache<(), OctaviaFeatures>,
     refresh: Mutex<Refresh>,
 }
 
-/// When what is known is asked for again.
+/// When the known versions are requested again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refresh {
     tried: Option<Instant>,
@@ -118,7 +118,7 @@ impl Versions {
         self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is time to ask again although there is a `known` answer. Who gets a yes has to ask.
+    /// Returns whether to request the versions again although an answer is `known`. After `true` the caller has to do so.
     fn takes_refresh(&self, known: &CachedAnswer<OctaviaFeatures>) -> bool {
         let mut refresh = self.refresh();
         let rests = refresh.tried.is_some_and(|tried| tried.elapsed() < REFRESH_DELAY);
@@ -131,12 +131,13 @@ impl Versions {
 }
 
 impl Octavia {
-    /// What this Octavia can do. Asked for again every six to seven hours, alongside the work: what is known serves until there is an
-    /// answer, and a failure never means "can do nothing". Where the cloud refuses to say it for good, the oldest API counts.
+    /// Returns the features of this Octavia. They are requested again every six to seven hours, in the background: the known
+    /// answer serves until there is a new one, and a failure never means "no features". If the cloud permanently refuses to list
+    /// versions, the oldest API is assumed.
     ///
     /// # Errors
-    /// Any [`ApiError`] where nothing is known, shared by all who waited; [`crate::ErrorKind::Decode`] when no listed version can be
-    /// understood.
+    /// Any [`ApiError`] where nothing is known, shared by all waiting callers; [`crate::ErrorKind::Decode`] if no listed version
+    /// can be parsed.
     pub async fn api_versions(&self) -> Result<OctaviaFeatures, Arc<ApiError>> {
         if let Some(version) = self.client.octavia_api_version() {
             return Ok(OctaviaFeatures { version });
@@ -171,7 +172,7 @@ impl Octavia {
         }
     }
 
-    /// Has the version list asked for again soon: Octavia refused what its version should take.
+    /// Makes the version list be requested again soon, because Octavia refused something that its version should accept.
     pub fn doubt_api_versions(&self) {
         self.versions.refresh().doubted = true;
     }
@@ -181,13 +182,13 @@ impl Octavia {
         let document: VersionDocument =
             self.client.noting(OptionalPart::Versions, self.client.fetch_all(&call)).await?;
         let versions = document.versions.iter().filter_map(|version| parse(&version.id));
-        // The list has no promised order.
+        // The order of the list is not guaranteed.
         let version = versions.max().ok_or_else(|| call.undecodable(DecodeError::NoVersion))?;
         Ok(OctaviaFeatures { version })
     }
 }
 
-/// `v2.30` is (2, 30); `v2` is (2, 0).
+/// Parses `v2.30` as (2, 30), and `v2` as (2, 0).
 fn parse(id: &str) -> Option<(u32, u32)> {
     let numbers = id.strip_prefix('v')?;
     match numbers.split_once('.') {

@@ -37,23 +37,23 @@ pub struct HealthMonitor {
     pub name: String,
     /// Whether the last change of this monitor succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// How it checks.
+    /// How members are checked.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
-    /// Time between checks.
+    /// The interval between checks.
     pub delay: u32,
-    /// Longest time for one check.
+    /// The timeout of one check.
     pub timeout: u32,
-    /// Good checks until a member is up.
+    /// Successful checks until a member is up.
     pub max_retries: u32,
-    /// Bad checks until a member is down.
+    /// Failed checks until a member is down.
     #[serde(default = "default_max_retries_down")]
     pub max_retries_down: u32,
     /// Path of the HTTP request.
     pub url_path: Option<String>,
     /// Method of the HTTP request.
     pub http_method: Option<String>,
-    /// Good HTTP statuses: one, a list or a range.
+    /// The HTTP statuses of success: one, a list or a range.
     pub expected_codes: Option<String>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub tags: BTreeSet<String>,
@@ -67,16 +67,16 @@ const fn default_max_retries_down() -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CreateHealthMonitor {
     pub name: String,
-    /// How it checks.
+    /// How members are checked.
     #[serde(rename = "type")]
     pub kind: HealthMonitorType,
-    /// Time between checks.
+    /// The interval between checks.
     pub delay: u32,
-    /// Longest time for one check; not above `delay`.
+    /// The timeout of one check; not above `delay`.
     pub timeout: u32,
-    /// Good checks until a member is up, 1 to 10.
+    /// Successful checks until a member is up, 1 to 10.
     pub max_retries: u32,
-    /// Bad checks until a member is down, 1 to 10.
+    /// Failed checks until a member is down, 1 to 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries_down: Option<u32>,
     /// The pool; not set within a tree.
@@ -88,7 +88,7 @@ pub struct CreateHealthMonitor {
     /// Method of the HTTP request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
-    /// Good HTTP statuses: one, a list or a range.
+    /// The HTTP statuses of success: one, a list or a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_codes: Option<String>,
     /// Tags; needs Octavia 2.5.
@@ -102,16 +102,16 @@ pub struct UpdateHealthMonitor {
     /// New name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Time between checks, seconds.
+    /// The interval between checks, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<u32>,
-    /// Longest time for one check, seconds.
+    /// The timeout of one check, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
-    /// Good checks until a member is up.
+    /// Successful checks until a member is up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// Bad checks until a member is down.
+    /// Failed checks until a member is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries_down: Option<u32>,
     /// Path of the HTTP request.
@@ -120,10 +120,10 @@ pub struct UpdateHealthMonitor {
     /// Method of the HTTP request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
-    /// Good HTTP statuses.
+    /// The HTTP statuses of success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_codes: Option<String>,
-    /// All tags from now on.
+    /// All tags after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeSet<String>>,
 }
@@ -134,7 +134,7 @@ impl Octavia {
         self.client.fetch(&call, "healthmonitor").await
     }
 
-    /// Starts to make a health monitor.
+    /// Starts to create a health monitor.
     pub async fn create_health_monitor(&self, new: &CreateHealthMonitor) -> Result<HealthMonitor, ApiError> {
         let call =
             LBAAS.post("loadbalancer_healthmonitor_create", &["healthmonitors"]).body("healthmonitor", new);

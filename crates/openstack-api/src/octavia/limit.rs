@@ -1,5 +1,4 @@
-//! The numbers among the attributes of a listener, as one table: what Octavia shows, what makes a listener and what changes
-//! one carry them alike.
+//! The numeric attributes of a listener, as one table: an existing listener, a new one and a change all have the same.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,27 +6,27 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One number. Timeouts are in milliseconds and need Octavia 2.1.
+/// A numeric attribute. Timeouts are in milliseconds and need Octavia 2.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenerLimit {
-    /// Most connections at once; -1 is no limit.
+    /// The most concurrent connections; -1 for no limit.
     Connections,
-    /// Longest silence of a client.
+    /// The inactivity timeout of a client.
     ClientData,
-    /// Longest time to connect to a member.
+    /// The timeout of connecting to a member.
     MemberConnect,
-    /// Longest silence of a member.
+    /// The inactivity timeout of a member.
     MemberData,
-    /// Longest time to wait for data to inspect.
+    /// The timeout of waiting for data to inspect.
     TcpInspect,
 }
 
 impl ListenerLimit {
-    /// All of them.
+    /// All numeric attributes.
     pub const ALL: [Self; 5] =
         [Self::Connections, Self::ClientData, Self::MemberConnect, Self::MemberData, Self::TcpInspect];
 
-    /// Octavia's name.
+    /// Returns Octavia's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connections => "connection_limit",
@@ -43,22 +42,22 @@ impl ListenerLimit {
     }
 }
 
-/// The numbers of a listener. One that is absent is not shown, or not sent.
+/// The numeric attributes of a listener. An absent one is not shown, or not sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListenerLimits([Option<i64>; ListenerLimit::ALL.len()]);
 
 impl ListenerLimits {
-    /// One of them.
+    /// Returns one of the attributes.
     pub fn get(&self, limit: ListenerLimit) -> Option<i64> {
         self.0[limit as usize]
     }
 
-    /// Sets one of them.
+    /// Sets one of the attributes.
     pub fn set(&mut self, limit: ListenerLimit, value: i64) {
         self.0[limit as usize] = Some(value);
     }
 
-    /// Those that are there.
+    /// Lists the attributes that are set.
     pub fn iter(&self) -> impl Iterator<Item = (ListenerLimit, i64)> {
         ListenerLimit::ALL.into_iter().zip(self.0).filter_map(|(limit, value)| Some((limit, value?)))
     }
@@ -84,7 +83,7 @@ impl<'de> Deserialize<'de> for ListenerLimits {
     }
 }
 
-/// Finds them among other attributes.
+/// Finds the numeric attributes among others.
 struct Among;
 
 impl<'de> Visitor<'de> for Among {

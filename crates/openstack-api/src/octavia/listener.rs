@@ -14,16 +14,16 @@ use crate::open_enum::open_enum;
 use crate::optional::OptionalPart;
 
 open_enum! {
-    /// What a listener speaks with clients. Cannot be changed.
+    /// The protocol of a listener with its clients. It cannot be changed.
     ListenerProtocol {
-        /// Streams, untouched.
+        /// TCP streams, passed through.
         Tcp = "TCP",
         /// Datagrams.
         Udp = "UDP",
         /// SCTP; needs Octavia 2.23.
         Sctp = "SCTP",
         Http = "HTTP",
-        /// TLS, untouched.
+        /// TLS, passed through.
         Https = "HTTPS",
         /// HTTPS, decrypted by the load balancer.
         TerminatedHttps = "TERMINATED_HTTPS",
@@ -41,22 +41,22 @@ pub struct Listener {
     pub name: String,
     /// Whether the last change of this listener succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// What its amphorae, or their like, say of it.
+    /// The status that the amphorae, or another provider, report.
     pub operating_status: Option<OperatingStatus>,
-    /// Whether it is used at all.
+    /// Whether it is enabled.
     #[serde(default = "enabled")]
     pub admin_state_up: bool,
-    /// What it speaks with clients.
+    /// The protocol with clients.
     pub protocol: ListenerProtocol,
-    /// Port it listens on.
+    /// The port on which it listens.
     pub protocol_port: u16,
-    /// Numbers.
+    /// The numeric attributes.
     #[serde(flatten)]
     pub limits: ListenerLimits,
     /// Headers added to requests, with `true` as their values.
     #[serde(default, deserialize_with = "null_as_default")]
     pub insert_headers: BTreeMap<String, String>,
-    /// Networks that may connect; null, absent and empty all read as empty: everyone may.
+    /// Networks that may connect; null, absent and empty all read as empty, which admits all clients.
     #[serde(default, deserialize_with = "null_as_default")]
     pub allowed_cidrs: Vec<String>,
     /// Barbican container or secret of the certificate.
@@ -64,17 +64,17 @@ pub struct Listener {
     /// Barbican containers of further certificates.
     #[serde(default, deserialize_with = "null_as_default")]
     pub sni_container_refs: Vec<String>,
-    /// TLS versions offered.
+    /// The offered TLS versions.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tls_versions: Vec<String>,
-    /// Ciphers offered, in OpenSSL's form.
+    /// The offered ciphers, in OpenSSL's form.
     pub tls_ciphers: Option<String>,
-    /// Protocols offered in ALPN.
+    /// The protocols offered in ALPN.
     #[serde(default, deserialize_with = "null_as_default")]
     pub alpn_protocols: Vec<String>,
-    /// Pool that serves what no policy sends elsewhere.
+    /// The pool for requests that no L7 policy sends elsewhere.
     pub default_pool_id: Option<String>,
-    /// Policies that send requests elsewhere.
+    /// L7 policies.
     #[serde(default, deserialize_with = "null_as_default")]
     pub l7policies: Vec<IdRef>,
     /// The load balancer, in a list of one.
@@ -88,14 +88,14 @@ pub struct Listener {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreateListener {
     pub name: String,
-    /// What it speaks with clients.
+    /// The protocol with clients.
     pub protocol: ListenerProtocol,
-    /// Port it listens on.
+    /// The port on which it listens.
     pub protocol_port: u16,
     /// The load balancer; not set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// Numbers.
+    /// The numeric attributes.
     #[serde(flatten)]
     pub limits: ListenerLimits,
     /// Tags; needs Octavia 2.5.
@@ -104,7 +104,7 @@ pub struct CreateListener {
     /// Headers to add to requests, with `true` as their values. HTTP and TERMINATED_HTTPS only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub insert_headers: BTreeMap<String, String>,
-    /// Networks that may connect; needs Octavia 2.12. All must be of a family that the VIPs have.
+    /// Networks that may connect; needs Octavia 2.12. Each must be of an address family of the VIPs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_cidrs: Vec<String>,
     /// Barbican container or secret of the certificate.
@@ -122,7 +122,7 @@ pub struct CreateListener {
     /// Protocols to offer in ALPN.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alpn_protocols: Vec<String>,
-    /// An existing default pool; not within a tree.
+    /// An existing default pool; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
     /// A new default pool, which needs a name; within a tree only.
@@ -131,7 +131,7 @@ pub struct CreateListener {
 }
 
 impl CreateListener {
-    /// A listener with nothing but what it cannot do without.
+    /// Creates a listener with only the required attributes.
     pub fn new(name: impl Into<String>, protocol: ListenerProtocol, protocol_port: u16) -> Self {
         Self {
             name: name.into(),
@@ -159,16 +159,16 @@ pub struct UpdateListener {
     /// New name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Numbers.
+    /// The numeric attributes.
     #[serde(flatten)]
     pub limits: ListenerLimits,
-    /// All tags from now on.
+    /// All tags after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeSet<String>>,
-    /// All headers to add from now on; an empty map takes all away.
+    /// All headers to add after the change; an empty map removes all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert_headers: Option<BTreeMap<String, String>>,
-    /// All networks that may connect from now on; cleared, everyone may.
+    /// All networks that may connect after the change; cleared, all clients may.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub allowed_cidrs: Change<Vec<String>>,
     /// Barbican container or secret of the certificate.
@@ -203,7 +203,7 @@ impl Octavia {
         self.client.fetch(&LBAAS.get("loadbalancer_listener_get", &["listeners", id]), "listener").await
     }
 
-    /// Starts to make a listener.
+    /// Starts to create a listener.
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
         let call = LBAAS.post("loadbalancer_listener_create", &["listeners"]).body("listener", new);
         self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "listener")).await

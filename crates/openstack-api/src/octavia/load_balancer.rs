@@ -20,11 +20,11 @@ pub struct LoadBalancer {
     pub name: String,
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
-    /// Whether Octavia is at work on it.
+    /// Whether Octavia is working on it.
     pub provisioning_status: ProvisioningStatus,
-    /// Worst of its children's health.
+    /// The worst status of its children.
     pub operating_status: OperatingStatus,
-    /// Whether it is used at all.
+    /// Whether it is enabled.
     #[serde(default = "enabled", skip_serializing_if = "Clone::clone")]
     pub admin_state_up: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct LoadBalancer {
     /// Pools, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<IdRef>,
-    /// Time of creation, UTC without a zone, as Octavia writes it.
+    /// The time of creation, as Octavia writes it: UTC without a zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// Time of the last change, like `created_at`.
@@ -66,10 +66,10 @@ pub struct LoadBalancer {
     pub updated_at: Option<String>,
 }
 
-/// What has passed a load balancer.
+/// Statistics of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct LoadBalancerStats {
-    /// Connections that were made.
+    /// The number of connections since its creation.
     #[serde(default)]
     pub total_connections: u64,
 }
@@ -79,7 +79,7 @@ pub struct LoadBalancerStats {
 pub struct AdditionalVip {
     /// Subnet of the address.
     pub subnet_id: String,
-    /// The address; Octavia chooses one when it is left out.
+    /// The address; Octavia chooses one if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip_address: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct LoadBalancerFilter {
     pub name: Option<String>,
     /// All of these tags.
     pub tags: Vec<String>,
-    /// Id. Octavia takes no list of them.
+    /// The id. Octavia does not accept a list of ids.
     pub id: Option<String>,
     pub vip_port_id: Option<String>,
     pub project_id: Option<String>,
@@ -106,7 +106,7 @@ impl LoadBalancerFilter {
         Self { id: Some(id.into()), ..Self::default() }
     }
 
-    /// All load balancers of a project; without one, all that the credentials may see.
+    /// Matches all load balancers of a project; without one, all that the credentials may see.
     pub fn of_project(project_id: Option<String>) -> Self {
         Self { project_id, ..Self::default() }
     }
@@ -114,7 +114,7 @@ impl LoadBalancerFilter {
 
 /// A new load balancer, with all its children. Only what is set is sent.
 ///
-/// Octavia keeps the VIP port of a tree that it refuses, so check the tree before it is sent, and do not repeat a refused one.
+/// Octavia keeps the VIP port of a tree that it refuses, so check the tree before sending it, and do not repeat a refused one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CreateLoadBalancer {
     pub name: String,
@@ -132,22 +132,22 @@ pub struct CreateLoadBalancer {
     /// Availability zone; needs Octavia 2.14.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
-    /// An own port to be the VIP; excludes subnet and network.
+    /// An existing port for the VIP; excludes subnet and network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_port_id: Option<String>,
-    /// Subnet to take the VIP from.
+    /// The subnet from which to take the VIP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_subnet_id: Option<String>,
-    /// Network to take the VIP from.
+    /// The network from which to take the VIP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_network_id: Option<String>,
-    /// Wanted address.
+    /// The wanted address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_address: Option<String>,
     /// Further addresses; needs Octavia 2.26.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_vips: Vec<AdditionalVip>,
-    /// Its listeners, each with its default pool.
+    /// The listeners, each with its default pool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<CreateListener>,
 }
@@ -158,16 +158,16 @@ pub struct UpdateLoadBalancer {
     /// New name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// New free text.
+    /// New description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// All tags from now on; an empty list takes all away.
+    /// All tags after the change; an empty list removes all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeSet<String>>,
 }
 
 impl Octavia {
-    /// Lists load balancers. An empty filter lists all that the project may see.
+    /// Lists load balancers. With an empty filter, all that the project may see.
     pub async fn list_load_balancers(
         &self,
         filter: &LoadBalancerFilter,
@@ -175,7 +175,7 @@ impl Octavia {
         self.list_load_balancers_into(filter, Vec::new()).await
     }
 
-    /// The same into a collection, which gets each load balancer as soon as it is read: of thousands it may keep a part.
+    /// Lists load balancers into a collection, which gets each one as soon as it is read and may keep only a part of it.
     pub async fn list_load_balancers_into<C: Extend<LoadBalancer>>(
         &self,
         filter: &LoadBalancerFilter,
@@ -192,8 +192,8 @@ impl Octavia {
         self.client.collect(call, "loadbalancers", items).await
     }
 
-    /// Lists all load balancers of a project, page by page; without one, all that the credentials may see. The collection gets
-    /// each one as soon as it is read.
+    /// Lists all load balancers of a project, page by page; without a project, all that the credentials may see. The collection
+    /// gets each load balancer as soon as it is read.
     pub async fn list_load_balancers_of_project<C: Default + Extend<LoadBalancer>>(
         &self,
         project_id: Option<&str>,
@@ -201,7 +201,7 @@ impl Octavia {
         self.list_load_balancers_of_project_into(project_id, C::default()).await
     }
 
-    /// The same into a collection that knows what it keeps.
+    /// Lists the load balancers of a project into a collection that decides what it keeps.
     pub async fn list_load_balancers_of_project_into<C: Extend<LoadBalancer>>(
         &self,
         project_id: Option<&str>,
@@ -215,7 +215,7 @@ impl Octavia {
     /// Reads one load balancer.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    /// [`crate::ErrorKind::NotFound`] if it does not exist; any other [`ApiError`].
     pub async fn get_load_balancer(&self, id: &str) -> Result<LoadBalancer, ApiError> {
         self.client.fetch(&LBAAS.get("loadbalancer_get", &["loadbalancers", id]), "loadbalancer").await
     }
@@ -229,8 +229,8 @@ impl Octavia {
         self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
     }
 
-    /// Starts to delete a load balancer; with `cascade` also all its children. Without, Octavia refuses one with children
-    /// as a bad request.
+    /// Starts to delete a load balancer; with `cascade` also all its children. Without `cascade` Octavia refuses a load balancer
+    /// with children as a bad request.
     pub async fn delete_load_balancer(&self, id: &str, cascade: bool) -> Result<(), ApiError> {
         let call = LBAAS
             .delete("loadbalancer_delete", &["loadbalancers", id])
@@ -238,19 +238,19 @@ impl Octavia {
         self.client.execute(&call).await
     }
 
-    /// Whether a time that Octavia wrote, such as `updated_at`, was at least so long ago by its own clock. One that cannot be read was
-    /// not.
+    /// Returns whether a time that Octavia wrote, such as `updated_at`, was at least so long ago by Octavia's own clock. `false`
+    /// if the time cannot be parsed.
     pub fn has_passed(&self, time: &str, by: Duration) -> bool {
         let Ok(time) = format!("{time}Z").parse::<Timestamp>() else { return false };
         Duration::try_from(self.client.octavia_time().duration_since(time)).is_ok_and(|age| age >= by)
     }
 
-    /// What has passed a load balancer since it was made.
+    /// Returns the statistics of a load balancer since its creation.
     pub async fn load_balancer_stats(&self, id: &str) -> Result<LoadBalancerStats, ApiError> {
         self.client.fetch(&LBAAS.get("loadbalancer_stats", &["loadbalancers", id, "stats"]), "stats").await
     }
 
-    /// Starts to build a load balancer's amphorae again, which heals one in ERROR. Needs an administrator on most clouds.
+    /// Starts to rebuild a load balancer's amphorae, which repairs the status ERROR. Needs an administrator on most clouds.
     pub async fn failover_load_balancer(&self, id: &str) -> Result<(), ApiError> {
         self.client.execute(&LBAAS.put("loadbalancer_failover", &["loadbalancers", id, "failover"])).await
     }

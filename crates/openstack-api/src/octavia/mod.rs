@@ -1,8 +1,8 @@
 //! Octavia v2: load balancers and everything below them.
 //!
-//! Every write puts the load balancer into a PENDING state and returns before the work is done; while it lasts, other writes
-//! fail with [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not mean that a change was made: its
-//! children have statuses of their own.
+//! Every write puts the load balancer into a PENDING status and returns before the work is done; until then other writes fail with
+//! [`crate::ConflictCause::Immutable`]. A load balancer that is ACTIVE again does not prove that a change was made: its children
+//! have their own statuses.
 
 mod created;
 mod features;
@@ -42,14 +42,14 @@ use crate::transport::Service;
 
 const LBAAS: Paths = Paths::new(Service::LoadBalancer, &["v2.0", "lbaas"]);
 
-/// A reference to another object, as Octavia writes it in lists of children and parents.
+/// A reference to another object, in Octavia's lists of children and parents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct IdRef {
     /// Id of the object.
     pub id: String,
 }
 
-/// Calls to Octavia. Clones share what is known of its version.
+/// Calls to Octavia. Clones share the known API version.
 #[derive(Clone, Debug)]
 pub struct Octavia {
     client: Client,
@@ -57,7 +57,7 @@ pub struct Octavia {
 }
 
 impl Octavia {
-    /// Calls over `client`.
+    /// Creates an Octavia client over `client`.
     pub fn new(client: Client) -> Self {
         Self { client, versions: Arc::default() }
     }

@@ -1,4 +1,4 @@
-//! What an operator offers for load balancers: provider drivers, flavors, availability zones and quotas.
+//! The operator's offer for load balancers: provider drivers, flavors, availability zones and quotas.
 
 use serde::Deserialize;
 
@@ -6,14 +6,14 @@ use super::{LBAAS, Octavia};
 use crate::error::ApiError;
 use crate::optional::OptionalPart;
 
-/// A provider driver that the operator has switched on.
+/// A provider driver that the operator has enabled.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Provider {
-    /// Name to use in `provider`.
+    /// The name, as a value of `provider`.
     pub name: String,
 }
 
-/// Something that flavors of a provider can set.
+/// A setting that flavors of a provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Capability {
     /// Name of the setting.
@@ -28,7 +28,7 @@ pub struct Flavor {
     pub name: String,
 }
 
-/// How much a project may have; negative without a limit.
+/// The quota of a project; negative for no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Quota {
     #[serde(default)]
@@ -56,7 +56,7 @@ impl Octavia {
         self.client.noting(OptionalPart::Quotas, self.client.fetch(&call, "quota")).await
     }
 
-    /// Lists what flavors of a provider can set. For administrators on most clouds.
+    /// Lists the settings that flavors of a provider can have. Only for administrators on most clouds.
     pub async fn list_flavor_capabilities(&self, provider: &str) -> Result<Vec<Capability>, ApiError> {
         let call = LBAAS
             .get("loadbalancer_provider_capability_list", &["providers", provider, "flavor_capabilities"]);

@@ -12,20 +12,20 @@ use crate::open_enum::open_enum;
 use crate::optional::OptionalPart;
 
 open_enum! {
-    /// What a pool speaks with its members. Cannot be changed.
+    /// The protocol of a pool with its members. It cannot be changed.
     PoolProtocol {
-        /// Streams.
+        /// TCP streams.
         Tcp = "TCP",
         /// Datagrams.
         Udp = "UDP",
         /// SCTP; needs Octavia 2.23.
         Sctp = "SCTP",
         Http = "HTTP",
-        /// TLS, untouched.
+        /// TLS, passed through.
         Https = "HTTPS",
-        /// Streams that begin with a PROXY protocol header, version 1.
+        /// TCP streams that begin with a PROXY protocol header, version 1.
         Proxy = "PROXY",
-        /// Streams that begin with a PROXY protocol header, version 2; needs Octavia 2.22.
+        /// TCP streams that begin with a PROXY protocol header, version 2; needs Octavia 2.22.
         ProxyV2 = "PROXYV2",
     }
 }
@@ -33,23 +33,23 @@ open_enum! {
 open_enum! {
     /// How a pool chooses a member.
     LbAlgorithm {
-        /// In turn.
+        /// The members in turn.
         RoundRobin = "ROUND_ROBIN",
-        /// The one with the fewest connections.
+        /// The member with the fewest connections.
         LeastConnections = "LEAST_CONNECTIONS",
         /// By a hash of the client's address.
         SourceIp = "SOURCE_IP",
-        /// By a hash of the client's address and port: what the ovn provider offers.
+        /// By a hash of the client's address and port; the only algorithm of the ovn provider.
         SourceIpPort = "SOURCE_IP_PORT",
     }
 }
 
 open_enum! {
-    /// What ties a client to a member.
+    /// The criterion that ties a client to a member.
     SessionPersistenceType {
-        /// The client's address.
+        /// By the client's address.
         SourceIp = "SOURCE_IP",
-        /// A cookie of the load balancer.
+        /// By a cookie of the load balancer.
         HttpCookie = "HTTP_COOKIE",
     }
 }
@@ -57,10 +57,10 @@ open_enum! {
 /// How clients stay with their member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionPersistence {
-    /// What ties them.
+    /// The criterion.
     #[serde(rename = "type")]
     pub kind: SessionPersistenceType,
-    /// Longest silence of a UDP client, seconds.
+    /// The inactivity timeout of a UDP client, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistence_timeout: Option<u32>,
 }
@@ -74,18 +74,18 @@ pub struct Pool {
     pub name: String,
     /// Whether the last change of this pool succeeded. A failed member batch does not show here, but on the members.
     pub provisioning_status: ProvisioningStatus,
-    /// Worst of its members' health.
+    /// The worst status of its members.
     pub operating_status: Option<OperatingStatus>,
-    /// Whether it is used at all.
+    /// Whether it is enabled.
     #[serde(default = "enabled")]
     pub admin_state_up: bool,
-    /// What it speaks with members.
+    /// The protocol with members.
     pub protocol: PoolProtocol,
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,
     /// How clients stay with their member.
     pub session_persistence: Option<SessionPersistence>,
-    /// Health monitor.
+    /// The id of the health monitor.
     #[serde(default, deserialize_with = "none_if_empty")]
     pub healthmonitor_id: Option<String>,
     /// Listeners that use it, in no fixed order.
@@ -102,7 +102,7 @@ fn enabled() -> bool {
     true
 }
 
-/// Octavia writes "no monitor" as an empty text in some answers.
+/// Reads an empty text as `None`: some answers of Octavia have it for a missing monitor.
 fn none_if_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
 }
@@ -115,7 +115,7 @@ pub struct ChildFilter {
 }
 
 impl ChildFilter {
-    /// Those of one load balancer.
+    /// Matches the children of one load balancer.
     pub fn load_balancer(id: impl Into<String>) -> Self {
         Self { load_balancer_id: Some(id.into()), ..Self::default() }
     }
@@ -124,16 +124,16 @@ impl ChildFilter {
 /// A new pool, on its own or within a whole tree. Only what is set is sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreatePool {
-    /// Name; needed within a tree.
+    /// The name; required within a tree.
     pub name: String,
-    /// What it speaks with members.
+    /// The protocol with members.
     pub protocol: PoolProtocol,
     /// How it chooses a member.
     pub lb_algorithm: LbAlgorithm,
-    /// Listener whose default pool it becomes; not within a tree.
+    /// The listener whose default pool it becomes; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener_id: Option<String>,
-    /// Load balancer, where no listener is named; not within a tree.
+    /// The load balancer, if no listener is given; must not be set within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
     /// How clients stay with their member.
@@ -142,7 +142,7 @@ pub struct CreatePool {
     /// Tags; needs Octavia 2.5.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Members; within a tree only (a lone pool with members is an internal error of Octavia).
+    /// The members; within a tree only (a single pool with members is an internal error of Octavia).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberSpec>,
     /// Health monitor; within a tree only, like members.
@@ -151,7 +151,7 @@ pub struct CreatePool {
 }
 
 impl CreatePool {
-    /// A pool with nothing but what it cannot do without.
+    /// Creates a pool with only the required attributes.
     pub fn new(name: impl Into<String>, protocol: PoolProtocol, lb_algorithm: LbAlgorithm) -> Self {
         Self {
             name: name.into(),
@@ -179,10 +179,10 @@ pub struct UpdatePool {
     /// How clients stay with their member.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub session_persistence: Change<SessionPersistence>,
-    /// Whether it is used at all.
+    /// Whether it is enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
-    /// All tags from now on.
+    /// All tags after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeSet<String>>,
 }
@@ -200,7 +200,7 @@ impl Octavia {
         self.client.fetch(&LBAAS.get("loadbalancer_pool_get", &["pools", id]), "pool").await
     }
 
-    /// Starts to make a pool.
+    /// Starts to create a pool.
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
         let call = LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new);
         self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "pool")).await

@@ -1,4 +1,4 @@
-//! The two statuses of every Octavia object, and those of a load balancer and of its children in one answer.
+//! The two statuses of every Octavia object, and the status tree of a load balancer with its children.
 
 use serde::Deserialize;
 
@@ -9,25 +9,25 @@ use crate::open_enum::open_enum;
 use crate::optional::OptionalPart;
 
 open_enum! {
-    /// Whether Octavia's own work on the object is done.
+    /// Octavia's progress with changes of an object.
     ProvisioningStatus {
         /// The last change succeeded.
         Active = "ACTIVE",
         /// The last change failed.
         Error = "ERROR",
-        /// Being made.
+        /// Being created.
         PendingCreate = "PENDING_CREATE",
-        /// Being changed, or a sibling is.
+        /// Being changed, or one of its siblings is.
         PendingUpdate = "PENDING_UPDATE",
         /// Being deleted.
         PendingDelete = "PENDING_DELETE",
-        /// Gone; seen for a moment only.
+        /// Deleted; seen for a moment only.
         Deleted = "DELETED",
     }
 }
 
 impl ProvisioningStatus {
-    /// Whether Octavia is at work, so that every write is refused.
+    /// Returns whether Octavia is working on the object, so that it refuses every write.
     pub fn is_pending(&self) -> bool {
         match self {
             Self::PendingCreate | Self::PendingUpdate | Self::PendingDelete => true,
@@ -38,45 +38,45 @@ impl ProvisioningStatus {
 }
 
 open_enum! {
-    /// What health checks say.
+    /// The health of an object.
     OperatingStatus {
-        /// Works.
+        /// The object works.
         Online = "ONLINE",
-        /// Does not work, or not yet.
+        /// The object does not work, or not yet.
         Offline = "OFFLINE",
         /// Some members fail.
         Degraded = "DEGRADED",
         /// All members fail.
         Error = "ERROR",
-        /// Takes no new connections, because its weight is 0.
+        /// The member gets no new connections, because its weight is 0.
         Draining = "DRAINING",
-        /// No health monitor looks.
+        /// There is no health monitor.
         NoMonitor = "NO_MONITOR",
     }
 }
 
-/// What the status tree shows of a load balancer. Pools that no listener uses are not in it.
+/// A load balancer in the status tree. The tree omits pools that no listener uses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StatusTree {
-    /// Whether Octavia is at work on the load balancer.
+    /// Whether Octavia is working on the load balancer.
     pub provisioning_status: ProvisioningStatus,
     /// Listeners, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub listeners: Vec<ListenerStatus>,
 }
 
-/// What the status tree shows of a listener.
+/// A listener in the status tree.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ListenerStatus {
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// Pools that it uses, as default or in a policy, in no fixed order.
+    /// The pools that it uses, as default or in a policy, in no fixed order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub pools: Vec<PoolStatus>,
 }
 
-/// What the status tree shows of a pool.
+/// A pool in the status tree.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PoolStatus {
     pub id: String,
@@ -88,7 +88,7 @@ pub struct PoolStatus {
     pub members: Vec<MemberStatus>,
 }
 
-/// What the status tree shows of a health monitor.
+/// A health monitor in the status tree.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MonitorStatus {
     pub id: String,
@@ -96,13 +96,13 @@ pub struct MonitorStatus {
     pub provisioning_status: ProvisioningStatus,
 }
 
-/// What the status tree shows of a member.
+/// A member in the status tree.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MemberStatus {
     pub id: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
-    /// Address. With the port it identifies the member within its pool.
+    /// The address. With the port it identifies the member within its pool.
     pub address: String,
     pub protocol_port: u16,
 }
@@ -116,7 +116,7 @@ impl Octavia {
     /// Reads the statuses of a load balancer and of all its children.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] when it is gone; any other [`ApiError`].
+    /// [`crate::ErrorKind::NotFound`] if it does not exist; any other [`ApiError`].
     pub async fn load_balancer_statuses(&self, id: &str) -> Result<StatusTree, ApiError> {
         let call = LBAAS.get("loadbalancer_status", &["loadbalancers", id, "status"]);
         let answer = self.client.noting(OptionalPart::StatusTree, self.client.fetch(&call, "statuses"));

@@ -1,7 +1,8 @@
-//! Parts of a cloud's API that the program would like, and what is known of those that a cloud lacks.
+//! Optional parts of a cloud's API, and which of them a cloud lacks.
 //!
-//! What the cloud will answer the same again is noted here, by the part that the call belongs to; who needs the part asks the client, and does
-//! without. It is asked for again after a while. Nothing here outlives the process: it costs a refused call to learn it again.
+//! This module notes refusals that the cloud will repeat, by the part of the call; code that needs a part asks the client, and
+//! does without a missing one. After a while the part is requested again. Nothing here outlives the process: learning it again
+//! costs a refused call.
 
 mod table;
 
@@ -19,7 +20,7 @@ pub use table::{Access, FEATURES, Feature, OptionalPart};
 use crate::error::{ApiError, DecodeError, ErrorKind, Fault};
 use crate::service::Service;
 
-/// A part that the cloud lacks, and how it says so.
+/// A part that the cloud lacks, with the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     pub part: OptionalPart,
@@ -38,10 +39,10 @@ impl fmt::Display for Lacking {
     }
 }
 
-/// What is known of the optional parts of one cloud.
+/// The known optional parts of one cloud.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// After so long a part that was lacking is asked for again.
+    /// The time after which a missing part is requested again.
     again_after: Duration,
     known: Mutex<Known>,
 }
@@ -49,9 +50,10 @@ pub(crate) struct Parts {
 #[derive(Debug, Default)]
 struct Known {
     lacking: BTreeMap<OptionalPart, Refused>,
-    /// Of which was said that they are lacking. One object may lack what all others have, so that a good answer is no reason to say it anew.
+    /// Parts already reported as missing. One object may lack a part that all others have, so a success does not make it
+    /// reportable again.
     said: BTreeSet<OptionalPart>,
-    /// What is still to be said, whatever other objects have shown since.
+    /// Missing parts still to be reported, regardless of later answers for other objects.
     news: Vec<Lacking>,
     answers: BTreeMap<Service, Answers>,
 }
@@ -62,11 +64,11 @@ struct Refused {
     at: Instant,
 }
 
-/// The most recent answers of a service, and whether each was a success.
+/// The most recent answers of a service, each with its call and whether it was a success.
 #[derive(Debug, Default)]
 struct Answers {
     last: Option<(&'static str, bool)>,
-    /// The last one to another call than that.
+    /// The last answer to another call than `last`.
     before: Option<(&'static str, bool)>,
 }
 
@@ -79,7 +81,7 @@ impl Parts {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an answer. Returns whether the service answers other calls well.
+    /// Notes an answer. Returns whether the service answers other calls with success.
     pub(crate) fn answered(&self, service: Service, call: &'static str, well: bool) -> bool {
         let mut known = self.known();
         let answers = known.answers.entry(service).or_default();
@@ -94,7 +96,7 @@ impl Parts {
         self.known().lacking.get(&part).is_some_and(|refused| refused.at.elapsed() < self.again_after)
     }
 
-    /// Notes an answer to a call that belongs to an optional part.
+    /// Notes an answer to a call of an optional part.
     pub(crate) fn note(&self, part: OptionalPart, error: Option<&ApiError>) {
         let is_asked = !self.lacks(part);
         let mut known = self.known();
@@ -128,13 +130,13 @@ impl Parts {
     }
 }
 
-/// How a cloud without a part says so.
+/// How a cloud shows that it lacks a part.
 struct Sign {
     /// The attribute that a 400 names.
     attribute: &'static str,
-    /// Whether a 404 is about the call. Where the path names an object, that was read before.
+    /// Whether a 404 refers to the call itself. If the path names an object, the object was read before.
     not_found: bool,
-    /// Whether the calls are made for this part alone, so that any refusal of them is about it.
+    /// Whether the calls serve only this part, so that any refusal refers to the part.
     is_alone: bool,
 }
 
@@ -155,7 +157,7 @@ const fn sign(part: OptionalPart) -> Sign {
     Sign { attribute, not_found, is_alone }
 }
 
-/// Whether the cloud will answer the same again, because it lacks the part.
+/// Returns whether the cloud will repeat the answer, because it lacks the part.
 fn is_lasting(part: OptionalPart, error: &ApiError) -> bool {
     let Sign { attribute, not_found, is_alone } = sign(part);
     let (status, fault) = match error {
@@ -179,8 +181,8 @@ fn is_lasting(part: OptionalPart, error: &ApiError) -> bool {
     }
 }
 
-/// Whether a service says which object it does not have: `FloatingIPNotFound`. What has no such path says `HTTPNotFound`, or
-/// nothing.
+/// Returns whether a service names a missing object: `FloatingIPNotFound`. A service without the path answers `HTTPNotFound`, or
+/// no name.
 fn names_object(fault: &Fault) -> bool {
     fault.name.as_deref().is_some_and(|name| name.ends_with("NotFound") && name != "HTTPNotFound")
 }

@@ -1,8 +1,8 @@
-//! The calls to OpenStack, by what they are for: what is needed, and what the program would like.
+//! The calls to OpenStack, by purpose: required ones, and optional ones.
 
 use crate::service::Service;
 
-/// A part of a cloud's API that the program would like, and can do without.
+/// A part of a cloud's API that the program uses if it exists, but does not require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OptionalPart {
     FloatingIpTags,
@@ -19,7 +19,7 @@ pub enum OptionalPart {
 }
 
 impl OptionalPart {
-    /// All of them.
+    /// All optional parts.
     pub const ALL: [Self; 11] = [
         Self::FloatingIpTags,
         Self::FloatingIpDescription,
@@ -34,14 +34,14 @@ impl OptionalPart {
         Self::Certificates,
     ];
 
-    /// Its row.
+    /// Returns the row of this part.
     pub fn feature(self) -> &'static Feature {
-        // Each part has a row: a test says so.
+        // A test ensures that each part has a row.
         FEATURES.iter().find(|feature| feature.part == Some(self)).unwrap_or(&FEATURES[0])
     }
 }
 
-/// A call, as Keystone's access rules write it: `*` stands for one part of the path.
+/// A call, in the form of Keystone's access rules: `*` stands for one segment of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     pub service: Service,
@@ -50,7 +50,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether it allows a call.
+    /// Returns whether the rule allows a call.
     pub fn allows(&self, service: Service, method: &str, path: &str) -> bool {
         let (rule, path) = (self.path.split('/'), path.split('/'));
         self.service == service
@@ -59,22 +59,22 @@ impl Access {
             && rule.zip(path).all(|(rule, part)| rule == part || (rule == "*" && !part.is_empty()))
     }
 
-    /// Whether nothing is changed by it.
+    /// Returns whether the call only reads.
     pub fn reads(&self) -> bool {
         self.method == "GET"
     }
 }
 
-/// What calls are made for.
+/// The purpose of some calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// As a heading says it.
+    /// The name, as a heading.
     pub name: &'static str,
-    /// Absent where the controllers need it.
+    /// The optional part; absent where the controllers require the calls.
     pub part: Option<OptionalPart>,
-    /// The extension or version of the API that promises it.
+    /// The extension or version of the API that has these calls.
     pub promised_by: &'static str,
-    /// What is done where the cloud does not have it; for what is needed, who can do without.
+    /// What the program does without an optional part; for required calls, who can do without them.
     pub without: &'static str,
     pub calls: &'static [Access],
 }
@@ -95,7 +95,7 @@ const fn nova(path: &'static str) -> Access {
     call(Service::Compute, "GET", path)
 }
 
-/// All calls of the controllers, in the order of the page.
+/// All calls of the controllers, in the order of the documentation page.
 pub const FEATURES: &[Feature] = &[
     Feature {
         name: "Load balancers",

@@ -1,10 +1,10 @@
-//! `openstack-ccm canary`: whether the service proxy of each node honours `ipMode: Proxy`, measured.
+//! `openstack-ccm canary`: measures whether the service proxy of each node honours `ipMode: Proxy`.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | its flags |
-//! | `once` | the same from a laptop: makes a canary, waits for its verdicts, and cleans up |
-//! | `rows` | what is said of each node, and the exit code |
+//! | `once` | one measurement from a laptop: makes a canary, waits for its verdicts, and cleans up |
+//! | `rows` | the row of each node, and the exit code |
 
 pub mod args;
 mod once;
@@ -15,10 +15,10 @@ use std::process::ExitCode;
 use args::CanaryArgs;
 pub(crate) use once::{POLL_INTERVAL, excuse, image_in_use};
 
-/// Does what the flags say.
+/// Runs the command that the flags ask for.
 ///
 /// # Errors
-/// It could not be done.
+/// The command failed.
 pub async fn run(arguments: CanaryArgs) -> anyhow::Result<ExitCode> {
     match arguments.role {
         None => anyhow::ensure!(arguments.once, "--once is missing"),

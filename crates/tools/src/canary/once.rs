@@ -1,4 +1,4 @@
-//! A canary that is there for one look: makes the objects, waits, prints, cleans up.
+//! A canary for one measurement: makes the objects, waits, prints, cleans up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -29,16 +29,16 @@ use super::args::{CanaryOutput, OnceArgs};
 use super::rows::{Report, Row};
 use crate::output::{Progress, print};
 
-/// Calls to the API server at once.
+/// Concurrent calls to the API server.
 const MAX_CONCURRENT_CALLS: usize = 10;
 /// How often the pods are read.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Longest wait for the namespace to go.
+/// Longest wait until the namespace is gone.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pods that are service proxies, by the labels that their manifests have.
+/// Selects the pods of service proxies, by the labels in their usual manifests.
 const SERVICE_PROXIES: &str = "k8s-app in (kube-proxy,cilium,calico-node,kube-router)";
 
-/// Looks, prints, and says by the exit code what the nodes come to.
+/// Measures, prints the report, and returns the exit code for the nodes.
 pub(super) async fn look(arguments: &OnceArgs) -> anyhow::Result<ExitCode> {
     let report = report(arguments).await?;
     let text = match arguments.output {
@@ -63,14 +63,14 @@ async fn report(arguments: &OnceArgs) -> anyhow::Result<Report> {
         looked = once.look(arguments.timeout) => looked,
         () = stop.cancelled() => Err(anyhow::anyhow!("interrupted")),
     };
-    // What was made goes, whatever was seen.
+    // The objects are removed, whatever the measurement found.
     let cleaned = once.clean_up().await;
     let report = looked?;
     cleaned?;
     Ok(report)
 }
 
-/// The image that the controller of this cluster runs with.
+/// Returns the image of the controller of this cluster.
 pub(crate) async fn image_in_use(client: &Client) -> anyhow::Result<String> {
     let pods =
         Api::<ObservedPod>::namespaced(client.clone(), "kube-system").list(&ListParams::default()).await;
@@ -118,7 +118,7 @@ impl Once {
         Ok(Report::new(nodes.iter().map(|node| row(node, &verdicts, &proxies)).collect()))
     }
 
-    /// Both Services, and the status that a cloud would write.
+    /// Makes both Services, with the status that a cloud would write.
     async fn make_services(&self) -> anyhow::Result<()> {
         let services = Api::<Service>::namespaced(self.client.clone(), &self.canary.namespace);
         for object in self.canary.services() {
@@ -148,7 +148,7 @@ impl Once {
         Ok(())
     }
 
-    /// Without it the look works wherever no policy shuts out what it does not name.
+    /// Makes the NetworkPolicy. A failure is only reported: the policy matters only where others deny by default.
     async fn make_policy(&self) {
         let policies = Api::<NetworkPolicy>::namespaced(self.client.clone(), &self.canary.namespace);
         let Ok(policy) = typed(self.canary.network_policy()) else { return };
@@ -159,9 +159,9 @@ impl Once {
         }
     }
 
-    /// Answers with the uids of the pods: no others count.
+    /// Makes the pods and returns their uids: only these pods count.
     async fn make_pods(&self, nodes: &[String]) -> anyhow::Result<BTreeSet<String>> {
-        // Sent as it stands: nobody here decodes all that a pod may hold.
+        // The pod is sent as a DynamicObject, so that the program holds no decoder for all fields of a pod.
         let kind = &ApiResource::erase::<ObservedPod>(&());
         let pods = &Api::<DynamicObject>::namespaced_with(self.client.clone(), &self.canary.namespace, kind);
         let token = &uuid::Uuid::new_v4().to_string();
@@ -178,7 +178,7 @@ impl Once {
         Ok(uids)
     }
 
-    /// The verdicts by node, as soon as all are there, or those that are there at the deadline.
+    /// Returns the verdicts by node, as soon as all are there, or else those that are there at the deadline.
     async fn wait(
         &self,
         nodes: &[String],
@@ -201,7 +201,7 @@ impl Once {
                 nodes.len(),
                 deadline.saturating_duration_since(Instant::now()).as_secs()
             ));
-            // The readiness of two containers does not change at the same moment: what counts is what stays.
+            // The readiness of two containers does not change at the same moment: only a result that persists counts.
             if (all && carried == before) || Instant::now() >= deadline {
                 return Ok(self.findings(&pods).await);
             }
@@ -211,7 +211,7 @@ impl Once {
         }
     }
 
-    /// What each pod says, with the finding of its log where that can be read.
+    /// Returns the verdict of each pod, with the finding in its log if it can be read.
     async fn findings(&self, pods: &[ObservedPod]) -> BTreeMap<String, (Verdict, String)> {
         let look = |pod: ObservedPod| async move {
             let carried = Carried::of_pod(&pod);
@@ -254,7 +254,7 @@ fn keeps(subject: &Service) -> bool {
     !entries.is_empty() && entries.iter().all(|entry| entry.ip_mode.as_deref() == Some("Proxy"))
 }
 
-/// Why no canary comes to a node.
+/// Returns why no canary pod can run on a node.
 pub(crate) fn excuse(node: &Node) -> Option<&'static str> {
     let label =
         |key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map(String::as_str);
@@ -270,7 +270,7 @@ pub(crate) fn excuse(node: &Node) -> Option<&'static str> {
     silent.then_some("its kubelet has not reported yet")
 }
 
-/// Why a pod says nothing.
+/// Returns why a pod has no verdict.
 fn trouble(pod: &ObservedPod) -> String {
     let statuses = pod.status.container_statuses.as_deref().unwrap_or_default();
     let waiting = statuses.iter().find_map(|status| status.state.waiting.as_ref());
@@ -283,7 +283,7 @@ fn trouble(pod: &ObservedPod) -> String {
     }
 }
 
-/// The last finding in the log of a pod.
+/// Returns the last finding in the log of a pod.
 async fn finding(client: &Client, pod: &ObservedPod) -> Option<Finding> {
     let parameters =
         LogParams { container: Some(CONCLUSIVE.to_owned()), tail_lines: Some(20), ..LogParams::default() };
@@ -296,7 +296,7 @@ async fn finding(client: &Client, pod: &ObservedPod) -> Option<Finding> {
     })
 }
 
-/// Images of the service proxies by node; empty where pods of other namespaces may not be read.
+/// Returns the images of the service proxies by node; empty where the user may not read pods of other namespaces.
 async fn service_proxies(client: &Client) -> BTreeMap<String, String> {
     let mut proxies = BTreeMap::<String, String>::new();
     let parameters = ListParams::default().labels(SERVICE_PROXIES);

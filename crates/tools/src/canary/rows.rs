@@ -1,4 +1,4 @@
-//! What is said of each node, and the exit code. Pure.
+//! The row of each node, and the exit code. Pure.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -8,28 +8,28 @@ use serde::Serialize;
 
 use crate::help::EXIT_FOUND;
 
-/// A node.
+/// The row of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     /// Its name.
     pub(super) node: String,
-    /// The images of the service proxies that run there as pods; empty where none is seen.
+    /// The images of the service proxies that run on the node as pods; empty where none is visible.
     pub(super) service_proxy: String,
-    /// Version of its kubelet.
+    /// The version of the kubelet.
     pub(super) kubelet: String,
-    /// What was measured.
+    /// The measured verdict.
     pub(super) verdict: Verdict,
-    /// Why.
+    /// The reason for the verdict.
     pub(super) reason: String,
 }
 
-/// All nodes, and what they come to.
+/// The rows of all nodes, and the verdict on the cluster.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Report {
-    /// `fit` where all nodes are, `unfit` where one is not, `unknown` else.
+    /// `fit` where all nodes are fit, `unfit` where one is not, otherwise `unknown`.
     pub(super) verdict: Verdict,
-    /// By name.
+    /// The rows, sorted by name.
     pub(super) nodes: Vec<Row>,
 }
 
@@ -47,7 +47,7 @@ impl Report {
         Self { verdict, nodes }
     }
 
-    /// See [`crate::help`].
+    /// Returns the exit code; for its meaning see [`crate::help`].
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.verdict {
             Verdict::Fit => 0,
@@ -56,7 +56,7 @@ impl Report {
         })
     }
 
-    /// Columns for people, as kubectl prints them.
+    /// Renders a table for users, in the style of kubectl.
     pub(super) fn table(&self) -> String {
         let head = ["NODE", "SERVICE PROXY", "KUBELET", "VERDICT", "REASON"].map(str::to_owned);
         let cell = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };

@@ -1,11 +1,11 @@
-//! `openstack-ccm check-config`: whether the configuration works.
+//! `openstack-ccm check-config`: checks whether the configuration works.
 //!
 //! | module | checks |
 //! | --- | --- |
 //! | `args` | nothing: the flags |
-//! | `values` | values that every Service would be refused for |
+//! | `values` | values for which every Service would be refused |
 //! | `services` | all Services of a cluster (`--services`) |
-//! | `online` | that the cloud has what the configuration names (`--online`) |
+//! | `online` | whether the cloud has the resources that the configuration names (`--online`) |
 //! | `parts` | which optional parts of its API the cloud has (`--online`) |
 
 pub mod args;
@@ -27,10 +27,10 @@ use serde_json::json;
 use crate::output::{plural, print_line};
 use args::{CheckConfigArgs, CheckOutput};
 
-/// Checks what the flags ask for and writes what it found to standard output.
+/// Makes the checks that the flags ask for and writes the findings to standard output.
 ///
 /// # Errors
-/// Something is wrong, or could not be looked at.
+/// A check has an error, or could not be made.
 pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
     let as_json = arguments.output == CheckOutput::Json;
     let mut sections = vec![Section::new("cloud.conf", as_json)];
@@ -103,31 +103,31 @@ fn selection(controllers: &[String]) -> anyhow::Result<ControllerSelection> {
     })
 }
 
-/// How serious something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum CheckSeverity {
     /// Checked, and right.
     Ok,
-    /// It works, and is most likely not what was meant.
+    /// The value works, but is most likely a mistake.
     Warning,
     /// It does not work.
     Error,
-    /// It would change something, so it was not tried.
+    /// The check would change the cloud, so it was not made.
     NotTried,
 }
 
-/// What was found about one thing.
+/// A finding about one value or resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct CheckFinding {
     severity: CheckSeverity,
-    /// The Service that it is about.
+    /// The Service with the value, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     service: Option<String>,
     message: String,
 }
 
-/// What a check found, written line by line as it is found unless it is to be JSON.
+/// The findings of one check, written line by line as they are found, unless the output is JSON.
 #[derive(Clone, Debug)]
 struct Section {
     name: String,
@@ -140,28 +140,28 @@ impl Section {
         Self { name: name.to_owned(), as_json, findings: Vec::new() }
     }
 
-    /// Something that was checked and is right.
+    /// Reports something that is right.
     fn ok(&mut self, text: impl Display) -> anyhow::Result<()> {
         self.say("", CheckSeverity::Ok, text)
     }
 
-    /// Something that only a change of the cloud would show.
+    /// Reports something that only a change of the cloud would show.
     fn not_tried(&mut self, text: impl Display) -> anyhow::Result<()> {
         self.say("", CheckSeverity::NotTried, text)
     }
 
-    /// Something that does not work; `subject` says whose it is, and is empty for the configuration itself.
+    /// Reports something that does not work; `subject` is the Service, or empty for the configuration itself.
     fn error(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
         self.say(subject, CheckSeverity::Error, text)
     }
 
-    /// Something that works and is most likely not what was meant.
+    /// Reports something that works, but is most likely a mistake.
     fn warning(&mut self, subject: &str, text: impl Display) -> anyhow::Result<()> {
         self.say(subject, CheckSeverity::Warning, text)
     }
 
     fn say(&mut self, subject: &str, severity: CheckSeverity, text: impl Display) -> anyhow::Result<()> {
-        // What a Service says may hold line breaks; a finding is one line.
+        // Values of a Service may contain line breaks; a finding is one line.
         let message = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         let kind = match severity {
             CheckSeverity::Ok => "ok",
@@ -206,7 +206,7 @@ impl Section {
     }
 }
 
-/// The same for programs; `failure` is what ended the check before its end.
+/// Renders the findings as JSON; `failure` is the error that ended the check early.
 fn json_text(sections: &[Section], failure: Option<&anyhow::Error>) -> anyhow::Result<String> {
     let total = |severity| sections.iter().map(|section| section.count(severity)).sum::<usize>();
     let all: Vec<_> =

@@ -1,4 +1,5 @@
-//! Whether the cloud has what the configuration names, and lets the user read what controllers read. Nothing is changed.
+//! Checks whether the cloud has the resources that the configuration names, and lets the user read what the controllers read.
+//! Changes nothing.
 
 use openstack_ccm_core::cloud::Provider as _;
 use openstack_ccm_manager::args::controllers::{ControllerName, ControllerSelection};
@@ -13,10 +14,10 @@ use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
 use super::{Section, parts};
 
-/// A name that nothing has, so that the answer to a list is short.
+/// A name that no object has, so that the list with this filter is short.
 const NOTHING: &str = "openstack-ccm-check-config";
 
-/// Something in the cloud that the configuration names.
+/// The kind of a resource that the configuration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResourceKind {
     Network,
@@ -41,10 +42,10 @@ impl ResourceKind {
     }
 }
 
-/// Where a name stands, what it names, and the name.
+/// The place of a name in the configuration, the kind of the resource, and the name.
 type NamedResource = (String, ResourceKind, String);
 
-/// Logs in, looks everything up, and reports what is missing or refused.
+/// Logs in, looks up all resources, and reports those that are missing or refused.
 pub(super) async fn check(
     provider: &OpenStackProvider,
     selection: &ControllerSelection,
@@ -85,10 +86,10 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// A key of cloud.conf, what its value is the name of, and the value.
+/// A key of cloud.conf, the kind of the resource that its value names, and the value.
 type NamedByKey<'a> = (&'static str, ResourceKind, &'a Option<String>);
 
-/// What `[LoadBalancer]` and its classes can both name.
+/// Returns the resources that both `[LoadBalancer]` and its classes can name.
 fn placement(section: &LoadBalancerClass) -> [NamedByKey<'_>; 5] {
     use ResourceKind::{ExternalNetwork, Network, Subnet};
     [
@@ -131,7 +132,7 @@ fn named(config: &Config, runs: impl Fn(ControllerName) -> bool) -> Vec<NamedRes
     named
 }
 
-/// What a look-up came to.
+/// The result of a look-up.
 enum Found {
     Yes,
     No,
@@ -173,7 +174,7 @@ async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Resul
     }
 }
 
-/// Whether the service is there that knows such things; one that is missing is reported once.
+/// Returns whether the cloud has the service for resources of this kind; a missing service is reported once.
 fn has_service(openstack: &OpenStack, kind: ResourceKind) -> bool {
     match kind {
         ResourceKind::Network
@@ -185,7 +186,7 @@ fn has_service(openstack: &OpenStack, kind: ResourceKind) -> bool {
     }
 }
 
-/// Tries each kind of reading that controllers do, in its smallest form.
+/// Makes each kind of read that the controllers make, in its smallest form.
 async fn rights(
     openstack: &OpenStack,
     config: &Config,
@@ -227,7 +228,7 @@ async fn rights(
     Ok(())
 }
 
-/// An error with what helps against it.
+/// Returns the error as text, with advice.
 fn explained(what: &str, error: &ApiError) -> String {
     let advice = match error.kind() {
         ErrorKind::Policy => {

@@ -1,4 +1,4 @@
-//! What the cloud has of the parts of its API that are optional: each is tried by reading, and what writes is only listed.
+//! Checks which optional parts of its API the cloud has: tries the reads of each part, and only lists its writes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::Section;
 
-/// Reports each part: what is there, what is not and what is done without it, and which calls were not tried.
+/// Reports for each part whether the cloud has it, what is done without it, and which calls were not tried.
 pub(super) async fn check(openstack: &OpenStack, findings: &mut Section) -> anyhow::Result<()> {
     let extensions = extensions(openstack).await;
     for part in OptionalPart::ALL.into_iter().filter(|part| is_there(openstack, *part)) {
@@ -43,7 +43,7 @@ fn is_there(openstack: &OpenStack, part: OptionalPart) -> bool {
     })
 }
 
-/// The extensions that Neutron lists; absent where it does not say.
+/// Returns the aliases of Neutron's extensions; absent where Neutron does not list them.
 async fn extensions(openstack: &OpenStack) -> Option<BTreeSet<String>> {
     let listed = openstack.neutron.list_extensions().await.ok()?;
     Some(listed.into_iter().map(|extension| extension.alias).collect())
@@ -61,8 +61,8 @@ fn not_tried(call: Access, feature: &Feature, extensions: &Option<BTreeSet<Strin
     format!("{method} {path} ({service}), for {name}: {promise}; without it, {without}")
 }
 
-/// Makes the calls of a part that read, on objects that do not exist where they need one. What the cloud lacks is noted by the client; returns
-/// what else went wrong.
+/// Makes the read calls of a part, with the id of no object where a call needs an id. The client notes what the cloud lacks; the
+/// function returns any other error.
 async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String> {
     let OpenStack { octavia, neutron, barbican, .. } = openstack;
     let nobody = Uuid::nil().to_string();
@@ -87,7 +87,7 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
     error.filter(|error| !error.is_not_found()).map(|error| error.to_string())
 }
 
-/// Says how many load balancers the project may have.
+/// Appends how many load balancers the project may have.
 async fn read_quota(openstack: &OpenStack, shown: &mut String) -> Option<String> {
     let project_id = openstack.project_id.as_ref()?;
     match openstack.octavia.quota(project_id).await {

@@ -1,4 +1,4 @@
-//! The Services of a cluster, each read as the service controller reads it.
+//! Checks the Services of a cluster with the service controller's own parser.
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1 as k8s;
@@ -14,8 +14,8 @@ use openstack_ccm_runtime::watch::{Reading, list_all};
 
 use super::Section;
 
-/// Reports every fault and warning of the Services of type LoadBalancer that have `class`, or none where there is none;
-/// answers how many there are.
+/// Reports every fault and warning of the Services of type LoadBalancer with this `class`, or without a class if it is absent.
+/// Returns how many Services there are.
 pub(super) async fn check(
     client: Client,
     class: Option<&str>,

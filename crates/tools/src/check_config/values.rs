@@ -1,4 +1,4 @@
-//! Values of cloud.conf for which Services would be refused, by the same check as for annotations.
+//! Checks values of cloud.conf for which Services would be refused, with the same check as for annotations.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ fn faults(config: &Config) -> BTreeSet<String> {
     faults
 }
 
-/// Services that ask for nothing by themselves, so that every refusal is about cloud.conf: an external and an internal
-/// one, without class and of each class.
+/// Returns Services that ask for nothing by themselves, so that every refusal is about cloud.conf: an external and an internal
+/// Service, without class and of each class.
 fn plain_services(config: &Config) -> Vec<Service> {
     let classes = config.classes.keys().map(|class| Some(class.as_str()));
     let mut services = Vec::new();
@@ -110,7 +110,7 @@ mod tests {
         config.load_balancer.octavia_api_version = Some((2, 99));
         assert!(faults(&config).iter().any(|fault| fault.contains("2.99 is newer than 2.30")));
         config.load_balancer.octavia_api_version = None;
-        // What is switched off refuses nobody.
+        // A switched-off load balancer section refuses no Service.
         config.load_balancer.placement.subnet_id = Some("foo".to_owned());
         config.load_balancer.enabled = false;
         assert_eq!(faults(&config), BTreeSet::new());

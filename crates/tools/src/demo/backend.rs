@@ -1,4 +1,4 @@
-//! The ingress pod of the demo: an HTTP server that insists on the PROXY header, as nginx does with `proxy_protocol`.
+//! The ingress pod of the demo: an HTTP server that requires the PROXY header, as nginx does with `proxy_protocol`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -15,14 +15,14 @@ const MAX_REQUEST_SIZE: usize = 4096;
 
 /// A running backend.
 pub(super) struct Backend {
-    /// Where it listens.
+    /// The address on which it listens.
     pub(super) address: SocketAddr,
     log: Arc<Mutex<Vec<String>>>,
     _server: AbortOnDropHandle<()>,
 }
 
 impl Backend {
-    /// Starts it on a free port.
+    /// Starts the backend on a free port.
     pub(super) async fn start() -> anyhow::Result<Self> {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port for the backend")?;
@@ -32,7 +32,7 @@ impl Backend {
         Ok(Self { address, log, _server: AbortOnDropHandle::new(server) })
     }
 
-    /// Takes what was logged since the last time.
+    /// Takes the log lines since the last call.
     pub(super) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.log))
     }
@@ -46,14 +46,14 @@ async fn serve(listener: TcpListener, log: Arc<Mutex<Vec<String>>>) {
                 Ok(client) => format!("client={client} \"GET / HTTP/1.1\" 200"),
                 Err(error) => format!("{error:#}, client: {}", peer.ip()),
             };
-            // Before the connection closes: who sees it closed finds the line.
+            // The line is logged before the connection closes, so that a client that sees it closed finds the line.
             lock(&log).push(line);
             drop(stream);
         });
     }
 }
 
-/// Reads header and request, answers, and returns the client's address as the header has it.
+/// Reads header and request, answers, and returns the client's address from the header.
 async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
     let mut received = Vec::new();
     let (client, header_length) = loop {
@@ -61,7 +61,7 @@ async fn answer(stream: &mut TcpStream) -> anyhow::Result<IpAddr> {
         anyhow::ensure!(count > 0, "the connection was closed before the header was complete");
         let result = HeaderResult::parse(&received);
         if result.is_complete() {
-            // As nginx does it: log the first line of what came instead, and close without an answer.
+            // As in nginx: log the first line received instead, and close the connection without an answer.
             break client_of(&result).with_context(|| broken_header(&received))?;
         }
         anyhow::ensure!(received.len() < MAX_REQUEST_SIZE, "the header is too long");
@@ -109,7 +109,7 @@ mod tests {
         let mut stream = TcpStream::connect(backend.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         let mut answer = String::new();
-        // A reset instead of an answer is what a strict server does, too.
+        // A strict server may reset the connection instead of answering.
         let _ = stream.read_to_string(&mut answer).await;
         answer
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use reqwest::header::HOST;
 
-/// A request takes microseconds here; what takes longer hangs.
+/// A request takes microseconds here; after this time it hangs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came back.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     /// HTTP status code.
@@ -16,16 +16,16 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-/// Why nothing came back.
+/// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
-    /// No connection.
+    /// The connection could not be made.
     #[error("connection refused")]
     Connect,
-    /// Connection closed or reset without an answer.
+    /// The connection was closed or reset without an answer.
     #[error("connection closed without an answer")]
     NoAnswer,
-    /// Nothing happened.
+    /// No answer came in time.
     #[error("no answer in time")]
     Timeout,
 }
@@ -40,7 +40,7 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-/// Asks `GET /` of `destination` from the address `source`, on a connection of its own.
+/// Sends `GET /` to `destination` from the address `source`, on a new connection.
 pub(super) async fn fetch(
     source: Option<IpAddr>,
     destination: SocketAddr,

@@ -1,4 +1,4 @@
-//! What `openstack-ccm doctor` says of a world.
+//! Runs `openstack-ccm doctor` on a world.
 
 use clap::{Args as _, FromArgMatches as _};
 use openstack_ccm_doctor::code::{Code, Severity};
@@ -10,10 +10,10 @@ use super::world::{SERVICE, World};
 use crate::doctor;
 use crate::doctor::args::WalkArgs;
 
-/// What doctor says.
+/// Returns the outcome of doctor.
 ///
 /// # Errors
-/// It cannot look.
+/// Doctor failed.
 pub(super) async fn look(world: &World) -> anyhow::Result<Outcome> {
     let file = |name: &str| world.files().join(name).display().to_string();
     let words = [
@@ -26,7 +26,7 @@ pub(super) async fn look(world: &World) -> anyhow::Result<Outcome> {
     ];
     let command = WalkArgs::augment_args(clap::Command::new("doctor"));
     let arguments = WalkArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
-    // The demonstration has no name server: a hostname is made of the address that it leads to.
+    // The demonstration has no DNS server: each hostname contains the address that it leads to.
     let resolve = |name: &str| {
         let labels: Vec<&str> = name.splitn(5, '.').take(4).collect();
         labels.join(".").parse().ok().map(|address| Host::Is(vec![address]))
@@ -34,7 +34,7 @@ pub(super) async fn look(world: &World) -> anyhow::Result<Outcome> {
     doctor::look_knowing(&arguments, &resolve).await
 }
 
-/// The codes of its errors.
+/// Returns the codes of the outcome's errors.
 pub(super) fn errors(outcome: &Outcome) -> Vec<Code> {
     let findings = outcome.reports.iter().flat_map(Report::findings);
     let codes = findings.filter(|(_, finding)| finding.severity() == Severity::Error);

@@ -1,11 +1,11 @@
-//! What others than openstack-ccm make in a cluster: the pod of the ingress, its endpoint, and the way to its node port.
+//! The objects that others than openstack-ccm make in a cluster: the ingress pod, its endpoint, and the path to its node port.
 
 use anyhow::Context as _;
 use openstack_ccm_kube_sim::Sim as Kubernetes;
 use openstack_ccm_openstack_sim::Sim as OpenStack;
 use serde_json::json;
 
-/// Makes the pod of the ingress and its endpoint, and opens its node port.
+/// Makes the ingress pod and its endpoint, and opens its node port.
 pub(super) fn make_ingress(
     kubernetes: &Kubernetes,
     openstack: &OpenStack,

@@ -1,10 +1,10 @@
-//! A small, faithful model of the rule that service proxies on nodes follow for load balancer addresses.
+//! A small, faithful model of how service proxies on nodes treat load balancer addresses.
 //!
 //! kube-proxy reads the Services and adds, for each address in `status.loadBalancer.ingress`, a rule that sends the node's
 //! own traffic for that address straight to a pod. From 1.30 it leaves addresses with `ipMode: Proxy` alone (KEP-1860);
 //! older ones do not know the field. Hostnames never make a rule.
 //!
-//! Each pod of the canary of a world finds what this model does on its node, by the table that real pods use.
+//! In a world with a canary its pods find the behaviour of this model on their node, by the table that real pods use.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, from_value, json};
 /// The first release that honours `ipMode` by default.
 const HONOURS_IP_MODE: Version = Version(1, 30, 0);
 
-/// Whether a service proxy of this version sends its node's traffic for `address`:`port` straight to a pod.
+/// Returns whether a service proxy of this version sends its node's traffic for `address`:`port` straight to a pod.
 pub(super) fn short_circuits(version: Version, services: &[Service], address: IpAddr, port: u16) -> bool {
     services.iter().any(|service| {
         let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_ref());
@@ -42,7 +42,7 @@ fn captured_addresses(version: Version, service: &Service) -> impl Iterator<Item
     })
 }
 
-/// Makes a canary whose pods have looked. `nodes` are names with the versions of their kube-proxies.
+/// Makes a canary whose pods have measured already. `nodes` are node names with the versions of their kube-proxies.
 pub(super) fn make_canary(kubernetes: &Kubernetes, nodes: &[(String, Version)]) -> anyhow::Result<()> {
     let canary =
         Canary { namespace: NAMESPACE.into(), image: "demo".into(), addresses: Addresses::permanent() };

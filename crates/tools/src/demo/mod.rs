@@ -1,8 +1,8 @@
-//! `openstack-ccm demo`: shows the break and the cure on an embedded OpenStack and Kubernetes API.
+//! `openstack-ccm demo`: shows the problem and the solution on an embedded OpenStack and Kubernetes API.
 //!
-//! Everything that the tables show is measured in that run: real connections through load balancers that really forward,
-//! a backend that really insists on the PROXY header, the controller run as a cluster runs it. Only the nodes are a model:
-//! kube-proxy's rule for load balancer addresses (`kube_proxy`).
+//! Everything that the tables show is measured in the run: with real connections through load balancers that forward, a backend
+//! that requires the PROXY header, and the controller as it runs in a cluster. Only the nodes are a model: of kube-proxy's rule
+//! for load balancer addresses (`kube_proxy`).
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -29,17 +29,17 @@ use client::{Answer, FetchError};
 use report::{Asked, Chapter, Heading, Measurement, Outcome, Style};
 use world::{CLIENTS, Client, OUTSIDE, POD_ON_NODE_1, POD_ON_NODE_2, SUFFIX, World};
 
-/// Shows the whole story.
+/// Runs the whole demonstration.
 ///
 /// # Errors
-/// Something is not as expected, could not be shown, or was interrupted.
+/// A step does not go as expected, could not be shown, or was interrupted.
 pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
     if arguments.log {
         let arguments = LoggingArgs { verbosity: 0, logging_format: "text".to_owned() };
         logging::start(&arguments);
     }
     let files = std::env::temp_dir().join(format!("openstack-ccm-demo-{}", std::process::id()));
-    // From the beginning to the end: the controllers inside hear of the same signals, and must not be the only ones.
+    // Held from the beginning to the end: the controllers in this process get the same signals, and must not be the only receivers.
     let stop = signals::stop_on_signals()?;
     let mut interrupted = std::pin::pin!(stop.cancelled());
     let shown = tokio::select! {
@@ -56,12 +56,12 @@ pub async fn run(arguments: DemoArgs) -> anyhow::Result<()> {
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
-    // Left-overs of a demonstration in the folder for temporary files hurt nobody.
+    // Left-over files of a demonstration in the temporary folder do no harm.
     let _ = std::fs::remove_dir_all(&files);
     result
 }
 
-/// Returns the cluster that is kept. With it the demo is over with success: Ctrl-C only ends what was kept.
+/// Returns the cluster to keep running, if any. With it the demo has succeeded: Ctrl-C then only ends this cluster.
 async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<World>> {
     let style = Style::new(arguments.verbose);
     style.begin()?;
@@ -76,7 +76,7 @@ async fn story(arguments: &DemoArgs, files: &Path) -> anyhow::Result<Option<Worl
     if arguments.keep { keep(files).await.map(Some) } else { Ok(None) }
 }
 
-/// Kubernetes 1.36: the break and the cure.
+/// Shows the problem and the solution on Kubernetes 1.36.
 async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     let world = World::start(&files.join("modern"), ApiVersion::V1_36, "v1.36.3", None).await?;
     world
@@ -115,7 +115,7 @@ async fn modern_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     Ok(wrong)
 }
 
-/// A node whose kubelet says 1.36 and whose kube-proxy is 1.29: the canary sees it, and the Service gets a hostname.
+/// Shows a node with a kubelet of 1.36 and a kube-proxy of 1.29: the canary detects it, and the Service gets a hostname.
 async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
     let old = Some(Version(1, 29, 0));
     let world = World::start(&files.join("lying"), ApiVersion::V1_36, "v1.36.3", old).await?;
@@ -132,7 +132,7 @@ async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
     chapter.print(style)
 }
 
-/// Kubernetes 1.28, its upgrade while everything runs, and the end of the Service.
+/// Shows Kubernetes 1.28, its upgrade while everything runs, and the deletion of the Service.
 async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     let mut world = World::start(&files.join("old"), ApiVersion::V1_28, "v1.28.15", None).await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "v2"})).await?;
@@ -151,7 +151,7 @@ async fn old_cluster(files: &Path, style: Style) -> anyhow::Result<usize> {
     Ok(wrong)
 }
 
-/// The cluster learns the field while everything runs.
+/// Upgrades the cluster to a version with `ipMode` while everything runs.
 async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
     let mut chapter = Chapter::new(Heading {
         name: "Upgrade",
@@ -172,7 +172,7 @@ async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
     chapter.print(style)
 }
 
-/// The Service goes, and with it everything in the cloud.
+/// Deletes the Service, and with it all its cloud objects.
 async fn clean_up(world: &World, style: Style) -> anyhow::Result<usize> {
     world.delete_service().await?;
     let mut chapter = Chapter::new(Heading {
@@ -203,7 +203,7 @@ fn is_proxy(entry: &Value) -> bool {
     entry["ipMode"] == "Proxy"
 }
 
-/// Has each of some clients send a request, and adds what came of it to the chapter.
+/// Lets each client send a request, and adds the results to the chapter.
 async fn measure(
     world: &World,
     chapter: &mut Chapter,
@@ -234,7 +234,7 @@ async fn measure(
     Ok(())
 }
 
-/// An answer works where the backend saw the true client; a pod is cut off where the backend logged the missing header.
+/// Judges an answer: it works if the backend saw the true client; a pod is cut off if the backend logged a missing header.
 fn judge(answer: &Result<Answer, FetchError>, log: &str, who: Client) -> (String, Outcome) {
     match answer {
         Ok(answer) => {
@@ -256,7 +256,7 @@ fn shown(entry: &Value) -> String {
     ["ip", "hostname", "ipMode"].into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// What `openstack-ccm doctor` says of the Service: answers 1 where that is not the one error that is expected.
+/// Shows doctor's outcome for the Service; returns 1 unless it has exactly the expected error.
 async fn diagnose(world: &World, expected: Option<Code>, style: Style) -> anyhow::Result<usize> {
     let found = diagnosis::look(world).await?;
     let codes = diagnosis::errors(&found);
@@ -264,7 +264,7 @@ async fn diagnose(world: &World, expected: Option<Code>, style: Style) -> anyhow
     Ok(usize::from(codes != Vec::from_iter(expected)))
 }
 
-/// Starts a world that is left running.
+/// Starts a world that keeps running.
 async fn keep(files: &Path) -> anyhow::Result<World> {
     let world = World::start(&files.join("kept"), ApiVersion::V1_36, "v1.36.3", None).await?;
     world.create_service(json!({"loadbalancer.openstack.org/proxy-protocol": "true"})).await?;

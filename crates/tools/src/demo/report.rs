@@ -1,4 +1,4 @@
-//! What the demo shows: a line for each chapter, or with `--verbose` a table with everything that was measured.
+//! The output of the demo: a line for each chapter, or with `--verbose` a table with all measurements.
 
 use std::io::IsTerminal as _;
 
@@ -14,7 +14,7 @@ const LOG_WIDTH: u16 = 120;
 const RED: &str = "31";
 const GREEN: &str = "32";
 
-/// How to write.
+/// The style of the output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     verbose: bool,
@@ -22,14 +22,14 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Colours only for a terminal, and not where `NO_COLOR` is set (<https://no-color.org>).
+    /// Chooses colours only for a terminal, and not where `NO_COLOR` is set (<https://no-color.org>).
     pub(super) fn new(verbose: bool) -> Self {
         let color =
             std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
         Self { verbose, color }
     }
 
-    /// Writes what stands above the first chapter.
+    /// Writes the header above the first chapter.
     pub(super) fn begin(self) -> anyhow::Result<()> {
         if self.verbose {
             return Ok(());
@@ -39,7 +39,7 @@ impl Style {
         print_line(row(["", "cluster", "published", "pods", "outside"]))
     }
 
-    /// Writes what doctor says: its first error in a line, or all that is not well.
+    /// Writes doctor's outcome: its first error in a line, or all problems.
     pub(super) fn diagnosis(
         self,
         found: &openstack_ccm_doctor::output::Outcome,
@@ -58,24 +58,24 @@ impl Style {
         })
     }
 
-    /// A cell in red or green, padded before it is coloured.
+    /// Returns a cell in red or green, padded before it is coloured.
     fn painted(self, text: &str, width: usize, color: &str) -> String {
         if self.color { format!("\x1b[1;{color}m{text:<width$}\x1b[0m") } else { format!("{text:<width$}") }
     }
 }
 
-/// Who was asked about.
+/// The kind of client that was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A pod of the cluster.
     Pod,
-    /// A client outside.
+    /// A client outside the cluster.
     Outside,
-    /// The cloud, for what is left.
+    /// The cloud itself, for left-over objects.
     Cloud,
 }
 
-/// What came of it.
+/// The outcome of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Works,
@@ -85,9 +85,9 @@ pub(super) enum Outcome {
     Fails,
 }
 
-/// One measured thing.
+/// One measurement.
 pub(super) struct Measurement {
-    /// What is different from the line before.
+    /// How the situation differs from the line before.
     pub(super) situation: String,
     /// The entry in the status of the Service.
     pub(super) published: String,
@@ -96,33 +96,33 @@ pub(super) struct Measurement {
     pub(super) outcome: Outcome,
     /// The outcome in words.
     pub(super) result: String,
-    /// Whether it had to come so.
+    /// Whether this outcome was expected.
     pub(super) expected: bool,
 }
 
-/// What a chapter is about.
+/// The heading of a chapter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading {
-    /// One word.
+    /// The name, in one word.
     pub(super) name: &'static str,
     /// The cluster, in a few words.
     pub(super) cluster: &'static str,
-    /// What is published, in a few words.
+    /// The published entry, in a few words.
     pub(super) published: &'static str,
-    /// Title of the table.
+    /// The title of the table.
     pub(super) title: &'static str,
-    /// What to look at in the table.
+    /// What to look for in the table.
     pub(super) explanation: &'static str,
 }
 
-/// The lines of one chapter.
+/// A chapter with its lines.
 pub(super) struct Chapter {
     heading: Heading,
     lines: Vec<Measurement>,
 }
 
 impl Chapter {
-    /// A chapter without lines.
+    /// Creates a chapter without lines.
     pub(super) fn new(heading: Heading) -> Self {
         Self { heading, lines: Vec::new() }
     }
@@ -186,7 +186,7 @@ impl Chapter {
     }
 }
 
-/// Several outcomes in a word, with its colour.
+/// Summarises outcomes as a word with its colour.
 fn verdict(outcomes: &[Outcome]) -> Option<(&'static str, &'static str)> {
     let all = |wanted: Outcome| outcomes.iter().all(|outcome| *outcome == wanted);
     match outcomes {

@@ -1,5 +1,5 @@
-//! One embedded world: an OpenStack, a Kubernetes API, two nodes, an ingress pod, and `openstack-ccm` run as a cluster
-//! runs it, with a cloud.conf, a kubeconfig and a lease.
+//! An embedded world: an OpenStack, a Kubernetes API, two nodes, an ingress pod, and `openstack-ccm` run as in a cluster, with a
+//! cloud.conf, a kubeconfig and a lease.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -29,26 +29,26 @@ pub(super) const SERVICE: &str = "ingress";
 pub(super) const PORT: u16 = 80;
 /// Node port of the Service.
 const NODE_PORT: u16 = 30080;
-/// What the operator configured for clusters that cannot honour `ipMode`.
+/// The hostname suffix that the operator configured for clusters that cannot honour `ipMode`.
 pub(super) const SUFFIX: &str = "lb.example.org";
-/// Longest wait for anything; what takes longer has failed.
+/// Longest wait for one step; a longer one has failed.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Until something is asked or watched once more.
+/// Interval between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the API server is away when it is replaced.
+/// How long the API server is down when it is replaced.
 const RESTART_TIME: Duration = Duration::from_secs(1);
 
-/// Someone who sends a request: a logical address in the world, and the loopback address that stands for it here.
+/// A client: its logical address in the world, and the loopback address that stands for it on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// How the table calls it.
+    /// The name in the table.
     pub(super) name: &'static str,
-    /// Address in the world: what the load balancer sees and the PROXY header carries.
+    /// The address in the world: the load balancer sees it, and the PROXY header carries it.
     pub(super) address: IpAddr,
-    /// Address of the socket on this machine.
+    /// The address of the socket on this machine.
     loopback: IpAddr,
-    /// Index of the node that it runs on; absent for a client outside the cluster.
+    /// The index of the client's node; absent for a client outside the cluster.
     node: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Pods leave their node with the node's address, as with every overlay network.
+/// Packets of pods leave the node with the node's address, as with every overlay network.
 pub(super) const POD_ON_NODE_1: Client =
     Client { name: "pod on node-1", address: v4(198, 18, 0, 50), loopback: v4(127, 0, 1, 11), node: Some(0) };
 pub(super) const POD_ON_NODE_2: Client =
@@ -65,11 +65,11 @@ pub(super) const POD_ON_NODE_2: Client =
 pub(super) const OUTSIDE: Client =
     Client { name: "user outside", address: v4(203, 0, 113, 7), loopback: v4(127, 0, 2, 7), node: None };
 
-/// All of them.
+/// All clients.
 pub(super) const CLIENTS: [Client; 3] = [POD_ON_NODE_1, POD_ON_NODE_2, OUTSIDE];
 const NODES: [Client; 2] = [POD_ON_NODE_1, POD_ON_NODE_2];
 
-/// A running world. Everything ends when it is dropped.
+/// A running world. Dropping it ends everything in it.
 pub(super) struct World {
     pub(super) openstack: OpenStack,
     kubernetes: Kubernetes,
@@ -78,15 +78,15 @@ pub(super) struct World {
     client: kube::Client,
     files: PathBuf,
     kubernetes_server: Option<Server>,
-    /// The kube-proxy of node-2, where it is not of its kubelet's version.
+    /// The version of node-2's kube-proxy, where it differs from its kubelet's.
     old_proxy: Option<Version>,
     _openstack_server: openstack_ccm_openstack_sim::Server,
     _controller: AbortOnDropHandle<()>,
 }
 
 impl World {
-    /// Starts a world whose API server is of `version` and whose nodes run `kubelet`. With `old_proxy` the kube-proxy
-    /// of node-2 is of that version all the same, and there is a canary.
+    /// Starts a world with an API server of `version` and nodes with a `kubelet` of that version. With `old_proxy` the kube-proxy
+    /// of node-2 has that version instead, and the world has a canary.
     pub(super) async fn start(
         files: &Path,
         version: ApiVersion,
@@ -133,7 +133,7 @@ impl World {
         })
     }
 
-    /// What is still in the cloud that a load balancer consists of.
+    /// Lists the objects of a load balancer that are still in the cloud.
     pub(super) fn left_behind(&self) -> Vec<String> {
         let cloud = &self.openstack;
         [
@@ -148,7 +148,7 @@ impl World {
         .collect()
     }
 
-    /// Where kubeconfig, cloud.conf and clouds.yaml are.
+    /// Returns the folder of kubeconfig, cloud.conf and clouds.yaml.
     pub(super) fn files(&self) -> &Path {
         &self.files
     }
@@ -214,7 +214,7 @@ impl World {
                 let wanted = |service: Option<&Service>| condition(service);
                 match await_condition(self.services(), SERVICE, wanted).await {
                     Ok(service) => return service,
-                    // A watch in which nothing happens for long is given up, and so is one whose server went away.
+                    // The watch times out after a while without events, and ends when its server goes away.
                     Err(error) => tracing::debug!(%error, "watching again whether {what}"),
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -225,7 +225,7 @@ impl World {
             .with_context(|| format!("timed out after {} s waiting for: {what}", STEP_TIMEOUT.as_secs()))
     }
 
-    /// Replaces the API server by one of another version over the same objects; as in life it is away for a moment.
+    /// Replaces the API server by a server of another version with the same objects; as in a real upgrade it is down for a moment.
     pub(super) async fn upgrade_api_server(&mut self, version: ApiVersion) -> anyhow::Result<()> {
         let server = self.kubernetes_server.take().context("the API server is not running")?;
         let address = server.address();
@@ -261,7 +261,7 @@ impl World {
         patched.map(drop).context("a node could not be upgraded")
     }
 
-    /// Sends a request to the address, by the way that it takes from there.
+    /// Sends a request to the address, on the path that packets of this client take.
     pub(super) async fn ask(
         &self,
         who: Client,
@@ -279,7 +279,7 @@ impl World {
         Ok(fetch(Some(who.loopback), destination, host).await)
     }
 
-    /// The version of kube-proxy on a node, which is that of its kubelet unless the node lies.
+    /// Returns the version of kube-proxy on a node: that of the kubelet, except with `old_proxy` on node-2.
     async fn node_version(&self, index: usize) -> anyhow::Result<Version> {
         if let Some(old) = self.old_proxy.filter(|_| index == 1) {
             return Ok(old);
@@ -290,7 +290,7 @@ impl World {
     }
 }
 
-/// The program itself, with the arguments of its chart.
+/// Runs the program itself, with the arguments of its chart.
 async fn controller(files: PathBuf, flags: Vec<String>) {
     let file = |name: &str| files.join(name).display().to_string();
     let arguments = [
@@ -334,7 +334,7 @@ fn node_object(server: &openstack_ccm_openstack_sim::Node, kubelet: &str) -> Val
     })
 }
 
-/// The address in the world of a socket on this machine.
+/// Returns the address in the world for a socket on this machine.
 fn logical_source(peer: SocketAddr) -> SocketAddr {
     let client = CLIENTS.iter().find(|client| client.loopback == peer.ip());
     client.map_or(peer, |client| SocketAddr::new(client.address, peer.port()))

@@ -1,6 +1,7 @@
-//! `--live`: a short pod on each node dials the load balancers, as their ports expect; several where there are many.
+//! `--live`: a short-lived pod on each node dials the load balancers, with the protocol that their ports expect; several pods, if
+//! there are many load balancers.
 //!
-//! The pods have no token and no privilege. They and their namespace go again, whatever happens.
+//! The pods have no token and no privilege. The pods and their namespace are removed, whatever happens.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -21,15 +22,15 @@ use openstack_ccm_canary::objects::USER_ID;
 
 use crate::canary::{POLL_INTERVAL, excuse, image_in_use};
 
-/// Created and removed.
+/// The namespace of the pods, which this module creates and removes.
 const NAMESPACE: &str = "openstack-ccm-doctor";
-/// Ports of one Service that are dialled; more say nothing new.
+/// The most ports of one Service to dial; more would show nothing new.
 const MAX_PORTS: usize = 10;
 
-/// Dials from every node, and adds what came of it to the facts.
+/// Dials from every node, and adds the results to the facts.
 ///
 /// # Errors
-/// Nobody agreed; the pods could not be created, or not removed.
+/// The user did not agree; or the pods could not be created, or not removed.
 pub(super) async fn dial(
     client: &Client,
     arguments: &WalkArgs,
@@ -52,7 +53,7 @@ pub(super) async fn dial(
         dialled = all(client, arguments, &nodes, &image, &targets) => dialled,
         () = stop.cancelled() => Err(anyhow::anyhow!("interrupted")),
     };
-    // What was made goes, whatever was seen.
+    // The namespace is removed, whatever the dials found.
     let left =
         || format!("the namespace {NAMESPACE} cannot be removed: kubectl delete namespace {NAMESPACE}");
     let cleaned = Api::<Namespace>::all(client.clone()).delete(NAMESPACE, &DeleteParams::default()).await;
@@ -84,7 +85,7 @@ fn agree(arguments: &WalkArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is dialled for a Service: `203.0.113.10:443=tls`.
+/// Returns what to dial for a Service: `203.0.113.10:443=tls`.
 fn targets(service: &Service) -> Vec<String> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
@@ -161,7 +162,7 @@ async fn all(
     }
 }
 
-/// Refused is what comes before the namespace has its ServiceAccount, which a controller makes a moment later.
+/// Creates a pod. The API server refuses it until a controller has made the namespace's ServiceAccount, so that is retried.
 async fn create(pods: &Api<DynamicObject>, pod: &DynamicObject, deadline: Instant) -> kube::Result<()> {
     loop {
         match pods.create(&PostParams::default(), pod).await {
@@ -191,7 +192,7 @@ fn not_dialled(node: &str, cause: &str) -> Dial {
     }
 }
 
-/// What a pod wrote where its kubelet looks.
+/// Parses the dials in the termination message of a pod.
 fn dialled(pod: &DynamicObject) -> Vec<Dial> {
     let node = pod.data["spec"]["nodeName"].as_str().unwrap_or_default();
     let state = &pod.data["status"]["containerStatuses"][0]["state"];

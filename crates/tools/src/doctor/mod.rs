@@ -1,8 +1,7 @@
-//! `openstack-ccm doctor`: follows a packet to a load balancer, hop by hop, and says where it ends and how to fix it.
+//! `openstack-ccm doctor`: follows a packet to a load balancer, hop by hop, and reports where it ends and how to fix it.
 //!
-//! The facts are gathered once, with the rights of whoever asks; the judgements are in `openstack_ccm_doctor`, and are pure. What the
-//! controllers would publish, change or refuse is found out by running them on a dry run, as `plan` does. Nothing is written,
-//! except with `--live`.
+//! The facts are gathered once, with the rights of the user; the checks are in `openstack_ccm_doctor`, and are pure. A dry run of
+//! the controllers, as in `plan`, shows what they would publish, change or refuse. Nothing is written, except with `--live`.
 //!
 //! Each module names only modules above it.
 //!
@@ -10,10 +9,10 @@
 //! | --- | --- |
 //! | `args` | its flags |
 //! | `terminal` | colours, width, progress |
-//! | `rbac` | the role that it needs |
+//! | `rbac` | the ClusterRole that it needs |
 //! | `rules` | `doctor rules` |
-//! | `facts` | gathering |
-//! | `live` | one short pod on each node, which does what [`openstack_ccm_manager::dial`] says |
+//! | `facts` | the gathering of facts |
+//! | `live` | one short-lived pod on each node, which runs [`openstack_ccm_manager::dial`] |
 
 pub mod args;
 mod facts;
@@ -36,7 +35,7 @@ use crate::output::{Progress, print, print_line};
 use args::{DoctorArgs, DoctorOutput, DoctorRole, WalkArgs};
 use facts::{Names, gather};
 
-/// Looks, and says what it found.
+/// Runs doctor and writes its report.
 pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
     match &arguments.role {
         Some(DoctorRole::Rules(arguments)) => rules::run(arguments),
@@ -51,18 +50,18 @@ pub async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Looks as the flags say.
+/// Makes the checks that the flags ask for.
 ///
 /// # Errors
-/// Nothing could be looked at.
+/// No check could be made.
 pub async fn look(arguments: &WalkArgs) -> anyhow::Result<Outcome> {
     look_knowing(arguments, &|_| None).await
 }
 
-/// The same, with what is known of hostnames: name servers are asked for the others.
+/// Makes the checks with a resolver for known hostnames; DNS servers are asked for the others.
 ///
 /// # Errors
-/// Nothing could be looked at.
+/// No check could be made.
 pub async fn look_knowing(
     arguments: &WalkArgs,
     names: &(dyn Fn(&str) -> Option<Host> + Sync),
@@ -96,7 +95,7 @@ fn report(outcome: &Outcome, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(outcome.exit_code(severity)))
 }
 
-/// Says why nothing could be looked at.
+/// Reports why no check could be made.
 fn could_not_look(error: &anyhow::Error) -> ExitCode {
     // Standard error may be closed; the exit code remains.
     let _ = writeln!(std::io::stderr(), "openstack-ccm: {}", said_once(error));

@@ -1,6 +1,6 @@
-//! The role that a look needs.
+//! The ClusterRole that doctor needs.
 
-/// What `--print-rbac` writes. Everything in it reads.
+/// The output of `--print-rbac`. All its rules are read-only.
 pub const ROLE: &str = r#"# What `openstack-ccm doctor` reads. With `--live` whoever runs it also has to create and delete Namespaces and Pods.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -1,4 +1,4 @@
-//! `doctor rules`: what a node does, from a dump of its rules.
+//! `doctor rules`: how a node treats packets, from a dump of its rules.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ use super::{could_not_look, terminal};
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::print;
 
-/// Dumps of nodes with tens of thousands of Services are some ten megabytes.
+/// The largest dump to read: nodes with tens of thousands of Services have some ten megabytes.
 const MAX_DUMP_SIZE: u64 = 256 << 20;
 
-/// Reads the dump, and says what becomes of packets.
+/// Reads the dump, and reports the fate of packets.
 pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
     let target = &arguments.address;
     let walked = match read(arguments) {

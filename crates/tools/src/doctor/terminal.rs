@@ -1,10 +1,10 @@
-//! What the terminal of the reader can show.
+//! The capabilities of the user's terminal.
 
 use std::io::IsTerminal as _;
 
 use openstack_ccm_doctor::output::table::Style;
 
-/// Colours and width as the terminal has them; neither where the output goes into a file or a pipe.
+/// Returns colours and width of the terminal; neither where the output goes to a file or a pipe.
 pub(super) fn style(short: bool) -> Style {
     let is_terminal = std::io::stdout().is_terminal();
     // https://no-color.org: any value but the empty one.
@@ -14,7 +14,7 @@ pub(super) fn style(short: bool) -> Style {
     Style { short, colours: is_terminal && !no_colour && !is_dumb, width }
 }
 
-/// `COLUMNS`, which shells keep; else what the terminal says.
+/// Returns `COLUMNS`, which shells maintain, or else the terminal's width.
 fn width() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     columns.or_else(|| Some(usize::from(rustix::termios::tcgetwinsize(std::io::stdout()).ok()?.ws_col)))

@@ -1,4 +1,4 @@
-//! Which addresses are those of a Service's load balancer, by the cloud: what annotations and statuses say, users may have written.
+//! Decides by the cloud which addresses belong to a Service's load balancer: users may have written those in annotations and statuses.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use openstack_ccm_openstack_api::neutron::FloatingIp;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName};
 
-/// What is in the project.
+/// The load balancers and floating IPs of the project.
 #[derive(Debug, Default)]
 pub struct CloudAddresses {
     load_balancers: Vec<LoadBalancer>,
@@ -18,7 +18,7 @@ pub struct CloudAddresses {
 }
 
 impl CloudAddresses {
-    /// Reads them.
+    /// Lists the load balancers and floating IPs of the project.
     pub async fn read(openstack: &OpenStack) -> anyhow::Result<Self> {
         let project_id = openstack.project_id.as_deref();
         let load_balancers = openstack.octavia.list_load_balancers_of_project(project_id).await;
@@ -30,7 +30,7 @@ impl CloudAddresses {
         })
     }
 
-    /// Whether this is an address of a load balancer that serves the Service, or of a floating IP on it.
+    /// Returns whether an address belongs to a load balancer that serves the Service, or to a floating IP on it.
     pub fn is_of(&self, address: &str, service: &Service) -> bool {
         let Ok(address) = address.parse::<IpAddr>() else { return false };
         let is_it = |text: &str| text.parse() == Ok(address);
@@ -45,7 +45,7 @@ impl CloudAddresses {
     }
 }
 
-/// By the tags with uids; where there are none, by the names that OCCM gives.
+/// Decides by the tags with uids, or, without such tags, by the names that OCCM gives.
 fn serves(load_balancer: &LoadBalancer, service: &Service) -> bool {
     let tags = &load_balancer.tags;
     let metadata = &service.metadata;

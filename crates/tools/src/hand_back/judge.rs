@@ -1,4 +1,4 @@
-//! What OCCM will do to one Service. Pure.
+//! What OCCM will change for one Service. Pure.
 //!
 //! OCCM publishes one entry: the annotation `hostname` if there is one; else, with `proxy-protocol` and
 //! `enable-ingress-hostname`, the address with the suffix; else the address, with `ipMode: Proxy` where `proxy-protocol`
@@ -17,30 +17,30 @@ const HOSTNAME: &str = "loadbalancer.openstack.org/hostname";
 const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 const RECLAIM_POLICY: &str = "loadbalancer.openstack.org/reclaim-policy";
 
-/// How much the way back means to a Service.
+/// The severity of a change for a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Something is other than before.
+    /// The Service will be different.
     Changes,
-    /// OCCM will report an error for it, and not follow nodes and ports.
+    /// OCCM will report an error for the Service, and not follow its nodes and ports.
     Fails,
 }
 
-/// One Service on the way back.
+/// The return of one Service to OCCM.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Return {
-    /// Namespace and name.
+    /// Namespace and name of the Service.
     pub service: String,
-    /// What OCCM will publish, where that is other than what is published now.
+    /// The entry that OCCM will publish, if it differs from the published ones.
     pub entry: Option<LoadBalancerIngress>,
-    /// What is published now.
+    /// The published entries.
     published: Vec<LoadBalancerIngress>,
-    /// What else will be other, and what will fail.
+    /// Other changes and failures.
     findings: Vec<Finding>,
 }
 
-/// Something that will be other, or fail.
+/// A change or a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     severity: Severity,
@@ -48,8 +48,8 @@ struct Finding {
 }
 
 impl Return {
-    /// What OCCM will do to a Service; nothing where it is not one of OCCM's: of another type, or with a class. `is_own` says of an address
-    /// whether the cloud has it for this Service: others are not to be published, because service proxies would capture them.
+    /// Judges a Service; absent for a Service that OCCM does not serve: of another type, or with a class. `is_own` returns whether
+    /// the cloud has an address for this Service: other addresses must not be published, because service proxies would capture them.
     pub fn of(service: &Service, section: &LoadBalancer, is_own: impl Fn(&str) -> bool) -> Option<Self> {
         let spec = service.spec.as_ref()?;
         if spec.type_.as_deref() != Some("LoadBalancer") || spec.load_balancer_class.is_some() {
@@ -96,18 +96,18 @@ impl Return {
         Some(Self { service, entry, published, findings })
     }
 
-    /// Whether anything will be other.
+    /// Returns whether anything will change.
     pub fn is_news(&self) -> bool {
         self.entry.is_some() || !self.findings.is_empty()
     }
 
-    /// The worst of it.
+    /// Returns the worst severity.
     pub fn severity(&self) -> Severity {
         self.findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Changes)
     }
 }
 
-/// What OCCM publishes.
+/// Returns the entry that OCCM publishes.
 fn entry(
     hostname: Option<&str>,
     address: Option<&str>,
@@ -132,7 +132,7 @@ fn entry(
     })
 }
 
-/// Whether an entry publishes the address, as it is or in a name.
+/// Returns whether an entry publishes the address, as it is or in a hostname.
 fn names(entry: &LoadBalancerIngress, address: &str) -> bool {
     let place = entry.ip.as_ref().or(entry.hostname.as_ref());
     place.is_some_and(|place| {
@@ -140,7 +140,7 @@ fn names(entry: &LoadBalancerIngress, address: &str) -> bool {
     })
 }
 
-/// The annotations that somebody wrote and only this program knows.
+/// Lists the user's annotations that only this program knows.
 fn own_annotations(service: &Service) -> impl Iterator<Item = (&str, &str)> {
     let written = service.metadata.annotations.iter().flatten();
     written.filter_map(|(key, value)| {
@@ -199,7 +199,7 @@ mod tests {
         .unwrap()
     }
 
-    /// What OCCM publishes, for what is published here.
+    /// The entry that OCCM publishes, for each published entry.
     #[rstest]
     #[case::proxy(json!({PROXY_PROTOCOL: "v2"}), json!([{"ip": "203.0.113.1", "ipMode": "Proxy"}]), false, None)]
     #[case::plain(json!({}), json!([{"ip": "203.0.113.1", "ipMode": "VIP"}]), false, None)]
@@ -237,7 +237,7 @@ mod tests {
         assert!(text.contains("53/UDP") && text.contains("deletes the load balancer"), "{text}");
     }
 
-    /// An address that a tenant wrote would be captured by the service proxy of every node.
+    /// The service proxy of every node would capture an address that a tenant wrote.
     #[rstest]
     #[case::of_an_annotation(json!({PROXY_PROTOCOL: "v1", ADDRESS: "203.0.113.66"}), json!([{"hostname": "a.example.org"}]), false)]
     #[case::of_the_status(json!({}), json!([{"ip": "203.0.113.66", "ipMode": "Proxy"}]), false)]

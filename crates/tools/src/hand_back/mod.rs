@@ -1,8 +1,8 @@
-//! `openstack-ccm hand-back`: what OCCM will do to each Service after the way back, and the status that it will write,
-//! written before.
+//! `openstack-ccm hand-back`: shows what OCCM will change for each Service when it takes over again, and, on request, writes the
+//! status that OCCM will write.
 //!
-//! OCCM is not here to be run dry, so this is a list of the differences that are known, held to its observable behaviour:
-//! see `judge`. The flags are in `args`; `addresses` looks up in the cloud what may be published.
+//! OCCM is not available for a dry run, so `judge` is a list of its known differences, tested against its observable behaviour.
+//! The flags are in `args`; `addresses` looks up in the cloud which addresses may be published.
 
 pub mod addresses;
 pub mod args;
@@ -32,10 +32,10 @@ use addresses::CloudAddresses;
 use args::{HandBackArgs, HandBackOutput};
 use judge::{Return, Severity};
 
-/// Writes what OCCM will do to standard output, and with `--apply` the status of Services.
+/// Writes OCCM's changes to standard output, and with `--apply` the status of Services.
 ///
 /// # Errors
-/// The configuration or the Services cannot be read, openstack-ccm is at work, a status cannot be written, or standard
+/// The configuration or the Services cannot be read, openstack-ccm is running, a status cannot be written, or standard
 /// output is closed.
 pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
@@ -107,7 +107,7 @@ async fn refuse_beside_controller(client: &Client, lease: &LeaseArgs) -> anyhow:
     Ok(())
 }
 
-/// Writes the status that OCCM will write, where it is another one.
+/// Writes the status that OCCM will write, if it differs.
 async fn apply(client: &Client, service: &Service, back: &Return) -> anyhow::Result<()> {
     let Some(entry) = &back.entry else { return Ok(()) };
     let metadata = &service.metadata;

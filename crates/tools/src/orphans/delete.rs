@@ -1,4 +1,4 @@
-//! Deleting what is orphaned: by id, each after another look.
+//! Deletes orphaned objects: by id, each after another check.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
 use super::judge::{Orphan, OrphanKind};
 
-/// Time between two checks whether a load balancer is gone.
+/// Interval between two checks whether a load balancer is gone.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// Looks until Octavia is held to have lost the work.
+/// Checks before Octavia is presumed to have lost the deletion.
 const MAX_LOOKS: usize = 150;
 
-/// Picks out of what is orphaned now what was named.
+/// Selects the named objects from the present orphans.
 ///
 /// # Errors
-/// An id that is not orphaned now, or that must not be deleted; nothing is deleted then.
+/// An id is not orphaned now, or must not be deleted; then nothing is deleted.
 pub fn chosen(orphans: &[Orphan], ids: &[String]) -> anyhow::Result<Vec<Orphan>> {
     let by_id: BTreeMap<&str, &Orphan> = orphans.iter().map(|one| (one.id.as_str(), one)).collect();
     let mut chosen = Vec::new();
@@ -34,10 +34,11 @@ pub fn chosen(orphans: &[Orphan], ids: &[String]) -> anyhow::Result<Vec<Orphan>>
     Ok(chosen)
 }
 
-/// Deletes what was named, in the order of its kinds. Each is judged right before: a Service may have taken it over while others were deleted.
+/// Deletes the named objects, in the order of their kinds. Each is judged again right before its deletion: a Service may have
+/// taken it over meanwhile.
 ///
 /// # Errors
-/// Something that was named is not orphaned, or must not or cannot be deleted: what comes after it stays, too.
+/// An object is not orphaned, or must not or cannot be deleted: the objects after it are not deleted either.
 pub async fn delete_all(
     openstack: &OpenStack,
     ids: &[String],
@@ -57,7 +58,7 @@ pub async fn delete_all(
     Ok(())
 }
 
-/// Deletes one, and waits until it is gone. One that is gone already is no error.
+/// Deletes an object and waits until it is gone. An object that is gone already is no error.
 pub async fn delete(openstack: &OpenStack, orphan: &Orphan) -> anyhow::Result<()> {
     let OpenStack { octavia, neutron, .. } = openstack;
     let id = &orphan.id;
@@ -76,7 +77,7 @@ pub async fn delete(openstack: &OpenStack, orphan: &Orphan) -> anyhow::Result<()
     }
 }
 
-/// Takes the group off the ports that carry it, and deletes it.
+/// Removes the group from the ports that use it, and deletes it.
 async fn delete_group(neutron: &Neutron, id: &str) -> Result<(), ApiError> {
     let carriers = PortFilter { security_group_id: Some(id.to_owned()), ..PortFilter::default() };
     for port in neutron.list_ports(&carriers).await? {

@@ -1,5 +1,5 @@
-//! What may be orphaned: everything in the project that could have been made for a Service; and the Services that may
-//! own it.
+//! Lists the objects that may be orphaned, which are all in the project that could have been made for a Service, and the Services
+//! that may own them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,33 +18,33 @@ use openstack_ccm_provider_openstack::load_balancer::names::{self, GeneratedName
 use openstack_ccm_runtime::listed::{self, Interest};
 use openstack_ccm_runtime::watch::{Reading, list_all};
 
-/// The owners of ports that Octavia makes for VIPs: its own, and that of its provider ovn.
+/// The owners of VIP ports that Octavia makes: Octavia itself, and its provider ovn.
 const VIP_OWNERS: [&str; 2] = ["Octavia", "ovn-lb:vip"];
 
-/// The lists of a project.
+/// The objects of a project.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
     pub(super) load_balancers: Vec<LoadBalancer>,
     pub(super) floating_ips: Vec<FloatingIp>,
-    /// Ports that Octavia made for VIPs.
+    /// VIP ports that Octavia made.
     pub(super) vip_ports: Vec<Port>,
     pub(super) security_groups: Vec<SecurityGroup>,
-    /// The addresses of the members of load balancers that have only OCCM's name for an owner, by their ids.
+    /// The member addresses of load balancers that only OCCM's name assigns to a cluster, by load balancer id.
     pub(super) members: BTreeMap<String, BTreeSet<IpAddr>>,
-    /// Whether this Octavia has tags: without them nobody can see whose a load balancer is.
+    /// Whether this Octavia has tags: without them the owner of a load balancer is not known.
     pub(super) has_tags: bool,
 }
 
 impl Inventory {
-    /// Lists everything. Load balancers without tags count by their name, if it is that of the cluster `occm_names_of`.
+    /// Lists all objects. With `occm_names_of` load balancers without tags count too, if their name has this cluster name.
     ///
     /// # Errors
-    /// Any failed call: a list that could not be read is never an empty one.
+    /// A call failed: a list that could not be read never counts as empty.
     pub async fn read(openstack: &OpenStack, occm_names_of: Option<&str>) -> anyhow::Result<Self> {
         let OpenStack { octavia, neutron, project_id, .. } = openstack;
         let project = || project_id.clone();
         let security_groups = SecurityGroupFilter { project_id: project(), ..Default::default() };
-        // Ports first: one whose load balancer is not listed afterwards has none.
+        // Ports are listed first: a port whose load balancer is missing in the later list has none.
         let mut vip_ports = Vec::new();
         for owner in VIP_OWNERS {
             let device_owner = Some(owner.to_owned());
@@ -70,13 +70,13 @@ impl Inventory {
     }
 }
 
-/// Whether nothing but its name says for which cluster it was made.
+/// Returns whether only its name assigns a load balancer to the cluster.
 fn is_only_named(one: &LoadBalancer, cluster: &str) -> bool {
     names::cluster_uids(&one.tags).next().is_none()
         && GeneratedName::parse(&one.name).is_some_and(|name| name.cluster == cluster)
 }
 
-/// A pool that goes meanwhile has none.
+/// Lists the member addresses of a load balancer. A pool that is deleted meanwhile has none.
 async fn members_of(octavia: &Octavia, load_balancer_id: &str) -> anyhow::Result<BTreeSet<IpAddr>> {
     let mut addresses = BTreeSet::new();
     for pool in octavia.list_pools(&ChildFilter::load_balancer(load_balancer_id)).await? {
@@ -89,26 +89,25 @@ async fn members_of(octavia: &Octavia, load_balancer_id: &str) -> anyhow::Result
     Ok(addresses)
 }
 
-/// Who may own something.
+/// The possible owners of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
     Cluster {
-        /// The uids of its Services, by name.
+        /// The uids of the cluster's Services, by name.
         services: BTreeMap<ServiceKey, String>,
-        /// The addresses of its nodes.
+        /// The addresses of the cluster's nodes.
         nodes: BTreeSet<IpAddr>,
     },
-    /// Nobody: the cluster is gone.
+    /// The cluster is gone, so there are no owners.
     Gone,
 }
 
 impl Owners {
-    /// All Services of the cluster, of whatever type: one that was of type LoadBalancer a moment ago may still own something; and all
-    /// nodes.
+    /// Lists all nodes, and all Services of any type: a Service that was of type LoadBalancer a moment ago may still own an object.
     ///
     /// # Errors
-    /// Any page of the lists that cannot be read, and a list without a single Service: every cluster has one, so that the
-    /// list is wrong, and everything in the cloud would look orphaned.
+    /// A page of a list cannot be read, or the list has no Service at all: every cluster has one, so the list is wrong, and every
+    /// object in the cloud would look orphaned.
     pub async fn of(client: Client) -> anyhow::Result<Self> {
         let reading = Reading { page: PAGE_SIZE, interest: Interest::in_none() };
         let nodes = list_all::<listed::Node, Node>(Api::all(client.clone()), reading.clone()).await;
@@ -137,7 +136,7 @@ impl Owners {
         })
     }
 
-    /// Whether one of these is the uid of a Service that is there.
+    /// Returns whether one of these is the uid of an existing Service.
     pub(super) fn has_one_of(&self, uids: &BTreeSet<&str>) -> bool {
         match self {
             Self::Cluster { services: all, .. } => all.values().any(|uid| uids.contains(uid.as_str())),
@@ -145,7 +144,7 @@ impl Owners {
         }
     }
 
-    /// Whether none of these is the address of a node, as far as the nodes are known.
+    /// Returns whether none of these is the address of a node, as far as the nodes are known.
     pub(super) fn have_no_node_among(&self, addresses: &BTreeSet<IpAddr>) -> bool {
         match self {
             Self::Cluster { nodes, .. } => nodes.is_disjoint(addresses),

@@ -1,10 +1,10 @@
-//! `openstack-ccm orphans`: what is in the cloud for Services that are gone, and, on request, its end.
+//! `openstack-ccm orphans`: lists the cloud objects of deleted Services and, on request, deletes them.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | its flags |
-//! | `inventory` | the lists of a project, and the Services that may own something |
-//! | `judge` | what is orphaned, why, and what speaks against deleting it (pure) |
+//! | `inventory` | the objects of a project, and the Services that may own them |
+//! | `judge` | which objects are orphaned, why, and what forbids deleting them (pure) |
 //! | `delete` | deleting by id |
 
 pub mod args;
@@ -35,14 +35,14 @@ use args::{DEFAULT_AGE, OrphansArgs, OrphansOutput};
 use inventory::{Inventory, Owners};
 use judge::{Orphan, Question, orphans};
 
-/// Writes what is orphaned to standard output, and deletes what was named.
+/// Writes the orphans to standard output, and deletes the named ones.
 ///
 /// # Errors
-/// Cloud or cluster cannot be asked; something that was named must not or cannot be deleted; standard output is closed.
+/// Cloud or cluster cannot be queried; a named object must not or cannot be deleted; standard output is closed.
 pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
     let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
     let deletes = !arguments.delete.is_empty() && arguments.yes;
-    // Without the word nothing can be deleted, whatever this program does.
+    // Without `--yes` the transport is read-only, so that no defect of this program can delete anything.
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         if deletes { transport } else { Arc::new(ReadOnly::new(transport)) }
     };
@@ -75,15 +75,15 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }
 
-/// What was found in the cloud.
+/// The result of a search in the cloud.
 struct Survey {
     orphans: Vec<Orphan>,
     has_tags: bool,
-    /// What no object of the project carries, although it was asked for.
+    /// The message that no object of the project has the given uid or cluster name, if so.
     absent: Option<String>,
 }
 
-/// The cloud first: what is made afterwards is not listed, and the Service of what is listed is among the Services.
+/// Lists the cloud first: objects made afterwards are not listed, and the Service of each listed object is among the Services.
 async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<Survey> {
     let occm_names_of = arguments.occm_names.then_some(arguments.cluster_name.as_str());
     let inventory = Inventory::read(openstack, occm_names_of).await.context("the cloud cannot be queried")?;
@@ -110,7 +110,7 @@ async fn find(openstack: &OpenStack, arguments: &OrphansArgs) -> anyhow::Result<
     })
 }
 
-/// A uid or a name that was mistyped finds nothing, which is no good news.
+/// Returns a message if no object has the given uid or name: it may be mistyped, so an empty result is no good news.
 fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
     let tags = || {
         let Inventory { load_balancers, floating_ips, security_groups, .. } = inventory;
@@ -137,7 +137,7 @@ fn nothing(older_than: Duration) -> String {
     format!("No orphans. (Objects younger than {} are not judged.)", duration::format(older_than))
 }
 
-/// The command line that finds the same again.
+/// Returns the command line that repeats this search.
 fn again(arguments: &OrphansArgs) -> String {
     let OrphansArgs { occm_names, older_than, cluster_uid, cluster_name, config, person, .. } = arguments;
     let mut words = vec!["openstack-ccm".to_owned(), "orphans".to_owned()];
@@ -154,10 +154,10 @@ fn again(arguments: &OrphansArgs) -> String {
     command(words)
 }
 
-/// A cluster that answers is not gone.
+/// Fails if the cluster with this uid still answers.
 async fn refuse_living(arguments: &OrphansArgs, uid: &str) -> anyhow::Result<()> {
     let Ok(client) = arguments.person.client().await else { return Ok(()) };
-    // One that does not answer is the kubeconfig's of a cluster that is gone.
+    // A cluster that is gone does not answer.
     if let Ok(living) = cluster_uid(client).await {
         anyhow::ensure!(
             living != uid,

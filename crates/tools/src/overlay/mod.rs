@@ -1,6 +1,6 @@
-//! The program `ip-mode-overlay`: `ipMode: Proxy` beside the controller that a cluster already has. It is the same file
-//! as `openstack-ccm`, under another name or as its subcommand `overlay`, and has flags, help and texts of its own: whoever
-//! uses it runs another cloud.
+//! The program `ip-mode-overlay`: sets `ipMode: Proxy` beside the controller that a cluster already has. It is the same file as
+//! `openstack-ccm`, under another name or as its subcommand `overlay`, and has its own flags, help and texts: its users run
+//! another cloud.
 //!
 //! Its controller is in [`openstack_ccm_manager::overlay`].
 
@@ -24,27 +24,27 @@ use crate::help::{self, EXIT_FOUND};
 use crate::output::{is_closed_pipe, plural, print, print_line};
 use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs, ReportOutput};
 
-/// What nobody can tell from the statuses.
+/// Advice on a change that statuses do not show.
 const LEFT: &str = r#"What an admission policy set is not undone here. Delete the policy, then, for each Service:
   kubectl patch service NAME --subresource=status --type=json --patch='[{"op":"replace","path":"/status/loadBalancer/ingress/0/ipMode","value":"VIP"}]'"#;
-/// Between two looks for what is left to give back.
+/// Interval between two checks for statuses still to be reverted.
 const LOOK_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Whether the file is called by the name of the overlay.
+/// Returns whether the file is called by the name of the overlay.
 pub fn is_called(arguments: &[OsString]) -> bool {
     let name = arguments.first().and_then(|path| Path::new(path).file_name());
     name.is_some_and(|name| name == PROGRAM)
 }
 
-/// The command line of the overlay.
+/// Parses the command line of the overlay.
 ///
 /// # Errors
-/// What is wrong with it, or the help or version that it asks for.
+/// The error of the command line, or the help or version that it asks for.
 pub fn parse(arguments: &[OsString]) -> Result<OverlayCommand, clap::Error> {
     help::parse::<OverlayCommandLine>(arguments).map(|line| line.command)
 }
 
-/// Does what the command line says.
+/// Runs the parsed command.
 pub async fn run(command: OverlayCommand) -> ExitCode {
     let result = match command {
         OverlayCommand::Policy(arguments) => print_policy(&arguments),
@@ -138,7 +138,7 @@ mod tests {
         assert!(parse(&words(&["ip-mode-overlay", "policy", "--cloud=linode,vultr"])).is_ok());
     }
 
-    /// Who uses it runs another cloud.
+    /// The users of the overlay run another cloud.
     #[test]
     fn no_help_speaks_of_openstack() {
         fn look(command: &mut clap::Command) {

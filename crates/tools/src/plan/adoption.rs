@@ -1,4 +1,4 @@
-//! What `adopt` says in addition to the plan: of everything that this program takes over, how much stays as it is.
+//! The output of `adopt` besides the plan: how much of everything that this program takes over stays as it is.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,33 +11,33 @@ use super::line::Changes;
 use super::rehearsal::{Item, Subject};
 use crate::output::plural;
 
-/// The sums of an adoption.
+/// The counts of an adoption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Adoption {
-    /// Services that are published and stay published as they are.
+    /// Published Services whose entries would stay.
     pub statuses_stay: usize,
-    /// Services that are published and would be published in another way.
+    /// Published Services whose entries would change.
     pub statuses_change: usize,
-    /// Services that are not published yet and would be.
+    /// Services that would be published for the first time.
     pub statuses_new: usize,
-    /// Services that have a value which is wrong or means something else here; the cause is among the lines of each.
+    /// Services with a value that is wrong or means something else here; the lines of each show the cause.
     pub values: usize,
-    /// Services that are refused: what is said of the others is not true of them.
+    /// Refused Services, for which the other counts may be wrong.
     pub refused: usize,
-    /// Services whose load balancer and floating IP get the tags that say whose they are.
+    /// Services whose load balancer and floating IP would get ownership tags.
     pub identity_tags: usize,
-    /// How many of them get them in a minute; 0 where none does.
+    /// The number of Services that get ownership tags per minute; 0 where none does.
     pub identity_tags_per_minute: u32,
-    /// Nodes; absent where nobody looks after them.
+    /// Nodes; absent where no controller for them runs.
     pub nodes: Option<Changes>,
-    /// Routes of the router; absent where nobody looks after them.
+    /// Routes of the router; absent where no controller for them runs.
     pub routes: Option<Changes>,
-    /// Security groups and their rules; absent where nobody looks after them.
+    /// Security groups and their rules; absent where no controller for them runs.
     pub security_groups: Option<Changes>,
 }
 
 impl Adoption {
-    /// Sums up; `section` is that of the controllers that are planned.
+    /// Counts the changes; `section` is the planned controllers' configuration.
     pub fn of(items: &[Item], forecasts: &[Forecast], section: &LoadBalancer) -> Self {
         let about = |wanted: &[Subject], kinds: &[&str]| {
             let all = items.iter().zip(forecasts);
@@ -69,7 +69,7 @@ impl Adoption {
         }
     }
 
-    /// How long it takes until the last one has its tags.
+    /// Returns the time until the last Service has its ownership tags.
     fn tagging(&self) -> Option<Duration> {
         let pause = Duration::from_secs(60).checked_div(self.identity_tags_per_minute)?;
         let count = u32::try_from(self.identity_tags).unwrap_or(u32::MAX);
@@ -77,7 +77,7 @@ impl Adoption {
     }
 }
 
-/// `1 minute`, `16 minutes`
+/// Returns `1 minute`, `16 minutes`.
 fn minutes(time: Duration) -> String {
     let minutes = usize::try_from(time.as_secs().div_ceil(60)).unwrap_or(usize::MAX);
     plural(minutes, "minute")

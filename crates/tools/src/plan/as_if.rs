@@ -1,24 +1,24 @@
-//! `--as-if`: annotations that the planned Services are taken to have.
+//! `--as-if`: annotations that the plan assumes on Services.
 
 use openstack_ccm_core::service::ServiceKey;
 use serde_json::{Map, Value, json};
 
-/// The annotations, and of which Services.
+/// The assumed annotations, and their Services.
 #[derive(Clone, Debug, Default)]
 pub struct AsIf {
-    /// The Services; all of them where none is named.
+    /// The Services; empty for all.
     pub services: Vec<ServiceKey>,
-    /// The only namespace that is meant, if there is one.
+    /// The only namespace whose Services get the annotations, if any.
     pub namespace: Option<String>,
-    /// Keys with values; one without a value is taken to be removed.
+    /// Keys with values; the plan assumes a key without a value to be removed.
     pub annotations: Vec<(String, Option<String>)>,
 }
 
 impl AsIf {
-    /// Reads `KEY=VALUE`, or `KEY-` for an annotation that is taken away, as `kubectl annotate` has it.
+    /// Parses `KEY=VALUE`, or `KEY-` for a removed annotation, as in `kubectl annotate`.
     ///
     /// # Errors
-    /// Anything else.
+    /// The text is neither.
     pub fn parse(text: &str) -> Result<(String, Option<String>), String> {
         match (text.split_once('='), text.strip_suffix('-')) {
             (Some((key, value)), _) if !key.is_empty() => Ok((key.to_owned(), Some(value.to_owned()))),
@@ -31,8 +31,7 @@ impl AsIf {
         self.annotations.is_empty()
     }
 
-    /// Gives the annotations to a Service that is meant. Objects in a list do not say of which kind they are: what has
-    /// ports is a Service.
+    /// Applies the annotations to a chosen Service. Objects in a list do not state their kind: an object with ports is a Service.
     pub(super) fn apply(&self, object: &mut Value) {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
         let key = ServiceKey::new(text("namespace"), text("name"));

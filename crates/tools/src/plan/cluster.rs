@@ -1,7 +1,7 @@
-//! A Kubernetes API to plan on: reads go to the real one, writes are recorded and answered from a picture in memory.
+//! A Kubernetes API for plans: passes reads to the real API server, and records writes and answers them from a picture in memory.
 //!
-//! The one exception is the question whether the API server keeps `ipMode`: it is a patch with `dryRun=All`, which the
-//! server answers without storing anything. Who may not patch is refused, and the plan says that it does not know.
+//! The one exception is the check whether the API server keeps `ipMode`: it is a patch with `dryRun=All`, which the server answers
+//! without storing anything. A user who may not patch is refused, and the plan reports the answer as unknown.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tower::service_fn;
 use super::as_if::AsIf;
 use super::journal::{Call, ClusterWrite, Journal};
 
-/// A client that writes nothing.
+/// Returns a client that writes nothing.
 pub fn client(real: Client, journal: Arc<Journal>, as_if: AsIf) -> Client {
     let cluster = Arc::new(Cluster { real, journal, as_if, picture: Mutex::default() });
     let service = service_fn(move |request: Request<Body>| {
@@ -30,7 +30,7 @@ struct Cluster {
     real: Client,
     journal: Arc<Journal>,
     as_if: AsIf,
-    /// Objects as they would be, by path; null where they would be gone.
+    /// Objects after the recorded writes, by path; null where they would be deleted.
     picture: Mutex<HashMap<String, Value>>,
 }
 
@@ -57,7 +57,7 @@ impl Cluster {
         lock(&self.picture).get(object_path(path)).cloned()
     }
 
-    /// What the API server has, with the annotations that the plan is to go by, and with what would be other by now.
+    /// Reads from the API server, and adds the assumed annotations and the recorded writes.
     async fn read(&self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
         let path = request.uri().path().to_owned();
         let answer = self.real.send(request).await?;
@@ -80,7 +80,7 @@ impl Cluster {
         Ok(shown(&object))
     }
 
-    /// The object at a path; the answer to pass on where there is none.
+    /// Returns the object at a path, or the answer to pass on where there is none.
     async fn object(&self, path: &str) -> Result<Result<Value, Response<Body>>, kube::Error> {
         let path = object_path(path);
         if let Some(known) = self.known(path) {
@@ -116,7 +116,7 @@ impl Cluster {
         self.write(Method::DELETE, path, conditions, |_| Value::Null).await
     }
 
-    /// Notes a write, and answers as if `after` had been made of the object.
+    /// Records a write, and answers as if it had turned the object into `after`.
     async fn write(
         &self,
         method: Method,
@@ -138,7 +138,7 @@ impl Cluster {
     }
 }
 
-/// Whether the API server is asked what it would do.
+/// Returns whether the request is a dry run of the API server.
 fn is_question(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "dryRun=All"))
 }
@@ -148,8 +148,8 @@ fn is_strategic_patch(request: &Request<Body>) -> bool {
     kind.is_some_and(|kind| kind == "application/strategic-merge-patch+json")
 }
 
-/// Puts back the conditions that a strategic merge patch does not name: such a patch replaces those of the same type. No
-/// other list is patched in this way here.
+/// Restores the conditions that a strategic merge patch does not name: such a patch replaces only conditions of the same type. The
+/// controllers patch no other list in this way.
 fn merge_conditions(before: &Value, after: &mut Value) {
     let named = after["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let others = before["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -157,12 +157,12 @@ fn merge_conditions(before: &Value, after: &mut Value) {
     after["status"]["conditions"] = others.chain(named.iter().cloned()).collect();
 }
 
-/// The path without a sub-resource.
+/// Returns the path without a sub-resource.
 fn object_path(path: &str) -> &str {
     path.strip_suffix("/status").unwrap_or(path)
 }
 
-/// The path of an object in the list at `list`, which is one of all namespaces.
+/// Returns the path of an object in the list at `list`, which may span all namespaces.
 fn path_in_list(list: &str, object: &Value) -> String {
     let text = |key: &str| object["metadata"][key].as_str();
     let name = text("name").unwrap_or_default();
@@ -172,7 +172,7 @@ fn path_in_list(list: &str, object: &Value) -> String {
     }
 }
 
-/// The version of an object that would be written once more: what is newer is seen by it.
+/// Returns the resource version after another write, by which a reader sees that the object is newer.
 fn next_version(object: &Value) -> String {
     let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     version.parse::<u64>().map_or_else(|_| version.to_owned(), |number| (number + 1).to_string())
@@ -183,7 +183,7 @@ async fn body(answer: Response<Body>) -> Result<Value, kube::Error> {
     serde_json::from_slice(&bytes).map_err(kube::Error::SerdeError)
 }
 
-/// An object as the answer to a read; null stands for one that is gone.
+/// Returns an object as the answer to a read; null gives Not Found.
 fn shown(object: &Value) -> Response<Body> {
     if object.is_null() {
         return status(StatusCode::NOT_FOUND, "the object would be deleted");

@@ -1,5 +1,5 @@
-//! The lines of what would be written to Kubernetes. The annotation in which the program notes for itself when everything
-//! agreed is no news to anybody.
+//! The lines of writes to Kubernetes. The annotation in which the program notes that everything was up to date has no line: it is
+//! of no interest to users.
 
 use openstack_ccm_provider_openstack::load_balancer::annotations::CONVERGED_DIGEST;
 use serde_json::{Map, Value};
@@ -8,9 +8,9 @@ use super::fields::{Field, known};
 use super::journal::Call;
 use super::line::{Line, Mark};
 
-/// The lines, in the order in which the objects are touched first.
+/// Returns the lines, in the order in which the objects are first written.
 pub(super) fn lines(calls: &[Call]) -> Vec<Line> {
-    // Each object before the first and after the last write.
+    // The state of each object before its first and after its last write.
     let mut ends: Vec<(&str, &Value, &Value)> = Vec::new();
     for write in calls.iter().filter_map(Call::in_cluster) {
         let object = write.path.strip_suffix("/status").unwrap_or(&write.path);
@@ -60,7 +60,7 @@ fn of(path: &str, before: &Value, after: &Value) -> Vec<Line> {
         .collect()
 }
 
-/// The published entries as text: `203.0.113.10 (Proxy)`.
+/// Returns the published entries as text: `203.0.113.10 (Proxy)`.
 pub(super) fn entries(service: &Value) -> Vec<String> {
     let ingress = service["status"]["loadBalancer"]["ingress"].as_array();
     let text = |value: &Value| value.as_str().map(known);
@@ -77,7 +77,7 @@ pub(super) fn entries(service: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The keys of a map, with their values before and after.
+/// Returns the changed keys of a map, with their values before and after.
 fn maps(before: &Value, after: &Value) -> Vec<Field> {
     let old = before.as_object().into_iter().flat_map(Map::keys);
     let new = after.as_object().into_iter().flat_map(Map::keys).filter(|key| before[*key].is_null());

@@ -1,4 +1,4 @@
-//! What of an object a reader is shown: its name among its kind, and the attributes that would be other.
+//! The parts of an object that a plan shows: its name among its kind, and the attributes that would change.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use openstack_ccm_openstack_api::dry_run::{Kind, is_placeholder, is_placeholder_
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Attributes that the cloud keeps for itself, or that follow from other objects.
+/// Attributes that the cloud maintains itself, or that follow from other objects.
 const NOT_SHOWN: [&str; 21] = [
     "id",
     "provisioning_status",
@@ -32,35 +32,35 @@ const NOT_SHOWN: [&str; 21] = [
     "security_group_id",
 ];
 
-/// One attribute before and after.
+/// An attribute before and after.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Name of the attribute; empty where the line itself is about it.
+    /// The attribute; empty where the whole line is about it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(serialize_with = "without_placeholders")]
     pub before: Option<Value>,
-    /// The value as it would be; null also where only the cloud will know it.
+    /// The planned value; also null where only the cloud will know it.
     #[serde(serialize_with = "without_placeholders")]
     pub after: Option<Value>,
-    /// What people read in place of the values.
+    /// Text for users in place of the values.
     #[serde(skip)]
     pub words: Option<String>,
-    /// What a list would lose.
+    /// Values that a list would lose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
-    /// What a list would gain.
+    /// Values that a list would gain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
 }
 
 impl Field {
-    /// A single value.
+    /// Creates the field of a single value.
     pub fn value(name: &str, before: Option<Value>, after: Option<Value>) -> Self {
         Self { name: name.to_owned(), before, after, ..Self::default() }
     }
 
-    /// A list, of which what it would lose and gain is shown.
+    /// Creates the field of a list, with the values that it would lose and gain.
     pub fn list(name: &str, before: &[String], after: &[String]) -> Self {
         let lacks = |one: &[String], other: &[String]| -> Vec<String> {
             one.iter().filter(|text| !other.contains(text)).cloned().collect()
@@ -69,7 +69,7 @@ impl Field {
         Self { name: name.to_owned(), removed, added, ..Self::default() }
     }
 
-    /// The same field of one of several objects.
+    /// Adds the name of one of several objects to the field's name.
     pub(super) fn of(mut self, object: &str) -> Self {
         self.name = format!("{object} {}", self.name);
         self
@@ -102,7 +102,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// What distinguishes an object from others of its kind.
+/// Returns the name that distinguishes an object from others of its kind.
 pub(super) fn name(kind: Kind, object: &Value) -> String {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     match kind {
@@ -123,7 +123,7 @@ pub(super) fn name(kind: Kind, object: &Value) -> String {
     }
 }
 
-/// The attributes of a new object that a reader asks for first.
+/// Returns the most important attributes of a new object.
 pub(super) fn essential(kind: Kind, object: &Value) -> Vec<Field> {
     let keys: &[&str] = match kind {
         Kind::LoadBalancer => {
@@ -140,19 +140,19 @@ pub(super) fn essential(kind: Kind, object: &Value) -> Vec<Field> {
         .collect()
 }
 
-/// The attributes that would be other.
+/// Returns the attributes that would change.
 pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
     let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else { return Vec::new() };
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut fields = Vec::new();
     for key in keys.into_iter().filter(|key| !NOT_SHOWN.contains(&key.as_str())) {
         let (before, after) = (&before[key.as_str()], &after[key.as_str()]);
-        // What an object of another form does not have is off.
+        // An attribute that an object of another form lacks is off.
         let is_off = *before == Value::Bool(false) && after.is_null();
         if before == after || is_off || (is_nothing(before) && is_nothing(after)) {
             continue;
         }
-        // Which pool a listener uses is in the line of the pool.
+        // The line of the pool shows the pool of a listener.
         if kind == Kind::Listener && key == "default_pool_id" {
             let is_new = after.as_str().is_some_and(is_placeholder);
             let words = Some(if is_new { "uses the new pool" } else { "uses another pool" }.to_owned());
@@ -168,12 +168,12 @@ pub(super) fn changed(kind: Kind, before: &Value, after: &Value) -> Vec<Field> {
     fields
 }
 
-/// Octavia and Neutron write nothing in several ways.
+/// Returns the value, or none: Octavia and Neutron write an absent value in several ways.
 fn given(value: &Value) -> Option<Value> {
     (!is_nothing(value)).then(|| value.clone())
 }
 
-/// What only the cloud will know is null.
+/// Serializes a value, with null for parts that only the cloud will know.
 fn without_placeholders<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
     fn cleaned(value: &Value) -> Value {
         match value {
@@ -196,7 +196,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The members of a list as text, sorted.
+/// Returns the elements of a list as text, sorted.
 fn list(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::Null => Some(Vec::new()),
@@ -207,7 +207,7 @@ fn list(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// A value as text; absent where it is nothing.
+/// Returns a value as text; absent where it is none.
 pub(super) fn shown(value: &Value) -> Option<String> {
     if is_nothing(value) {
         return None;
@@ -222,7 +222,7 @@ pub(super) fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// A text, with what is not known yet said to be so.
+/// Returns a text, or `(new)` for an id that is not known yet.
 pub(super) fn known(text: &str) -> String {
     if is_placeholder(text) {
         return "(new)".to_owned();

@@ -1,4 +1,4 @@
-//! What a plan says about one subject, and about all of them together.
+//! The plan for one subject.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,57 +18,57 @@ use super::line::Line;
 use super::lines::lines;
 use super::rehearsal::{Item, Subject};
 
-/// How far a subject would get.
+/// How far the controller would get with a subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "cause", rename_all = "kebab-case")]
 pub enum State {
-    /// All the way. The JSON keeps its word for this.
+    /// It would finish. The JSON keeps its older word for this.
     #[serde(rename = "settled")]
     Converged,
-    /// The cloud is at work on it, and nobody can say what is to be done before it has finished.
+    /// The cloud is working on the subject, and the plan depends on the result.
     Waits(String),
-    /// The load balancer that exists keeps a setting, because the user or the operator has to change something first.
+    /// The existing load balancer keeps a setting, because the user or the operator has to change something first.
     Keeps(String),
     /// The user or the operator has to change something.
     Refused(String),
-    /// It could not be looked at, or a call failed.
+    /// The subject could not be read, or a call failed.
     Unknown(String),
 }
 
-/// What a plan says about one subject.
+/// The plan for one subject.
 #[derive(Clone, Debug, Serialize)]
 pub struct Forecast {
     /// `shop/web`, `nodes`, `routes`.
     pub subject: String,
-    /// The load balancer that serves the Service now: its id.
+    /// The id of the load balancer that serves the Service now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer: Option<String>,
-    /// Who made it, where that is not this program.
+    /// The program that made the load balancer, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
-    /// The cluster's name in the name of the load balancer, where that is not the one of `--cluster-name`.
+    /// The cluster name in the name of the load balancer, if it differs from `--cluster-name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_cluster: Option<String>,
-    /// What the Service is published with now.
+    /// The published entries of the Service.
     pub published: Vec<String>,
-    /// How far it would get.
+    /// How far the controller would get.
     #[serde(flatten)]
     pub state: State,
-    /// How connections would be interrupted; empty where none is.
+    /// How connections would be interrupted; empty where none is interrupted.
     pub interruptions: Vec<String>,
-    /// What would be other.
+    /// The objects that would change.
     pub changes: Vec<Line>,
-    /// How many objects of which kind were looked at and stay as they are.
+    /// The number of examined objects of each kind that stay as they are.
     pub unchanged: BTreeMap<String, usize>,
     /// Warnings that users would get.
     pub warnings: Vec<String>,
-    /// How many ports get or lose the PROXY header, at which moment the pods have to follow.
+    /// The number of ports that switch the PROXY header, at which moment the pods have to follow.
     pub proxy_switches: usize,
-    /// How many of the warnings are about values that are wrong or mean something else here.
+    /// The number of warnings about values that are wrong or mean something else here.
     pub odd_values: usize,
 }
 
-/// The cluster's name under which a load balancer was made for a Service, or is used by it.
+/// Returns the cluster name in the name or a tag of a load balancer for a Service.
 fn named_for(load_balancer: &Value, service: &ServiceKey) -> Option<String> {
     let tags = load_balancer["tags"].as_array().into_iter().flatten();
     let names = tags.chain([&load_balancer["name"]]).filter_map(Value::as_str);
@@ -77,7 +77,7 @@ fn named_for(load_balancer: &Value, service: &ServiceKey) -> Option<String> {
 }
 
 impl Forecast {
-    /// The same, with the name of another cluster that the load balancer shows. `known` are those that the operator gave.
+    /// Makes the forecast with the other cluster name that the load balancer shows. `known` are the names that the operator gave.
     pub fn asking(item: &Item, known: &[String]) -> Self {
         let load_balancer = load_balancer(item);
         let other_cluster = match (&item.subject, load_balancer) {
@@ -87,7 +87,7 @@ impl Forecast {
         Self { other_cluster: other_cluster.filter(|name| !known.contains(name)), ..Self::of(item) }
     }
 
-    /// The forecast for one item of a dry run.
+    /// Makes the forecast for one item of a dry run.
     pub fn of(item: &Item) -> Self {
         let Item { subject, calls, seen, concluded, published, .. } = item;
         let changes = lines(calls);
@@ -109,7 +109,7 @@ impl Forecast {
     }
 }
 
-/// The load balancer of the Service, as it was seen: the one whose id the Service has or gets, or else has its name.
+/// Returns the load balancer of the Service, as read: by the id that the Service has or gets, or else by its name.
 fn load_balancer(item: &Item) -> Option<&Value> {
     let Item { subject, calls, seen, named, .. } = item;
     let annotated = calls.iter().rev().filter_map(Call::in_cluster).find_map(|write| {
@@ -125,7 +125,7 @@ fn load_balancer(item: &Item) -> Option<&Value> {
     }
 }
 
-/// Who made a load balancer that lacks the tags of this program, by its name.
+/// Returns which program made a load balancer without the tags of this program, by its name.
 fn made_by(load_balancer: &Value) -> Option<String> {
     let tags = load_balancer["tags"].as_array();
     let ours = tags.is_some_and(|tags| {
@@ -142,8 +142,8 @@ fn state(end: &End, seen: &Seen, exists: bool) -> State {
         End::Failed(failure) => failure.clone(),
     };
     match class {
-        // What is there goes on being served, with the setting that it has.
-        // Only a load balancer that the Service must not use is named first.
+        // An existing load balancer goes on serving with its present setting. Only the message about a load balancer that the
+        // Service must not use begins with its name.
         FailureClass::UserInput if exists && !message.starts_with("load balancer ") => State::Keeps(message),
         FailureClass::UserInput | FailureClass::Quota | FailureClass::Held(_) => State::Refused(message),
         FailureClass::Busy => State::Waits(message),
@@ -151,7 +151,7 @@ fn state(end: &End, seen: &Seen, exists: bool) -> State {
     }
 }
 
-/// What Octavia is at work on.
+/// Returns the object that Octavia is working on.
 fn pending(seen: &Seen) -> String {
     let pending = seen.iter().find_map(|((kind, id), object)| {
         let status = object["provisioning_status"].as_str()?;
@@ -160,7 +160,7 @@ fn pending(seen: &Seen) -> String {
     pending.unwrap_or_else(|| "the cloud is at work on it".to_owned())
 }
 
-/// What ends connections that are there: a door that closes, or another address.
+/// Returns the changes that end existing connections: a closed port or network, or another address.
 fn interruptions(calls: &[Call]) -> Vec<String> {
     let mut found = Vec::new();
     for ObjectChange { kind, id, before, after, .. } in calls.iter().flat_map(Call::changes) {
@@ -186,7 +186,7 @@ fn led_elsewhere(before: &Value, after: &Value) -> bool {
     before["port_id"].is_string() && before["port_id"] != after["port_id"]
 }
 
-/// The Service would no longer be published with what it is published with now.
+/// Reports that an address or hostname of the Service would no longer be published.
 fn other_address(calls: &[Call]) -> Option<String> {
     let mut writes =
         calls.iter().filter_map(Call::in_cluster).filter(|write| write.path.contains("/services/"));
@@ -200,13 +200,13 @@ fn other_address(calls: &[Call]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("the Service is no longer published with {}", gone.join(", ")))
 }
 
-/// What was looked at and is not among the changes.
+/// Counts the examined objects that would not change.
 fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, usize> {
     let touched: BTreeSet<(Kind, &str)> =
         calls.iter().flat_map(Call::changes).map(|change| (change.kind, change.id.as_str())).collect();
     let mut counts = BTreeMap::new();
     if changes.is_empty() && seen.len() > 1000 {
-        // Lists of all, of which nothing was taken up.
+        // The controller listed all objects, but looked at none of them.
         return counts;
     }
     let counted = [Kind::Listener, Kind::Pool, Kind::Member, Kind::HealthMonitor];
@@ -218,7 +218,7 @@ fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, 
     counts
 }
 
-/// Warnings about values that are wrong, or have no effect or another one here.
+/// Reasons of warnings about values that are wrong, have no effect, or have another effect here.
 const ABOUT_VALUES: [&str; 15] = [
     "UnknownAnnotation",
     "FloatingIPKept",
@@ -237,14 +237,14 @@ const ABOUT_VALUES: [&str; 15] = [
     "LoadBalancerSourceRangesIgnored",
 ];
 
-/// How many different warnings have one of these reasons.
+/// Counts the different warnings with one of these reasons.
 fn count(events: &[RecordedEvent], reasons: &[&str]) -> usize {
     let chosen = events.iter().filter(|event| reasons.contains(&event.notice.reason));
     chosen.map(|event| &event.notice.message).collect::<BTreeSet<_>>().len()
 }
 
 fn warnings(events: &[RecordedEvent]) -> Vec<String> {
-    // What stands in the way is said by the state.
+    // The state shows failures.
     let of_state = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
     let warnings = events.iter().filter(|event| {
         event.notice.severity == Severity::Warning && !of_state.contains(&event.notice.reason)

@@ -1,4 +1,4 @@
-//! What a dry run recorded: the calls that would change something, in order, and what was seen on the way.
+//! The records of a dry run: the calls that would change something, in order, and the objects that were read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 /// A call that would change something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// To OpenStack.
+    /// A call to OpenStack.
     Cloud(Write),
-    /// To the Kubernetes API.
+    /// A call to the Kubernetes API.
     Cluster(ClusterWrite),
 }
 
@@ -23,18 +23,18 @@ pub enum Call {
 pub struct ClusterWrite {
     /// HTTP method: PATCH or DELETE.
     pub method: Method,
-    /// Path, with the sub-resource.
+    /// Path, including the sub-resource.
     pub path: String,
-    /// The merge patch; of a DELETE under which conditions, or null.
+    /// The merge patch; for a DELETE its preconditions, or null.
     pub body: Value,
-    /// The object as it is.
+    /// The object before the call.
     pub before: Value,
-    /// The object as it would be; null where it would be deleted.
+    /// The object after the call; null where it would be deleted.
     pub after: Value,
 }
 
 impl Call {
-    /// What it would change in the cloud.
+    /// Returns the changes to the cloud.
     pub(super) fn changes(&self) -> &[ObjectChange] {
         match self {
             Self::Cloud(write) => &write.changes,
@@ -42,7 +42,7 @@ impl Call {
         }
     }
 
-    /// What it would change in the cluster.
+    /// Returns the change to the cluster.
     pub(crate) fn in_cluster(&self) -> Option<&ClusterWrite> {
         match self {
             Self::Cluster(write) => Some(write),
@@ -50,13 +50,13 @@ impl Call {
         }
     }
 
-    /// The call as JSON.
+    /// Returns the call as JSON.
     pub(super) fn object(&self) -> Value {
         let (method, service, path, body) = self.parts();
         json!({"method": method.as_str(), "service": service, "path": path, "body": body})
     }
 
-    /// Method, name of the service that is called, path and body.
+    /// Returns method, name of the called service, path and body.
     fn parts(&self) -> (&Method, &'static str, String, Value) {
         match self {
             Self::Cloud(Write { service, method, path, query, body, changes: _ }) => {
@@ -79,7 +79,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The objects of the cloud that were seen, as they were seen first, by kind and id.
+/// The cloud objects that were read, as first read, by kind and id.
 pub type Seen = BTreeMap<(Kind, String), Value>;
 
 /// The journal of a dry run.
@@ -92,36 +92,36 @@ pub struct Journal {
 struct JournalEntries {
     calls: Vec<Call>,
     seen: Seen,
-    /// Calls of all time.
+    /// The number of calls since the start.
     count: usize,
-    /// Why the plan would be wrong.
+    /// Reasons why the plan would be wrong.
     troubles: Vec<String>,
 }
 
 impl Journal {
-    /// Writes a call down.
+    /// Records a call.
     pub fn note(&self, call: Call) {
         let mut entries = lock(&self.entries);
         entries.calls.push(call);
         entries.count += 1;
     }
 
-    /// Notes why the plan would be wrong.
+    /// Records a reason why the plan would be wrong.
     pub fn trouble(&self, cause: String) {
         lock(&self.entries).troubles.push(cause);
     }
 
-    /// Why the plan would be wrong, since the last time.
+    /// Takes the reasons why the plan would be wrong, recorded since the last time.
     pub fn take_troubles(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.entries).troubles)
     }
 
-    /// How many calls were written down, of all time.
+    /// Returns the number of calls recorded since the start.
     pub fn count(&self) -> usize {
         lock(&self.entries).count
     }
 
-    /// What was written down since the last time.
+    /// Takes the calls and objects recorded since the last time.
     pub fn take(&self) -> (Vec<Call>, Seen) {
         let mut entries = lock(&self.entries);
         (std::mem::take(&mut entries.calls), std::mem::take(&mut entries.seen))

@@ -1,4 +1,4 @@
-//! One line of a plan, in the marks that `terraform plan` made known.
+//! One line of a plan, with the marks of `terraform plan`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::fields::Field;
 
-/// What becomes of an object.
+/// The change to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
@@ -33,26 +33,26 @@ impl fmt::Display for Mark {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// What becomes of it.
+    /// The change to the object.
     pub mark: Mark,
-    /// Kind of object: `listener`, `status`, `annotations`.
+    /// The kind of object: `listener`, `status`, `annotations`.
     pub kind: String,
-    /// Id in the cloud; absent where there is none yet.
+    /// The id in the cloud; absent where there is none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What distinguishes it from others of its kind: `443/TCP`.
+    /// The name that distinguishes the object from others of its kind: `443/TCP`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The pool of members.
+    /// The pool of the members.
     #[serde(skip)]
     pub parent: Option<String>,
-    /// What would be other.
+    /// The attributes that would change.
     pub fields: Vec<Field>,
-    /// How many objects the line stands for.
+    /// The number of objects in this line.
     pub count: usize,
 }
 
-/// How many objects would be created, changed and deleted.
+/// The numbers of objects that would be created, changed and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Changes {
     /// `+`, and `-/+`.
@@ -64,7 +64,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The sum of these lines.
+    /// Sums these lines.
     pub fn of<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Self {
         lines.into_iter().fold(Self::default(), |sum, Line { mark, count, .. }| match mark {
             Mark::Create => Self { add: sum.add + count, ..sum },

@@ -1,4 +1,4 @@
-//! What a reader sees of a plan: one line for each object that would change.
+//! The lines of a plan for users: one for each object that would change.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::fields::{self, Field};
 use super::journal::Call;
 use super::line::{Line, Mark};
 
-/// The lines of some calls, in the order in which the objects are touched first.
+/// Returns the lines of some calls, in the order in which the objects are first changed.
 pub fn lines(calls: &[Call]) -> Vec<Line> {
     let mut lines = cloud(&ends(calls.iter().flat_map(Call::changes)));
     lines.extend(super::cluster_lines::lines(calls));
@@ -26,7 +26,7 @@ struct CloudEnds<'a> {
     after: Option<&'a Value>,
 }
 
-/// Each object once. What would be created and deleted again is left out.
+/// Returns each object once, without those that would be created and deleted again.
 fn ends<'a>(changes: impl Iterator<Item = &'a ObjectChange>) -> Vec<CloudEnds<'a>> {
     let mut places: BTreeMap<(Kind, &str), usize> = BTreeMap::new();
     let mut ends: Vec<CloudEnds<'a>> = Vec::new();
@@ -80,7 +80,7 @@ fn cloud(ends: &[CloudEnds<'_>]) -> Vec<Line> {
     lines
 }
 
-/// Whether one of the two goes and the other comes in its place.
+/// Returns whether one of the two objects would replace the other.
 fn is_replacement(one: &CloudEnds<'_>, other: &CloudEnds<'_>) -> bool {
     let pair = [(one, other), (other, one)];
     let pair = pair.into_iter().find(|(gone, new)| gone.after.is_none() && new.before.is_none());
@@ -117,7 +117,7 @@ fn line(mark: Mark, one: &CloudEnds<'_>, before: Option<&Value>, after: Option<&
     }
 }
 
-/// Members of one pool, or rules of one group: they have a line together.
+/// Returns the group of an object that shares its line with others: members by pool, rules by security group.
 fn group<'a>(one: &CloudEnds<'a>) -> Option<(Kind, Option<&'a str>)> {
     let parent = match one.kind {
         Kind::Member => one.parent,
@@ -127,7 +127,7 @@ fn group<'a>(one: &CloudEnds<'a>) -> Option<(Kind, Option<&'a str>)> {
     Some((one.kind, parent))
 }
 
-/// A group as one line.
+/// Returns the line of a group.
 fn sum(ends: &[CloudEnds<'_>], of: (Kind, Option<&str>)) -> Line {
     let kind = of.0;
     let all: Vec<&CloudEnds<'_>> = ends.iter().filter(|one| group(one) == Some(of)).collect();

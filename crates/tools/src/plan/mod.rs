@@ -1,20 +1,20 @@
-//! `openstack-ccm plan` and `openstack-ccm adopt`: what the controllers would do, before they do it.
+//! `openstack-ccm plan` and `openstack-ccm adopt`: what the controllers would change, before they do it.
 //!
-//! The controllers themselves run, on clients that write nothing: reads go to cloud and cluster, writes are recorded and
-//! answered from a picture in memory, so that later steps see them. Nothing is planned by a second implementation that
-//! could differ. No lease is taken and no Event is written, so a plan can be made beside a controller at work.
+//! The controllers themselves run, on clients that write nothing: reads go to cloud and cluster; writes are recorded and answered
+//! from a picture in memory, so that later steps see them. No second implementation plans, which could differ. The dry run takes
+//! no lease and writes no Event, so a plan can be made beside a running controller.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | their flags |
 //! | `rehearsal` | the controllers on a dry run |
-//! | `journal` | what they would write, and what they saw |
-//! | `cluster` | the Kubernetes API to plan on; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
-//! | `as_if` | annotations that Services are taken to have |
+//! | `journal` | the writes that they would make, and the objects that they read |
+//! | `cluster` | the Kubernetes API for plans; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
+//! | `as_if` | annotations that the plan assumes on Services |
 //! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
-//! | `forecast` | what that means |
-//! | `adoption` | what `adopt` says in addition |
-//! | `summary` | all of it as text, and as an exit code |
+//! | `forecast` | the plan for one subject |
+//! | `adoption` | the output of `adopt` besides the plan |
+//! | `summary` | the whole plan as text, and its exit code |
 
 pub mod adoption;
 pub mod args;
@@ -52,13 +52,13 @@ use journal::{Call, Journal};
 use rehearsal::{Chosen, DryRunResult, Item, Stage, Subject, rehearse};
 use summary::{LookedAt, Summary};
 
-/// More Services than this are looked at by whole lists.
+/// More Services than this are read by lists of the whole project.
 pub(crate) const MAX_SINGLE_SERVICES: usize = 10;
 
 /// Makes the plan and writes it to standard output.
 ///
 /// # Errors
-/// Flags or configuration that cannot work; cloud or cluster cannot be asked; standard output is closed.
+/// Flags or configuration are invalid; cloud or cluster cannot be queried; standard output is closed.
 pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
     let PlanArgs { target, as_if, rehearsal } = arguments;
     let prepared = prepare(target, as_if, rehearsal).await?;
@@ -78,17 +78,17 @@ pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     report(&plan, Some(&adoption), rehearsal.output)
 }
 
-/// Everything that a plan needs.
+/// The parts from which a plan is made.
 struct Prepared {
     chosen: Chosen,
     stage: Stage,
     config: Arc<Config>,
 }
 
-/// Logs in and puts everything together; with it the configuration.
+/// Logs in and prepares the plan.
 ///
 /// # Errors
-/// Flags or configuration that cannot work; cloud or cluster cannot be asked.
+/// Flags or configuration are invalid; cloud or cluster cannot be queried.
 async fn prepare(
     target: &TargetArgs,
     as_if: &[(String, Option<String>)],
@@ -107,10 +107,10 @@ async fn prepare(
     Ok(Prepared { chosen, stage, config: Arc::clone(provider.config()) })
 }
 
-/// What a dry run is made of, in the cloud of a configuration and in the cluster of whoever asks.
+/// Prepares a dry run, in the cloud of the configuration and the cluster of the user.
 ///
 /// # Errors
-/// Flags that cannot work; cloud or cluster cannot be asked.
+/// Flags are invalid; cloud or cluster cannot be queried.
 pub(crate) async fn stage(
     controller: &ControllerArgs,
     person: &PersonArgs,
@@ -118,7 +118,7 @@ pub(crate) async fn stage(
     chosen: &Chosen,
     as_if: AsIf,
 ) -> anyhow::Result<Stage> {
-    // Of everything else the plan is as of controllers without flags.
+    // For all other flags the plan assumes their defaults.
     let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
     let (_, selection) = run_args.validate(&[ENTRY])?;
     let journal = Arc::new(Journal::default());
@@ -127,7 +127,7 @@ pub(crate) async fn stage(
         Chosen::All | Chosen::In(_) => true,
         Chosen::Named(services) => services.len() > MAX_SINGLE_SERVICES,
     };
-    // The cloud of the configuration, which is then only read.
+    // The transport to the configured cloud, through which the dry run only reads.
     let recorder = Arc::clone(&journal);
     let openstack = provider
         .log_in_through(|transport, project_id| {
@@ -151,7 +151,7 @@ pub(crate) async fn stage(
     Ok(Stage { clients, cloud: Arc::new(cloud), cluster_uid, options, journal })
 }
 
-/// A plan, with what it means.
+/// A plan with its summary.
 struct Plan {
     items: Vec<Item>,
     forecasts: Vec<Forecast>,
@@ -197,7 +197,7 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
         .zip(forecasts)
         .map(|(item, forecast)| {
             let mut subject = serde_json::to_value(forecast)?;
-            // Nothing stands in the way of these; whether anything would be done is another question.
+            // The controller would finish these; the calls show whether anything would change.
             if forecast.state == State::Converged {
                 subject["state"] = if item.calls.is_empty() { "unchanged" } else { "changes" }.into();
             }

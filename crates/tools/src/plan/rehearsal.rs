@@ -1,4 +1,4 @@
-//! The controllers on a dry run, and what came of it.
+//! Runs the controllers dry, and collects the results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use serde_json::json;
 use super::cluster_lines::entries;
 use super::journal::{Call, Journal, Seen};
 
-/// What a dry run is made of. Neither the clients nor the cloud write anything; both report to the journal what they would.
+/// The parts of a dry run. Neither clients nor cloud write anything; both record their writes in the journal.
 pub struct Stage {
     /// The Kubernetes API.
     pub clients: ControllerClients,
     pub cloud: Arc<dyn Cloud>,
-    /// The uid of the namespace kube-system.
+    /// The uid of the namespace kube-system, which identifies the cluster.
     pub cluster_uid: String,
-    /// The controllers that are planned.
+    /// The options of the planned controllers.
     pub options: ProgramOptions,
-    /// What they would do.
+    /// The recorded writes.
     pub journal: Arc<Journal>,
 }
 
-/// Which Services are planned.
+/// The Services to plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// All that the controller serves or releases.
+    /// All Services that the controller serves or releases.
     All,
-    /// These.
+    /// These Services.
     Named(Vec<ServiceKey>),
     /// The Services of this namespace.
     In(String),
 }
 
-/// What something is about.
+/// The subject of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Service(ServiceKey),
-    /// New nodes and addresses of nodes.
+    /// New nodes, and addresses of nodes.
     Nodes,
     /// Nodes that are shut down or gone.
     NodeLifecycle,
@@ -66,31 +66,31 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What would be done about one subject.
+/// The result of a dry run for one subject.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub subject: Subject,
     /// The calls, in order.
     pub calls: Vec<Call>,
-    /// What was seen on the way.
+    /// The objects that were read.
     pub seen: Seen,
-    /// How it ended.
+    /// The outcome of the reconciliation.
     pub concluded: Concluded,
-    /// What a Service is published with now.
+    /// The published entries of a Service.
     pub published: Vec<String>,
-    /// Whether the load balancer and the floating IP of a Service get the tags that say whose they are later, one Service after
-    /// the other: that is no part of the calls.
+    /// Whether the load balancer and the floating IP of a Service will get ownership tags. The controller adds these later, one
+    /// Service after the other, so the calls do not include them.
     pub awaits_identity_tags: bool,
-    /// The load balancer that the Service names in an annotation.
+    /// The load balancer that an annotation of the Service names.
     pub named: Option<String>,
 }
 
-/// All that a dry run came to.
+/// The complete result of a dry run.
 #[derive(Clone, Debug)]
 pub struct DryRunResult {
-    /// What was planned.
+    /// The results for all subjects.
     pub items: Vec<Item>,
-    /// How many nodes the cluster has.
+    /// The number of nodes in the cluster.
     pub nodes: usize,
 }
 
@@ -109,11 +109,11 @@ impl Item {
     }
 }
 
-/// Runs everything dry: first the nodes, because load balancers follow them, then one Service after the other.
-/// `progress` is called after each with how many of how many are done.
+/// Runs everything dry: first the nodes, because load balancers depend on them, then one Service after the other. Calls `progress`
+/// after each with the number done and the total.
 ///
 /// # Errors
-/// The nodes or the Services cannot be listed; a Service that is named is not there, or is not this controller's.
+/// The nodes or the Services cannot be listed; a named Service does not exist, or is not this controller's.
 pub async fn rehearse(
     stage: Stage,
     chosen: &Chosen,
@@ -137,7 +137,7 @@ pub async fn rehearse(
     if let Some(lifecycle) = node_lifecycle {
         item(Subject::NodeLifecycle, lifecycle.dry_run().await);
     }
-    // Routes and load balancers follow the nodes as they would be then.
+    // Routes and load balancers depend on the nodes as they would be after their dry run.
     nodes.list().await.context("the Nodes of the cluster cannot be listed")?;
     let count = nodes.count();
     if let Some(route) = route {
@@ -192,7 +192,7 @@ async fn services(
         items.push(item);
     }
     progress(keys.len(), keys.len());
-    // Services on one address agree on its mode: what was planned for one may be news to another.
+    // Services with the same address agree on its mode, so the plan for one may change another.
     for key in service.woken() {
         let Some(item) = items.iter_mut().find(|item| item.subject == Subject::Service(key.clone())) else {
             continue;

@@ -1,4 +1,4 @@
-//! All of a plan as text for people, in one line, and as an exit code.
+//! A plan as text for users, as one line, and as an exit code.
 
 use std::fmt::{self, Write as _};
 
@@ -11,36 +11,36 @@ use super::line::Changes;
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::plural;
 
-/// The sum.
+/// The totals of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// When the plan was made: it is a photograph.
+    /// When the plan was made; later changes are not in it.
     pub time: Timestamp,
     /// Objects that would be created, changed and deleted.
     #[serde(flatten)]
     pub changes: Changes,
-    /// Subjects that the user or the operator has to change something for.
+    /// Subjects for which the user or the operator has to change something.
     pub refused: usize,
-    /// Subjects that the cloud is at work on.
+    /// Subjects on which the cloud is working.
     pub waits: usize,
     /// Subjects that could not be planned.
     pub unknown: usize,
-    /// Subjects whose connections would be interrupted.
+    /// Subjects with interrupted connections.
     pub interrupted: usize,
-    /// Services that switch the PROXY protocol, which their pods have to follow.
+    /// Services that switch the PROXY protocol, at which moment their pods have to follow.
     pub proxy_switches: usize,
     /// Services whose load balancer keeps a setting that should change.
     pub kept: usize,
-    /// Services that were looked at.
+    /// Examined Services.
     pub services: usize,
-    /// Nodes that were looked at; absent where only Services were planned.
+    /// Examined nodes; absent where only Services were planned.
     pub nodes: Option<usize>,
-    /// What should be answered first.
+    /// Questions for the user to answer first.
     pub questions: Vec<String>,
 }
 
 impl Summary {
-    /// The sum of these, which were planned at `time`.
+    /// Sums the forecasts, which were made at `time`.
     pub fn of(forecasts: &[Forecast], time: Timestamp, looked_at: LookedAt) -> Self {
         let LookedAt { services, nodes, cluster_name } = looked_at;
         let count = |holds: fn(&Forecast) -> bool| forecasts.iter().filter(|one| holds(one)).count();
@@ -59,7 +59,7 @@ impl Summary {
         }
     }
 
-    /// See [`crate::help`].
+    /// Returns the exit code; for its meaning see [`crate::help`].
     pub fn exit_code(&self) -> u8 {
         if self.unknown > 0 {
             1
@@ -98,18 +98,18 @@ impl fmt::Display for Summary {
     }
 }
 
-/// What a plan is about.
+/// The scope of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct LookedAt<'a> {
-    /// Services that were looked at.
+    /// Examined Services.
     pub services: usize,
-    /// Nodes, where they were planned too.
+    /// Examined nodes, if nodes were planned too.
     pub nodes: Option<usize>,
-    /// As `--cluster-name` has it.
+    /// The value of `--cluster-name`.
     pub cluster_name: &'a str,
 }
 
-/// The names of load balancers say that the cluster is called otherwise. Everything else may be wrong then.
+/// Asks about the cluster name if names of load balancers have another one: everything else may be wrong then.
 fn questions(forecasts: &[Forecast], cluster_name: &str) -> Vec<String> {
     let mut counts = std::collections::BTreeMap::<&str, usize>::new();
     for name in
@@ -129,12 +129,12 @@ fn questions(forecasts: &[Forecast], cluster_name: &str) -> Vec<String> {
     counts.into_iter().map(question).collect()
 }
 
-/// Bold, where the reader's terminal can show it.
+/// Returns the text in bold, if the terminal shows styles.
 fn bold(text: &str, colours: bool) -> String {
     if colours { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// The plan. What interrupts connections is said first and last.
+/// Renders the plan. Interruptions of connections are both first and last.
 pub(super) fn text(
     forecasts: &[Forecast],
     summary: &Summary,

@@ -1,4 +1,4 @@
-//! What the Lease says about who leads.
+//! The leader, by the Lease.
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 
 use openstack_ccm_doctor::facts::ControllerFact;
 
-/// The name under which openstack-ccm writes.
+/// The field manager of openstack-ccm.
 const FIELD_MANAGER: &str = "openstack-ccm";
 
 /// The holder of a Lease at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeaseHolder {
-    /// Absent: the Lease was given back.
+    /// The identity; absent where the Lease was released.
     identity: Option<String>,
     acquired: Option<Timestamp>,
     renewed: Option<Timestamp>,
     /// Seconds since the last renewal.
     age: i64,
-    /// Seconds that a renewal is good for.
+    /// Seconds for which a renewal is valid.
     duration: i64,
     record: Option<LeaderRecord>,
 }
 
 impl LeaseHolder {
-    /// Reads a Lease at `now`.
+    /// Reads the holder of a Lease at `now`.
     pub(super) fn of(lease: &Lease, now: Timestamp) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
         let identity = spec.holder_identity.filter(|identity| !identity.is_empty());
@@ -46,12 +46,12 @@ impl LeaseHolder {
         }
     }
 
-    /// Whether somebody holds it and has renewed it in time, by this machine's clock.
+    /// Returns whether a holder exists and has renewed the Lease in time, by this machine's clock.
     pub(super) fn works(&self) -> bool {
         self.identity.is_some() && self.age <= self.duration
     }
 
-    /// For whoever judges it.
+    /// Returns the facts for doctor.
     pub(super) fn fact(&self, lease: String, given_cluster: &str) -> ControllerFact {
         ControllerFact {
             lease,
@@ -74,13 +74,13 @@ impl LeaseHolder {
         }
     }
 
-    /// The name of the host that the leader runs on, as its identity begins: that of the pod, or of the node where the pod
-    /// uses the host's network.
+    /// Returns the leader's hostname, with which its identity begins: the name of the pod, or of the node where the pod uses the
+    /// host network.
     pub(super) fn host(&self) -> Option<&str> {
         self.identity.as_deref().map(|identity| identity.split_once('_').map_or(identity, |(host, _)| host))
     }
 
-    /// The version of the program, if the leader says it.
+    /// Returns the version of the program, if the leader publishes it.
     pub(super) fn version(&self) -> String {
         self.record.as_ref().map_or_else(
             || "not known: the leader does not publish this".to_owned(),
@@ -88,22 +88,22 @@ impl LeaseHolder {
         )
     }
 
-    /// `--cluster-name` of the leader.
+    /// Returns the `--cluster-name` of the leader.
     pub(super) fn cluster(&self) -> Option<&str> {
         self.record.as_ref().and_then(|record| record.cluster.as_deref())
     }
 
-    /// The region that it works in, where its cloud.conf names one.
+    /// Returns the region of the leader's cloud.conf, if it names one.
     pub(super) fn region(&self) -> Option<&str> {
         self.record.as_ref().and_then(|record| record.region.as_deref())
     }
 
-    /// Optional parts of the cloud's API that the cloud turned out to lack.
+    /// Returns optional parts of the cloud's API that the leader found missing.
     pub(super) fn missing(&self) -> &[String] {
         self.record.as_ref().map(|record| record.missing.as_slice()).unwrap_or_default()
     }
 
-    /// For programs.
+    /// Returns the holder as JSON.
     pub(super) fn json(&self) -> Value {
         let record = self.record.as_ref();
         json!({
@@ -119,7 +119,7 @@ impl LeaseHolder {
         })
     }
 
-    /// The controllers that it runs.
+    /// Returns the controllers that the leader runs.
     pub(super) fn controllers(&self) -> String {
         match &self.record {
             None => "not known".to_owned(),
@@ -144,7 +144,7 @@ impl fmt::Display for LeaseHolder {
     }
 }
 
-/// Name and node of the pod whose host has this name.
+/// Returns name and node of the pod with this hostname.
 pub(super) async fn pod(pods: &Api<ObservedPod>, host: &str) -> kube::Result<Option<(String, String)>> {
     if let Some(pod) = pods.get_opt(host).await? {
         return Ok(Some(name_and_node(&pod)));
@@ -157,7 +157,7 @@ fn name_and_node(pod: &ObservedPod) -> (String, String) {
     (pod.metadata.name.clone().unwrap_or_default(), pod.node().to_owned())
 }
 
-/// Whether a pod on the host's network runs a cloud-controller-manager for OpenStack.
+/// Returns whether a pod on the host network runs a cloud-controller-manager for OpenStack.
 fn is_controller(pod: &ObservedPod) -> bool {
     let containers = &pod.spec.containers;
     let texts = containers.iter().flat_map(|container| {

@@ -1,13 +1,13 @@
-//! `openstack-ccm status`: who leads, which version, its controllers, whether the nodes honour `ipMode: Proxy`, and how the load
-//! balancers of the cluster are published. It reads the Lease, Nodes, Services and Pods with the rights of whoever asks; what these do not allow is said
-//! and left out.
+//! `openstack-ccm status`: shows the leader, its version and controllers, whether the nodes honour `ipMode: Proxy`, and how the
+//! load balancers of the cluster are published. It reads the Lease, Nodes, Services and Pods with the rights of the user; a part
+//! without rights is reported and left out.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `args` | its flags |
-//! | `leader` | what the Lease says |
+//! | `leader` | the leader, by the Lease |
 //! | `nodes` | versions, and the verdicts on service proxies |
-//! | `publication` | what the Services say |
+//! | `publication` | how the Services are published |
 
 pub mod args;
 mod leader;
@@ -34,12 +34,12 @@ use args::{StatusArgs, StatusOutput};
 use leader::LeaseHolder;
 use publication::Publication;
 
-/// Whether somebody holds a Lease and renews it.
+/// Returns whether a holder of the Lease renews it.
 pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
     Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
 }
 
-/// Who leads the controllers, for whoever judges it.
+/// Returns the facts about the leader for doctor.
 pub(crate) async fn controller(
     client: &Client,
     lease: &LeaseArgs,
@@ -65,10 +65,10 @@ async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<Lea
     Ok(lease.map(|lease| LeaseHolder::of(&lease, Timestamp::now())))
 }
 
-/// Writes what is to be seen to standard output.
+/// Writes the status to standard output.
 ///
 /// # Errors
-/// Nobody leads, the Lease cannot be read, or standard output is closed.
+/// There is no leader, the Lease cannot be read, or standard output is closed.
 pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     let client = arguments.person.client().await?;
     let status = Status::read(&client, arguments).await?;
@@ -81,10 +81,10 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Something that was read, or why the rights of whoever asks do not allow it.
+/// A value that was read, or why the user's rights do not allow that.
 type Read<T> = Result<T, String>;
 
-/// All that is shown.
+/// The complete status.
 struct Status {
     leader: Option<LeaseHolder>,
     /// Name and node of the leader's pod.
@@ -202,7 +202,7 @@ impl Status {
     }
 }
 
-/// Notes what Services without an address wait for. That the Events cannot be read is no problem of what is shown.
+/// Notes what Services without an address wait for. If the Events cannot be read, the status is complete without them.
 async fn note_waits(client: &Client, services: &mut [Publication]) {
     let mut waiting: Vec<&mut Publication> = services.iter_mut().filter(|one| one.is_waiting()).collect();
     if waiting.is_empty() {
@@ -214,7 +214,7 @@ async fn note_waits(client: &Client, services: &mut [Publication]) {
     }
 }
 
-/// The pods of the canary, which carry what it saw; none where there is no canary. With why they cannot be read.
+/// Returns the pods of the canary, which carry its verdicts (none without a canary), and why they cannot be read, if so.
 async fn canary(client: &Client, namespace: &str) -> (Vec<ObservedPod>, Option<String>) {
     if namespace.is_empty() {
         return (Vec::new(), None);

@@ -11,10 +11,10 @@ use openstack_ccm_advertise::node::{
 use openstack_ccm_canary::carried::Carried;
 use openstack_ccm_canary::observed_pod::ObservedPod;
 
-/// Nodes that are named; the others are counted.
+/// The most nodes to name; the others are counted.
 const MAX_NODES: usize = 10;
 
-/// `3: 1 v1.29.0, 2 v1.36.3`
+/// Summarises versions: `3: 1 v1.29.0, 2 v1.36.3`.
 pub(super) fn versions(nodes: &[Node]) -> String {
     let versions = nodes.iter().map(|node| {
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
@@ -23,8 +23,8 @@ pub(super) fn versions(nodes: &[Node]) -> String {
     format!("{}{}", nodes.len(), counted(versions))
 }
 
-/// What is held of each node's service proxy, by the name of the node. `canary` are the canary's pods: what they say stands
-/// above what a node shows, unless the node has been unreachable for a while. Nodes on which no client is left do not count.
+/// Returns the verdict on each node's service proxy, by node name. The verdict of the canary's pods has precedence over the node's
+/// own facts, unless the node has been unreachable for a while. Nodes on which no client is left are omitted.
 pub(crate) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -> Vec<(String, NodeVerdict)> {
     let by_node = canary.iter().filter_map(|pod| {
         let node = pod.spec.node_name.clone()?;
@@ -42,14 +42,14 @@ pub(crate) fn verdicts(nodes: &[Node], canary: &[ObservedPod], now: Timestamp) -
     verdicts
 }
 
-/// `honoured by 2 of 3 nodes: 1 by canary, 2 by version`
+/// Summarises verdicts: `honoured by 2 of 3 nodes: 1 by canary, 2 by version`.
 pub(super) fn summary(verdicts: &[(String, NodeVerdict)]) -> String {
     let fit = verdicts.iter().filter(|(_, held)| held.verdict == Verdict::Fit).count();
     let sources = verdicts.iter().map(|(_, held)| format!("by {}", held.source.as_str()));
     format!("honoured by {fit} of {} nodes{}", verdicts.len(), counted(sources))
 }
 
-/// A line for each node that does not honour the mode.
+/// Returns a line for each node that does not honour the mode.
 pub(super) fn unfit(verdicts: &[(String, NodeVerdict)]) -> Vec<String> {
     let unfit = verdicts.iter().filter(|(_, held)| held.verdict == Verdict::Unfit);
     let mut lines: Vec<String> = unfit
@@ -62,7 +62,7 @@ pub(super) fn unfit(verdicts: &[(String, NodeVerdict)]) -> Vec<String> {
     lines
 }
 
-/// `: 1 v1.29.0, 2 v1.36.3`; empty for nothing.
+/// Counts equal words: `: 1 v1.29.0, 2 v1.36.3`; empty for no words.
 pub(super) fn counted(words: impl Iterator<Item = String>) -> String {
     let mut counts = BTreeMap::<String, usize>::new();
     for word in words {

@@ -13,15 +13,15 @@ use crate::service_events::events_of;
 pub(super) struct Publication {
     pub(super) name: ServiceKey,
     mode: &'static str,
-    /// What it waits for, as its Events say.
+    /// What the Service waits for, by its Events.
     pub(super) waits_for: Option<String>,
 }
 
-/// What a Service without address is called.
+/// The mode of a Service without an address.
 const WAITING: &str = "no address";
 
 impl Publication {
-    /// All Services of type LoadBalancer that are not being deleted.
+    /// Returns all Services of type LoadBalancer that are not being deleted.
     pub(super) fn of_all(services: &[Service]) -> Vec<Self> {
         let wants = |service: &&Service| {
             service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
@@ -45,7 +45,7 @@ impl Publication {
         Self { name, mode, waits_for: None }
     }
 
-    /// For programs.
+    /// Returns the publication as JSON.
     pub(super) fn json(&self) -> Value {
         let ServiceKey { namespace, name } = &self.name;
         let mut shown = json!({"namespace": **namespace, "name": **name, "published": self.mode});
@@ -55,19 +55,19 @@ impl Publication {
         shown
     }
 
-    /// Notes what the Events of all Services say that this one waits for.
+    /// Notes what this Service waits for, by the Events of all Services.
     pub(super) fn note_wait(&mut self, events: &[Event]) {
         let of_this: Vec<EventFact> = events_of(&self.name, events).collect();
         self.waits_for = EventFact::of_wait(&of_this).map(|event| event.message.clone());
     }
 
-    /// Whether there is no address yet.
+    /// Returns whether the Service has no address yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.mode == WAITING
     }
 }
 
-/// `5 of type LoadBalancer: 3 ipMode Proxy, 2 ipMode VIP`
+/// Summarises publications: `5 of type LoadBalancer: 3 ipMode Proxy, 2 ipMode VIP`.
 pub(super) fn summary(publications: &[Publication]) -> String {
     let modes = publications.iter().map(|publication| publication.mode.to_owned());
     format!("{} of type LoadBalancer{}", publications.len(), counted(modes))

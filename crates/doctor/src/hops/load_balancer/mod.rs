@@ -1,4 +1,4 @@
-//! Hop 5: the load balancer: what is there, what is enabled, and what the controller would change or refuse.
+//! Hop 5: the load balancer: which objects exist and are enabled, and what the controller would change or refuse.
 
 mod planned;
 
@@ -15,10 +15,10 @@ use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
 use planned::{only_vip, planned, repairs};
 
-/// For how long Octavia may be at work: its own limits are far below.
+/// How long Octavia may stay in a pending status; its own limits are far shorter.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
 
-/// Warnings of the controller that belong to other hops, or to a code of their own.
+/// Warnings of the controller that other hops judge, or that have a code of their own.
 const ELSEWHERE: [&str; 6] = [
     "LoadBalancerSourceRangesLackCluster",
     "LoadBalancerLocalWithoutMonitor",
@@ -33,25 +33,25 @@ questions! {
     Questions at LoadBalancer {
         /// How far the controller gets.
         forecast,
-        /// Whether there is one.
+        /// Whether the load balancer exists.
         exists,
-        /// Whether the published addresses lead to it.
+        /// Whether the published addresses lead to the load balancer.
         attached,
         /// `admin_state_up` of load balancer, listeners and pools.
         enabled,
-        /// `provisioning_status` of all of it.
+        /// `provisioning_status` of all objects.
         provisioning,
         /// `operating_status` of load balancer, listeners and pools.
         operating,
         /// Whether each port has a listener that leads to a pool.
         listeners,
-        /// Whether the listeners accept clients of each family in which an address is published.
+        /// Whether the listeners accept clients of each address family that is published.
         families,
-        /// Whether the listeners are as the Service asks for, in what packets meet.
+        /// Whether the listeners are as the Service asks for, in all attributes that affect packets.
         planned,
-        /// What else the controller would change.
+        /// The other changes that the controller would make.
         repairs,
-        /// What the controller would warn of.
+        /// The warnings that the controller would write.
         warnings,
     }
 }
@@ -94,7 +94,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-/// What stands in the way of the controller.
+/// Judges what stops the controller.
 fn forecast(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let check = match &cloud.forecast {
         Forecast::Settled => ok("the controller has nothing in its way"),
@@ -108,7 +108,7 @@ fn forecast(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
         Forecast::Refused(cause) => {
             Finding::new(Code::D505, format!("the controller cannot serve the Service: {cause}"))
                 .seen(look.object(), "openstack-ccm", cause)
-                // What is there goes on serving.
+                // An existing load balancer goes on serving.
                 .stops(if cloud.load_balancer.is_some() { Stops::Nobody } else { Stops::Through })
                 .into()
         }
@@ -126,7 +126,7 @@ fn summary(cloud: &CloudFacts, load_balancer: &CloudObject) -> Check {
     ok(format!("load balancer {name} with {objects} in it ({provider})"))
 }
 
-/// Whether the floating IPs of the Service lead here.
+/// Judges whether the floating IPs of the Service lead to this load balancer.
 fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let vip = only_vip(look, cloud);
     let found = cloud.astray.iter().filter_map(|(address, where_to)| {
@@ -136,7 +136,7 @@ fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
             |finding: Finding| finding.seen("floating IP", address.to_string(), where_to).into();
         if look.addresses().any(|published| published == *address) {
             let finding = finding.seen(look.object(), "status.loadBalancer.ingress", address.to_string());
-            // Whatever way packets take, the address leads nowhere.
+            // The published address leads nowhere, for clients from everywhere.
             return Some(leads_elsewhere(finding.stops(Stops::Through).to(address.to_string())));
         }
         // Clients in the network of the VIP need no floating IP.
@@ -145,7 +145,7 @@ fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     Answer::found(found.collect(), || ok("no floating IP of the Service leads elsewhere"))
 }
 
-/// The ports that meet an object: all, but for a listener or a pool.
+/// Returns the ports whose packets meet an object: all ports, except for a listener or a pool.
 fn ports_of(look: &Look<'_>, cloud: &CloudFacts, object: &CloudObject) -> Vec<Port> {
     let meets = |port: &Port| {
         let listener = listener_of(cloud, *port);
@@ -160,7 +160,7 @@ fn ports_of(look: &Look<'_>, cloud: &CloudFacts, object: &CloudObject) -> Vec<Po
     look.ports().map(|(port, _)| port).filter(meets).collect()
 }
 
-/// The objects that every packet meets, but for members, which have a hop of their own.
+/// Returns the objects that packets meet, except members, which have their own hop.
 fn met<'a>(
     look: &Look<'_>,
     cloud: &'a CloudFacts,
@@ -170,7 +170,7 @@ fn met<'a>(
     std::iter::once(load_balancer)
         .chain(children)
         .map(|object| (object, ports_of(look, cloud, object)))
-        // Others may have listeners here, too.
+        // Other Services may have listeners on this load balancer.
         .filter(|(_, ports)| !ports.is_empty())
         .collect()
 }
@@ -216,7 +216,7 @@ fn provisioning(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject
 }
 
 fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -> Check {
-    // The status tree does not say since when; all of it is at work since the load balancer is.
+    // The status tree has no times: its objects have been pending for as long as the load balancer has.
     let since = object.updated.or(load_balancer.updated);
     let age = since.map(|since| look.cluster.time.duration_since(since));
     match age {
@@ -231,13 +231,13 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
     }
 }
 
-/// What is enabled and not online: Octavia has no word from where it runs.
+/// Finds objects that are enabled but offline: Octavia hears nothing from where they run.
 fn operating(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
     let is_off = |object: &CloudObject| object.operating == "OFFLINE" && !object.disabled;
     let all_disabled = load_balancer.disabled;
     let off =
         met(look, cloud, load_balancer).into_iter().filter(|(object, _)| is_off(object) && !all_disabled);
-    // What only follows from something else that is named is said once.
+    // Objects that are offline only because another reported object is disabled are not reported again.
     let found = off
         .filter(|(object, ports)| {
             object.kind == "load balancer" || !ports.iter().all(|port| is_disabled(cloud, *port))
@@ -281,7 +281,7 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     )
 }
 
-/// Networks that a listener accepts hold clients of one family only, while the load balancer has addresses of both.
+/// Finds listeners whose `allowed_cidrs` are of one address family, while an address of the other family is published.
 fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let mut found: Vec<Check> = Vec::new();
     for flow in look.flows() {

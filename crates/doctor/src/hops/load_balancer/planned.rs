@@ -1,4 +1,4 @@
-//! What the controller would change of the load balancer.
+//! The changes that the controller would make to the load balancer.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::hops::header::{is_about_protocol, is_wrong};
 use crate::hops::look::{Look, listener_of};
 use crate::question::Answer;
 
-/// Attributes of a listener that packets meet.
+/// Attributes of a listener that affect packets.
 const MET: [&str; 6] = [
     "protocol",
     "default_pool",
@@ -20,14 +20,14 @@ const MET: [&str; 6] = [
     "insert_headers",
 ];
 
-/// What the controller would change of what packets meet.
+/// Finds planned changes that affect packets.
 pub(super) fn planned(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let changes = relevant(look, cloud);
     let found = changes.iter().filter_map(|change| on_the_way(look, cloud, change));
     Answer::found(found.map(Check::from).collect(), || ok("listeners and pools are as the Service asks for"))
 }
 
-/// Nothing is asked for of a Service that is being deleted.
+/// Returns the changes to judge here: none for a Service that is being deleted, which asks for nothing.
 fn relevant<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<&'a Change> {
     if look.is_being_deleted() {
         return Vec::new();
@@ -62,7 +62,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             }
             let only_leads_elsewhere = change.mark == "~"
                 && MET.iter().all(|name| field(name).is_some() == (*name == "default_pool"));
-            // A pool of another protocol is named where the header is judged.
+            // A pool of another protocol is reported by the hop of the header.
             if only_leads_elsewhere && is_wrong(look, cloud, port) {
                 return None;
             }
@@ -83,7 +83,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             let text = "the floating IP of the Service is not the load balancer's".to_owned();
             let finding = seen(Finding::new(Code::D509, text));
             Some(match vip {
-                // Clients in its network need no floating IP.
+                // Clients in the VIP's network need no floating IP.
                 Some(vip) => finding.to(vip.to_string()).stops(Stops::Outside),
                 None => finding.surely(false),
             })
@@ -92,13 +92,13 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
     }
 }
 
-/// Whether a floating IP that leads elsewhere is told with its address.
+/// Returns whether a check for the address already reports that the floating IP leads elsewhere.
 fn is_said_astray(look: &Look<'_>, cloud: &CloudFacts) -> bool {
     let only_vip = only_vip(look, cloud).is_some() && !cloud.astray.is_empty();
     only_vip || look.addresses().any(|address| cloud.astray.contains_key(&address))
 }
 
-/// The address of the VIP, if that is all that is published.
+/// Returns the VIP's address, if it is the only published entry.
 pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
     let [entry] = look.entries.as_slice() else { return None };
     let address: IpAddr = entry.ip.as_ref()?.parse().ok()?;
@@ -106,10 +106,10 @@ pub(super) fn only_vip(look: &Look<'_>, cloud: &CloudFacts) -> Option<IpAddr> {
     (is_known && address.is_ipv4() && !cloud.floating.contains(&address)).then_some(address)
 }
 
-/// Attributes that say whose an object is; clients do not meet them.
+/// Attributes that mark the owner of an object; clients do not notice them.
 const NAMES: [&str; 3] = ["tags", "description", "name"];
 
-/// What the controller would change of what no packet meets.
+/// Finds planned changes that no packet notices.
 pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let found = relevant(look, cloud).into_iter().filter_map(|change| {
         let kind = change.kind.as_str();

@@ -28,15 +28,15 @@ questions! {
         ports,
         /// Whether endpoints are ready.
         ready,
-        /// Whether they have each port, in the family in which packets come.
+        /// Whether endpoints have each port, in the address family in which packets arrive.
         targets,
-        /// Whether a container says that it listens there.
+        /// Whether a container declares the target port.
         declared,
         /// Whether NetworkPolicies let packets into the pods.
         policies,
-        /// Whether policies of other kinds may keep them out.
+        /// Whether policies of other kinds may keep packets out.
         foreign,
-        /// Whether nodes without endpoints get none.
+        /// Whether nodes without endpoints get no packets.
         local,
     }
 }
@@ -71,8 +71,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
 }
 
-/// Slices with an endpoint that gets packets, and how many addresses these have: ready ones, and where there is none those that
-/// end and still serve, as kube-proxy has it.
+/// Lists the slices with an endpoint that gets packets, each with the number of such addresses. As in kube-proxy these are ready
+/// endpoints, or, if there are none, endpoints that terminate and still serve.
 fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usize)> {
     let some_are_ready = slices.iter().flat_map(endpoints).any(is_ready);
     slices.iter().filter_map(move |slice| {
@@ -83,7 +83,7 @@ fn ready(slices: &[EndpointSlice]) -> impl Iterator<Item = (&EndpointSlice, usiz
     })
 }
 
-/// An absent condition counts as ready, as for kube-proxy.
+/// Returns whether an endpoint is ready; as in kube-proxy, an absent condition counts as ready.
 fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
 }
@@ -145,7 +145,7 @@ fn local(look: &Look<'_>) -> Answer {
     Check::from(bare.into_iter().fold(finding, Finding::at)).into()
 }
 
-/// Whether a member of a pool is on a node without a ready endpoint.
+/// Returns whether a member of a pool is on a node without a ready endpoint.
 fn is_uneven(look: &Look<'_>, cloud: &CloudFacts, pool: &CloudObject) -> bool {
     let slices = look.facts.slices.iter().flatten();
     let with_endpoints: BTreeSet<&str> = slices

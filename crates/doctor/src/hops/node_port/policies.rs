@@ -1,4 +1,4 @@
-//! Whether policies let packets into the pods.
+//! Judges whether policies let packets into the pods.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,10 +17,10 @@ use crate::hops::look::{Look, destination, endpoints};
 use crate::policy::{Entrance, Entry, entrance};
 use crate::question::Answer;
 
-/// From where packets come that reach a pod through the load balancer.
+/// Returns the networks from which packets reach a pod through the load balancer.
 ///
-/// With `Local` that is the load balancer. Without, a node puts its own address in its place on the way to another node; whether it
-/// does so before a policy for its own pods acts is a matter of the network plugin.
+/// With `externalTrafficPolicy: Local` that is the load balancer's network. Otherwise a node replaces the source by its own
+/// address on the way to another node; whether it does so before a policy for its own pods applies depends on the network plugin.
 fn sources(look: &Look<'_>) -> Vec<IpNet> {
     let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
     let mut sources: Vec<IpNet> = doors.filter_map(|door| door.from).collect();
@@ -34,7 +34,7 @@ fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
     look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
 }
 
-/// Policies for ingress that select the pods.
+/// Judges the NetworkPolicies for ingress that select the pods.
 pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     let policies = match &look.cluster.policies {
         Ok(policies) => policies,
@@ -64,7 +64,7 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
         };
         let through = from(&sources);
         if through.open != Some(true) {
-            // Who knows not from where the load balancer sends cannot say that a network is the wrong one.
+            // Without the source network of the load balancer it is not certain that the policies' networks are the wrong ones.
             let is_known = look.facts.cloud.is_ok() || !through.by_network;
             let surely = through.open == Some(false) && is_known;
             found.push(
@@ -76,7 +76,7 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
                 let finding = closed(port, &through, "pods").to(to).stops(Stops::Pods);
                 found.push(finding.surely(through.to_pods == Some(false)).into());
             }
-            // A node reaches its own pods, whatever policies say.
+            // A node reaches its own pods, regardless of policies.
             if from(&nodes).open != Some(true) {
                 found.push(
                     closed(port, &through, "other nodes").to(to).stops(Stops::Nodes).surely(false).into(),
@@ -102,7 +102,7 @@ fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
     endpoints.flat_map(|one| &one.addresses).filter_map(|address| address.parse().ok()).collect()
 }
 
-/// Whether a policy of another kind may select the pods.
+/// Returns whether a policy of another kind may select the pods.
 fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
     let is_here = policy.namespace.as_deref().is_none_or(|namespace| namespace == look.namespace());
     let empty = BTreeMap::new();

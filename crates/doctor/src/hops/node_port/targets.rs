@@ -1,4 +1,4 @@
-//! Whether endpoints have the ports of the Service.
+//! Judges whether endpoints have the ports of the Service.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::hop::{Port, Scope};
 use crate::hops::look::{Look, pools};
 use crate::question::Answer;
 
-/// The ports of a slice that belong to a port of the Service: by name and protocol, as kube-proxy has it.
+/// Returns the ports of a slice for a port of the Service: as in kube-proxy, ports of the same name and protocol.
 fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
     let name = spec.name.as_deref().unwrap_or_default();
     let of_slice = slice.ports.iter().flatten().filter(|one| {
@@ -25,12 +25,12 @@ fn numbers(slice: &EndpointSlice, port: Port, spec: &ServicePort) -> Vec<i32> {
     of_slice.filter_map(|one| one.port).collect()
 }
 
-/// Whether the slice is of a family.
+/// Returns whether the slice is of an address family.
 fn is_of(slice: &EndpointSlice, ipv6: bool) -> bool {
     (slice.address_type == "IPv6") == ipv6
 }
 
-/// The families in which packets come to a port at the nodes: those of the members, and of addresses that nodes short-circuit.
+/// Returns the address families of packets to a port at the nodes: the families of its members and of addresses that nodes short-circuit.
 fn families(look: &Look<'_>, port: Port) -> BTreeSet<bool> {
     let mut families: BTreeSet<bool> = BTreeSet::new();
     if let Ok(cloud) = &look.facts.cloud {
@@ -102,12 +102,12 @@ pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     )
 }
 
-/// The numbers to which packets of a port go.
+/// Returns the numbers of the target ports of a port.
 pub(super) fn target_numbers(slices: &[EndpointSlice], port: Port, spec: &ServicePort) -> BTreeSet<i32> {
     ready(slices).flat_map(|(slice, _)| numbers(slice, port, spec)).collect()
 }
 
-/// Containers need not declare their ports; where they declare some, another one is a doubt.
+/// Judges the ports that containers declare. A container need not declare its ports; if it declares only others, that is a doubt.
 pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     let Ok(backend) = &look.facts.backend else {
         return skipped("no pod could be looked at").into();

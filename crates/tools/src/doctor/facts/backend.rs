@@ -1,4 +1,4 @@
-//! The application behind a Service: one of its pods, and what configures it.
+//! Gathers the application behind a Service: one of its pods, and the objects that configure it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use openstack_ccm_doctor::facts::{BackendFacts, Container, CustomResource, Looke
 use super::reading::{all, all_of, is_not_there, said};
 use super::workloads::containers;
 
-/// Pods that are looked at to find one that runs.
+/// The number of pods to list in search of a running one.
 const MAX_PODS: u32 = 20;
-/// Flags that name the ConfigMap of an ingress controller.
+/// Flags whose value is the ConfigMap of an ingress controller.
 const MAP_FLAGS: [&str; 2] = ["configmap", "nginx-configmaps"];
-/// ConfigMaps of a mesh, by a part of an image or label that shows that it matters.
+/// ConfigMaps of a mesh, each with the part of an image or label that shows that the pod uses the mesh.
 const MESH_MAPS: [(&str, &str, &str); 2] =
     [("proxyv2", "istio-system", "istio"), ("cilium.io", "kube-system", "cilium-config")];
-/// Custom resources that configure a gateway, by a part of an image or label that shows that it matters.
+/// Custom resources that configure a gateway, each with the part of an image or label that shows that the pod is the gateway.
 const RESOURCES: [(&str, &str, &str, &str, &str); 3] = [
     ("envoy-gateway", "gateway.envoyproxy.io", "v1alpha1", "ClientTrafficPolicy", "clienttrafficpolicies"),
     ("nginx-gateway-fabric", "gateway.nginx.org", "v1alpha2", "NginxProxy", "nginxproxies"),
     ("envoyproxy/envoy", "projectcontour.io", "v1alpha1", "ContourConfiguration", "contourconfigurations"),
 ];
 
-/// What was read of applications: of many Services, each kind of object once.
+/// A cache of objects that configure applications, so that each is read once for many Services.
 pub(super) struct Applications<'a> {
     client: &'a Client,
-    /// All pods, where many Services are looked at.
+    /// All pods, read ahead where many Services are looked at.
     pods: Option<Looked<Vec<DynamicObject>>>,
     config_maps: BTreeMap<String, Option<Looked<BTreeMap<String, String>>>>,
     resources: BTreeMap<&'static str, Looked<Vec<DynamicObject>>>,
@@ -45,12 +45,12 @@ impl<'a> Applications<'a> {
         Self { client, pods, config_maps: BTreeMap::new(), resources: BTreeMap::new() }
     }
 
-    /// The application behind a Service.
+    /// Returns the application behind a Service.
     pub(super) async fn of(&mut self, service: &Service) -> Looked<BackendFacts> {
         let namespace = service.metadata.namespace.clone().unwrap_or_default();
         let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).unwrap_or_default();
         let mut facts = if selector.is_empty() {
-            // Its endpoints are written by somebody: Cilium marks its own.
+            // Another program writes the endpoints; Cilium marks its own Services by labels.
             BackendFacts {
                 labels: service.metadata.labels.clone().unwrap_or_default(),
                 ..BackendFacts::default()
@@ -100,7 +100,7 @@ impl<'a> Applications<'a> {
         self.resources.get(kind).cloned().unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    /// A pod of the Service, one that runs if there is one.
+    /// Returns a pod of the Service, a running one if there is one.
     async fn sample(&self, namespace: &str, selector: &BTreeMap<String, String>) -> Looked<BackendFacts> {
         let pods = match &self.pods {
             Some(pods) => {
@@ -141,14 +141,14 @@ async fn some_pods(
     Ok(pods.list(&some).await.map_err(said)?.items)
 }
 
-/// Images and labels, by which programs are recognised.
+/// Returns the images and labels by which programs are recognised.
 fn marks(facts: &BackendFacts) -> Vec<String> {
     let images = facts.containers.iter().map(|container| container.image.clone());
     let labels = facts.labels.iter().map(|(key, value)| format!("{key}={value}"));
     images.chain(labels).collect()
 }
 
-/// The ConfigMaps that flags name.
+/// Returns the ConfigMaps that flags name.
 fn named_maps(containers: &[Container], namespace: &str) -> BTreeSet<String> {
     let words = containers.iter().flat_map(|container| &container.words);
     let value = |word: &String| {
@@ -164,7 +164,7 @@ fn named_maps(containers: &[Container], namespace: &str) -> BTreeSet<String> {
     named.filter(|name| name.split('/').all(is_object_name)).collect()
 }
 
-/// The data of a ConfigMap; nothing where there is none.
+/// Returns the data of a ConfigMap; absent where the ConfigMap does not exist.
 async fn config_map(client: &Client, name: &str) -> Option<Looked<BTreeMap<String, String>>> {
     let (namespace, short) = name.split_once('/')?;
     match Api::<ConfigMap>::namespaced(client.clone(), namespace).get(short).await {

@@ -1,4 +1,4 @@
-//! The load balancers of Services, and what the controllers would do to them: these run on a dry run, as for `plan`.
+//! Gathers the load balancers of Services, and what the controllers would change, by a dry run as in `plan`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,12 +28,12 @@ use crate::plan::line::Line;
 use crate::plan::rehearsal::{Chosen, Item, Subject, rehearse};
 use crate::plan::stage;
 
-/// The annotation by which the controllers save themselves a look at what was up to date.
+/// The annotation by which the controllers skip a Service that was up to date.
 const SETTLED: &str = "loadbalancer.openstack.org/settled";
-/// Where the controller notes the load balancer that it made, whatever another annotation names.
+/// The annotation with the id of the load balancer that the controller made, regardless of the one that another annotation names.
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 
-/// Looks at the cloud of these Services.
+/// Gathers the facts about the cloud for these Services.
 ///
 /// # Errors
 /// The cloud cannot be used.
@@ -65,7 +65,7 @@ pub(super) async fn gather(
     if ours.is_empty() {
         return Ok(facts);
     }
-    // Lists of the project, where many are looked at.
+    // With many Services the client reads whole lists of the project.
     let ahead = ours.len() > MAX_SINGLE_SERVICES;
     let openstack = provider
         .log_in_through(|transport, project_id| {
@@ -74,7 +74,7 @@ pub(super) async fn gather(
         })
         .await?;
     let chosen = Chosen::Named(ours.keys().cloned().collect());
-    // Without it everything is read, also what somebody changed without a trace in the list of load balancers.
+    // Without the annotation the dry run reads everything, including changes that leave no trace in the list of load balancers.
     let unsettled = vec![(SETTLED.to_owned(), None)];
     let as_if = AsIf { annotations: unsettled, ..AsIf::default() };
     let stage = stage(&arguments.controller, &arguments.person, provider, &chosen, as_if).await?;
@@ -104,15 +104,15 @@ pub(super) async fn gather(
     Ok(facts)
 }
 
-/// Whether a listener accepts some clients only.
+/// Returns whether a listener restricts its clients.
 fn is_narrowed(facts: &CloudFacts) -> bool {
     facts.children.objects.iter().any(|object| !object.allowed.is_empty())
 }
 
-/// What the load balancers of all Services are read with.
+/// The sources for reading the load balancers of all Services.
 struct Looker<'a> {
     openstack: &'a OpenStack,
-    /// What the controllers saw of the cloud.
+    /// The cloud objects that the controllers saw.
     seen: &'a Seen,
     network: &'a Looked<Network>,
 }
@@ -174,7 +174,7 @@ impl Looker<'_> {
         }
     }
 
-    /// All that is below a load balancer; with the subnets of members.
+    /// Returns all objects below a load balancer, and adds the subnets of members to `subnets`.
     async fn children(
         &self,
         id: &str,
@@ -254,7 +254,7 @@ impl Looker<'_> {
         Ok(members.into_iter().map(one).collect())
     }
 
-    /// The members of a pool as the controllers saw them; absent where they did not see all there is.
+    /// Returns the members of a pool as the controllers saw them; absent where they did not see all.
     fn seen_members(&self, pool: &str) -> Option<Vec<(CloudObject, Option<String>)>> {
         let seen = self.seen.get(&(Kind::Pool, pool.to_owned()))?;
         let ids = seen["members"].as_array()?.iter().map(|member| member["id"].as_str());
@@ -291,12 +291,12 @@ fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
     entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
 }
 
-/// The address that the controller has written beside the status.
+/// Returns the address that the controller noted in an annotation.
 fn announced(service: &Service) -> Option<IpAddr> {
     service.metadata.annotations.as_ref()?.get(LOAD_BALANCER_ADDRESS.key)?.parse().ok()
 }
 
-/// What the Service would be published with, where that would be other addresses or names.
+/// Returns the entries that the dry run would publish, if it would publish other addresses or names.
 fn would_publish(item: &Item) -> Option<Vec<LoadBalancerIngress>> {
     let writes = item.calls.iter().filter_map(Call::in_cluster);
     let last = writes.rev().find(|write| write.path.contains("/services/"))?;
@@ -341,7 +341,7 @@ fn change(line: &Line) -> Change {
     }
 }
 
-/// Warnings about the Service that are no failure: that one is seen from how far the controller gets.
+/// Returns the Service's warnings, except failures: the forecast shows those.
 fn warnings(item: &Item) -> Vec<(String, String)> {
     let of_failure = ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "DeleteLoadBalancerFailed"];
     let events = item.concluded.events.iter().filter(|event| {
@@ -369,7 +369,7 @@ fn top(load_balancer: &LoadBalancer) -> CloudObject {
     }
 }
 
-/// Octavia writes times in UTC without saying so.
+/// Parses a time as Octavia writes it: in UTC, but without a time zone.
 fn time(text: &str) -> Option<jiff::Timestamp> {
     let text = text.trim_end_matches('Z');
     let time: jiff::civil::DateTime = text.parse().ok()?;

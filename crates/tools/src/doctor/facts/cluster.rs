@@ -1,4 +1,4 @@
-//! Nodes, Services, policies, who leads, and what the API server keeps.
+//! Gathers nodes, Services, policies, the leader, and whether the API server keeps `ipMode`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,12 +25,12 @@ use super::{is_load_balancer, key_of, names, policies, workloads};
 use crate::doctor::args::WalkArgs;
 use crate::status;
 
-/// The name under which openstack-ccm writes.
+/// The field manager of openstack-ccm.
 const FIELD_MANAGER: &str = "openstack-ccm";
-/// Longest wait for an answer to the question whether the API server keeps `ipMode`.
+/// Timeout of the dry-run write that shows whether the API server keeps `ipMode`.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The Services that are to be looked at, and, where the rights of whoever asks allow that, all of the cluster.
+/// Lists the Services to look at, and, where the user's rights allow it, all Services of the cluster.
 async fn services(
     client: &Client,
     arguments: &WalkArgs,
@@ -39,7 +39,7 @@ async fn services(
     match all(&Api::<Service>::all(client.clone())).await {
         Ok(services) => Ok((services.clone(), Ok(services))),
         Err(error) if is_forbidden(&error) => {
-            // The rights in a namespace are enough for what is in it.
+            // For the Services of a namespace the rights in that namespace are enough.
             let cause = said(error);
             let namespaces = arguments.namespaces(client.default_namespace())?;
             anyhow::ensure!(!namespaces.is_empty(), "{problem}: {cause}");
@@ -54,11 +54,11 @@ async fn services(
     }
 }
 
-/// The cluster, with what it takes to decide how an address would be published.
+/// The facts about the cluster, with the state that decides how an address would be published.
 pub(super) struct Known {
     pub(super) facts: ClusterFacts,
     pub(super) services: Vec<Service>,
-    /// What is held of API server and nodes; why the API server is not known.
+    /// The verdicts on API server and nodes, or why the API server's is not known.
     pub(super) held: Looked<Cluster>,
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Res
     Ok(Known { facts, services, held })
 }
 
-/// All nodes, with what is held of those on which a client may run.
+/// Returns all nodes, each with the verdict if a client may run on it.
 fn node_facts(verdicts: Vec<(String, NodeVerdict)>, nodes: &[Node]) -> Vec<NodeFact> {
     let mut held: BTreeMap<String, NodeVerdict> = verdicts.into_iter().collect();
     let mut facts: Vec<NodeFact> = nodes.iter().map(|node| node_fact(node, &mut held)).collect();
@@ -123,7 +123,7 @@ fn node_fact(node: &Node, verdicts: &mut BTreeMap<String, NodeVerdict>) -> NodeF
     }
 }
 
-/// What is held of each node, as `status` says it.
+/// Returns the verdict on each node, as in `status`.
 async fn verdicts(
     client: &Client,
     arguments: &WalkArgs,
@@ -133,13 +133,13 @@ async fn verdicts(
     let nodes = nodes.as_deref().map_err(Clone::clone)?;
     let namespace = &arguments.controller.service_proxies.canary.canary_namespace;
     let namespace = if namespace.is_empty() { openstack_ccm_canary::NAMESPACE } else { namespace };
-    // Without a canary versions and images decide, and the verdict says so.
+    // Without a canary the verdict is by versions and images, and its source says so.
     let pods = pods_of_canary(client, namespace).await.unwrap_or_default();
     Ok(status::nodes::verdicts(nodes, &pods, now))
 }
 
-/// Whether the API server keeps `ipMode`. From 1.32 on nothing can switch it off, before 1.29 nothing can switch it on; between
-/// them only a write on trial shows it, which nobody may who may only read.
+/// Returns whether the API server keeps `ipMode`: always from 1.32 on, never before 1.29. Between them only a dry-run write shows
+/// it, which a user with read-only rights may not make.
 async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
     let version = client.apiserver_version().await.map_err(said)?;
     match Version::parse(&version.git_version) {
@@ -166,7 +166,7 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
     }
 }
 
-/// ConfigMaps that service proxies read.
+/// ConfigMaps of service proxies.
 const SERVICE_PROXIES: [&str; 3] = ["kube-proxy", "antrea-config", "cilium-config"];
 
 pub(super) async fn leftovers(client: &Client) -> LeftoverFacts {

@@ -1,5 +1,4 @@
-//! What Neutron has for load balancers: the floating IPs that lead to them, and the security groups of their members. It is read
-//! once, for all Services.
+//! Gathers from Neutron, once for all Services, the floating IPs that lead to load balancers and the security groups of their members.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +13,7 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, OpenStack};
 
-/// What of Neutron matters.
+/// The objects of Neutron that matter.
 pub(super) struct Network {
     ports: Vec<Port>,
     groups: Vec<SecurityGroup>,
@@ -39,14 +38,14 @@ impl Network {
         read().await.map_err(|error| error.to_string())
     }
 
-    /// The floating IPs that lead to a VIP port.
+    /// Returns the floating IPs that lead to a VIP port.
     pub(super) fn floating_of(&self, vip_port: Option<&str>) -> Vec<IpAddr> {
         let leads_there = |one: &&FloatingIp| vip_port.is_some() && one.port_id.as_deref() == vip_port;
         let found = self.floating_ips.iter().filter(leads_there);
         found.filter_map(|one| one.floating_ip_address.parse().ok()).collect()
     }
 
-    /// The addresses with which nodes come to a floating IP: their own floating IPs, or those of the routers of their networks.
+    /// Returns the source addresses of nodes at a floating IP: their own floating IPs, or the addresses of their networks' routers.
     pub(super) async fn translated(&self, openstack: &OpenStack, nodes: &[IpAddr]) -> Looked<Vec<IpAddr>> {
         let floating_of = |node: &IpAddr| {
             let is_it = |one: &&FloatingIp| {
@@ -78,7 +77,7 @@ impl Network {
         Ok(found)
     }
 
-    /// Where a published address leads that is none of the load balancer's; absent where it was never a floating IP of the Service.
+    /// Returns where a published address leads that is not the load balancer's; absent where it was never a floating IP of the Service.
     pub(super) fn astray(&self, address: IpAddr, facts: &CloudFacts) -> Option<String> {
         let found = self.floating_ips.iter().find(|one| one.floating_ip_address.parse() == Ok(address));
         match found {
@@ -88,7 +87,7 @@ impl Network {
             Some(FloatingIp { port_id: Some(port), .. }) => {
                 Some(format!("the floating IP is attached to port {port}"))
             }
-            // The controller would make another one in its place.
+            // The controller would create a new floating IP in its place.
             None => facts
                 .changes
                 .iter()
@@ -97,12 +96,12 @@ impl Network {
         }
     }
 
-    /// The network of a subnet.
+    /// Returns the CIDR of a subnet.
     pub(super) fn subnet(&self, id: Option<&str>) -> Option<String> {
         self.subnets.iter().find(|subnet| Some(subnet.id.as_str()) == id).map(|subnet| subnet.cidr.clone())
     }
 
-    /// The doors of all members that are machines of this project. `subnets` are those that members name.
+    /// Returns the doors of all members that are servers of this project. `subnets` are the subnets that members name.
     pub(super) fn doors(
         &self,
         objects: &[CloudObject],
@@ -124,7 +123,7 @@ impl Network {
                 Some("SCTP") => "sctp",
                 _ => "tcp",
             };
-            // An amphora sends from an address of its own in the member's subnet, or in that of its VIP.
+            // An amphora sends from its own address in the member's subnet, or else in the VIP's subnet.
             let subnet =
                 subnets.get(&member.name).map(String::as_str).or(load_balancer.vip_subnet_id.as_deref());
             let from = self.subnet(subnet).and_then(|cidr| cidr.parse::<IpNet>().ok());
@@ -157,7 +156,7 @@ impl Network {
         let first = rule.port_range_min;
         let source = |group: &String| match of_balancer {
             Some(port) if port.security_groups.contains(group) => GroupSource::Holds,
-            // The ports of a load balancer are in a group of Octavia's, and in none of the project's.
+            // Octavia puts the ports of a load balancer into its own group, and into no group of the project.
             _ if self.group(group).is_some() => GroupSource::Lacks,
             _ => GroupSource::Unknown,
         };
@@ -171,7 +170,7 @@ impl Network {
     }
 }
 
-/// Whether a port belongs to a router: plain, distributed or highly available.
+/// Returns whether a port belongs to a router: plain, distributed or highly available.
 fn is_of_router(port: &Port) -> bool {
     let owner = port.device_owner.as_str();
     owner.starts_with("network:router_") || owner == "network:ha_router_replicated_interface"

@@ -1,18 +1,18 @@
-//! The facts, gathered once: from Kubernetes with the rights of whoever asks, and from the cloud through the controllers on a
-//! dry run. What cannot be read is a fact too.
+//! Gathers the facts once: from Kubernetes with the rights of the user, and from the cloud through a dry run of the controllers. A
+//! fact that cannot be read is represented too.
 //!
 //! | module | gathers |
 //! | --- | --- |
-//! | `reading` | lists, and why one could not be read |
-//! | `cluster` | nodes, Services, policies, what the API server keeps |
-//! | `names` | how name servers are configured, and the names that are served |
+//! | `reading` | lists of objects, and why one could not be read |
+//! | `cluster` | nodes, Services, policies, whether the API server keeps `ipMode` |
+//! | `names` | the configuration of DNS servers, and the hostnames that Ingresses serve |
 //! | `workloads` | pod templates |
-//! | `path` | what the way to an application needs, and how it would be published |
-//! | `backend` | the application, and what configures it |
-//! | `cloud` | the load balancer, and what the controller would do |
-//! | `doors` | what Neutron has for load balancers |
+//! | `path` | the requirements of the path to an application, and how its address would be published |
+//! | `backend` | the application, and the objects that configure it |
+//! | `cloud` | the load balancer, and what the controller would change |
+//! | `doors` | floating IPs, and the security groups of members |
 //! | `policies` | policies of kinds that network plugins define |
-//! | `of_service` | Events, slices, and whose a Service is |
+//! | `of_service` | Events, slices, and the controller of a Service |
 
 mod backend;
 mod cloud;
@@ -54,10 +54,10 @@ pub(super) struct Gathered {
     pub(super) leftovers: Option<LeftoverFacts>,
 }
 
-/// Gathers everything.
+/// Gathers all facts.
 ///
 /// # Errors
-/// The Services cannot be read, or one that is named is not there.
+/// The Services cannot be read, or a named Service does not exist.
 pub(super) async fn gather(
     client: &Client,
     arguments: &WalkArgs,
@@ -115,7 +115,7 @@ fn is_load_balancer(service: &Service) -> bool {
 }
 
 fn choose(known: &Known, arguments: &WalkArgs, namespace: &str) -> anyhow::Result<Vec<Service>> {
-    // Those of the canary stand for themselves.
+    // The canary's Services are not an application's.
     let is_canary = |service: &Service| {
         let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
         class == Some(openstack_ccm_canary::CLASS)
@@ -141,11 +141,11 @@ fn choose(known: &Known, arguments: &WalkArgs, namespace: &str) -> anyhow::Resul
 
 type Provider = Result<OpenStackProvider, NoProvider>;
 
-/// Why there is no cloud to look at.
+/// Why no facts about the cloud can be gathered.
 enum NoProvider {
-    /// Nobody wants to: `--no-cloud`.
+    /// The user left the cloud out: `--no-cloud`.
     NotAsked,
-    /// Nobody said how.
+    /// The user gave no configuration.
     NoConfig,
     /// The configuration cannot be used.
     Broken(String),
@@ -172,12 +172,12 @@ fn provider(arguments: &WalkArgs) -> Provider {
     OpenStackProvider::load(files).map_err(|errors| NoProvider::Broken(one_line(&errors.to_string())))
 }
 
-/// A message of several lines as one.
+/// Joins the lines of a message.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The cloud of each Service.
+/// Gathers the facts about the cloud for each Service.
 async fn look_at_cloud(
     provider: &Provider,
     arguments: &WalkArgs,
@@ -192,7 +192,7 @@ async fn look_at_cloud(
         Err(cause) => return all(cause.cause()),
         Ok(provider) => provider,
     };
-    // A cloud that accepts and is silent must not hold up what can be said without it.
+    // A cloud that accepts connections but does not answer must not delay the facts about the cluster.
     let looked =
         tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services, nodes)).await;
     match looked {

@@ -1,4 +1,4 @@
-//! How name servers of the cluster are configured, and the names that Ingresses and Gateways serve.
+//! Gathers the configuration of the cluster's DNS servers, and the hostnames that Ingresses and Gateways serve.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::Ingress;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::reading::{all, all_of, is_not_there, said};
 
-/// ConfigMaps of CoreDNS, as kubeadm, k3s, AKS and RKE2 name them, and of the cache on the nodes.
+/// ConfigMaps of CoreDNS, as kubeadm, k3s, AKS and RKE2 name them, and of node-local-dns.
 const DNS: [&str; 6] = [
     "coredns",
     "coredns-custom",
@@ -37,7 +37,7 @@ pub(super) async fn dns(client: &Client) -> Looked<Vec<DnsText>> {
     Ok(texts)
 }
 
-/// The names of Ingresses, Gateways and HTTPRoutes, with where their status says that they are.
+/// Returns the hostnames of Ingresses, Gateways and HTTPRoutes, with the addresses in the status of each.
 pub(super) async fn served(client: &Client) -> Looked<Vec<ServedName>> {
     let ingresses = all(&Api::<Ingress>::all(client.clone())).await.map_err(said)?;
     let mut names: Vec<ServedName> = ingresses.iter().flat_map(of_ingress).collect();

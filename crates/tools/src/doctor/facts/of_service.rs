@@ -1,4 +1,4 @@
-//! What belongs to one Service: its slices, its Events, whose it is, and what its hostnames resolve to.
+//! Gathers the facts about one Service: its slices, its Events, its controller, and the addresses of its hostnames.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use openstack_ccm_overlay::cloud::{CLOUDS, Cloud, Key, Value};
 use super::reading::{all, said};
 use crate::service_events::events_of;
 
-/// Events that are older say nothing of now.
+/// Older Events say nothing about the present.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
-/// How slices name their Service.
+/// The label by which a slice names its Service.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// What is known of a hostname without asking a name server.
+/// A resolver that is asked before DNS.
 pub(crate) type Names<'a> = dyn Fn(&str) -> Option<Host> + Sync + 'a;
 
-/// Lists that are read once where many Services are looked at.
+/// A cache of lists, read ahead where many Services are looked at.
 pub(super) struct Lists<'a> {
     client: &'a Client,
     whole: Option<Whole>,
@@ -75,7 +75,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Whose a Service is: `class` is the one of the controllers.
+/// Returns which controller serves a Service; `class` is that of openstack-ccm's controllers.
 pub(super) fn served_by(service: &Service, class: Option<&str>) -> ServedBy {
     let own = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
     let annotations = service.metadata.annotations.iter().flatten();
@@ -99,7 +99,7 @@ fn is_key(key: Key, wanted: &str) -> bool {
     }
 }
 
-/// The annotation by which a Service asks a cloud for the header.
+/// Returns the annotation by which a Service asks a cloud for the header.
 fn header_of(cloud: &Cloud) -> Option<String> {
     cloud.annotations.iter().find_map(|rule| match (rule.key, rule.value) {
         (Key::Exactly(key), Value::OneOf(values)) => values.first().map(|value| format!("{key}={value}")),
@@ -107,14 +107,14 @@ fn header_of(cloud: &Cloud) -> Option<String> {
     })
 }
 
-/// Who wrote the status last.
+/// Returns the field manager that wrote the status last.
 fn last_manager(service: &Service) -> Option<String> {
     let managed = service.metadata.managed_fields.iter().flatten();
     let of_status = managed.filter(|entry| entry.subresource.as_deref() == Some("status"));
     of_status.max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?.manager.clone()
 }
 
-/// What the published hostnames resolve to, from here.
+/// Resolves the published hostnames on this machine.
 pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<String, Host> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let entries = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
@@ -123,7 +123,7 @@ pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<Stri
     for name in entries.iter().filter(|entry| entry.ip.is_none()).filter_map(|entry| entry.hostname.clone()) {
         let host = match names(&name) {
             Some(host) => host,
-            // The dot keeps the search list of this machine away.
+            // The trailing dot disables the search list of this machine.
             None => match resolver.addresses(&format!("{}.", name.trim_end_matches('.'))).await {
                 Ok(addresses) => Host::Is(addresses),
                 Err(error @ ResolveError::NoServer(_)) => Host::Unknown(error.to_string()),
@@ -136,7 +136,7 @@ pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<Stri
     hosts
 }
 
-/// Whether a name server said that there is no such name; otherwise none could be asked.
+/// Returns whether a DNS server denied the name; otherwise no server answered.
 fn denies(cause: &str) -> bool {
     let cause = cause.to_ascii_lowercase();
     cause.contains("no records found") || cause.contains("nxdomain") || cause.contains("non-existent domain")

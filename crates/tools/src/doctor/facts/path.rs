@@ -1,4 +1,4 @@
-//! What the way to an application needs, and how its address would be published: by the program's own rules.
+//! Gathers the requirements of the path to an application, and how its address would be published, by the program's own rules.
 
 use std::net::IpAddr;
 
@@ -16,14 +16,14 @@ use openstack_ccm_provider_openstack::config::Config;
 use openstack_ccm_provider_openstack::load_balancer::PROVIDER_NAMES;
 use openstack_ccm_provider_openstack::load_balancer::settings::{Exposure, Faults, Settings};
 
-/// The way to an application.
+/// The path to an application.
 pub(super) struct PathRead {
     pub(super) fact: PathFact,
     path: Path,
     preference: Preference,
 }
 
-/// Reads the Service as the service controller does, or, where it has an annotation of another cloud, as the overlay does.
+/// Reads the Service as the service controller does, or, with an annotation of another cloud, as the overlay does.
 pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
     let facts = checked_facts(service).map_err(|failure| failure.to_string())?;
     if let Some((key, value)) = of_another_cloud(service) {
@@ -50,7 +50,7 @@ pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
     Ok(PathRead { fact, path, preference: settings.preference })
 }
 
-/// The annotation of another cloud by which a Service asks for the PROXY protocol.
+/// Returns the annotation of another cloud by which a Service asks for the PROXY protocol.
 fn of_another_cloud(service: &Service) -> Option<(&String, &String)> {
     let rules =
         || CLOUDS.iter().filter(|cloud| cloud.name != "openstack").flat_map(|cloud| cloud.annotations);
@@ -58,7 +58,7 @@ fn of_another_cloud(service: &Service) -> Option<(&String, &String)> {
     annotations.into_iter().find(|(key, value)| rules().any(|rule| rule.applies(key, value)))
 }
 
-/// Where the needs of the path are written.
+/// Returns the source of the path's requirements: annotations, or cloud.conf.
 fn source(service: &Service) -> String {
     let annotations = service.metadata.annotations.iter().flatten();
     let decisive = ["proxy-protocol", "default-tls-container-ref", "x-forwarded-"];
@@ -72,7 +72,7 @@ fn source(service: &Service) -> String {
     }
 }
 
-/// How the addresses that are published would be published.
+/// Returns how the published addresses would be published.
 pub(super) fn wanted(
     service: &Service,
     path: &Looked<PathRead>,
@@ -82,7 +82,7 @@ pub(super) fn wanted(
     let addresses: Vec<IpAddr> =
         published.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok()).collect();
     if addresses.is_empty() {
-        // A hostname says nothing of the address behind it.
+        // A hostname does not show the address behind it.
         return Ok(WantedStatus { published: true, ..WantedStatus::default() });
     }
     let PathRead { path, preference, .. } = path.as_ref().map_err(Clone::clone)?;

@@ -1,4 +1,4 @@
-//! Policies of kinds that network plugins define: that they are there, and which pods they may select.
+//! Gathers policies of kinds that network plugins define: their names, and which pods they may select.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ const KINDS: [(&str, &str, &str, &str); 8] = [
 ];
 
 pub(super) async fn foreign(client: &Client) -> Looked<Vec<ForeignPolicy>> {
-    // One question shows which of them the cluster knows.
+    // One call shows which of the groups the cluster has.
     let groups = match client.list_api_groups().await {
         Ok(list) => list.groups.into_iter().map(|group| group.name).collect(),
-        // An API server that has no such list is asked for each kind.
+        // An API server without such a list is asked for each kind.
         Err(error) if is_not_there(&error) => KINDS.iter().map(|(group, ..)| (*group).to_owned()).collect(),
         Err(error) => return Err(said(error)),
     };
@@ -60,7 +60,7 @@ fn policy(object: &DynamicObject, group: &str, kind: &str) -> ForeignPolicy {
     }
 }
 
-/// The labels of a selector of Cilium; those of its own, by which it says where a pod is, are left out.
+/// Returns the labels of a Cilium selector, without Cilium's own labels for the place of a pod.
 fn labels(selector: &Value) -> BTreeMap<String, String> {
     let pairs = selector.as_object().into_iter().flatten();
     let plain = pairs.filter_map(|(key, value)| {

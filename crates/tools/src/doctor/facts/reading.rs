@@ -1,4 +1,4 @@
-//! Lists of Kubernetes, and why one could not be read.
+//! Lists objects of Kubernetes, and reports why a list could not be read.
 
 use std::fmt::Debug;
 
@@ -9,15 +9,15 @@ use openstack_ccm_doctor::facts::Looked;
 use openstack_ccm_manager::error_text::said_once;
 use serde::de::DeserializeOwned;
 
-/// Objects in one answer.
+/// Objects per page.
 const PAGE_SIZE: u32 = 500;
 
-/// An error in one line.
+/// Returns an error as one line.
 pub(super) fn said(error: kube::Error) -> String {
     said_once(&anyhow::Error::new(error))
 }
 
-/// All objects, with the record of who wrote which field.
+/// Lists all objects, including their `managedFields`.
 pub(super) async fn all<K>(api: &Api<K>) -> kube::Result<Vec<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -33,17 +33,17 @@ where
     }
 }
 
-/// Whether whoever asks has no right to it.
+/// Returns whether the user lacks the right.
 pub(super) fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-/// Whether an error says that there is no such object, or no such kind.
+/// Returns whether an error says that the object or the kind does not exist.
 pub(super) fn is_not_there(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// All objects of a kind that the cluster may not know: none then.
+/// Lists all objects of a kind; none where the cluster does not know the kind.
 pub(super) async fn all_of(
     client: &Client,
     kind: &GroupVersionKind,

@@ -1,4 +1,4 @@
-//! Pod templates: those of Deployments, DaemonSets, StatefulSets and CronJobs.
+//! Gathers the pod templates of Deployments, DaemonSets, StatefulSets and CronJobs.
 
 use kube::Client;
 use kube::api::DynamicObject;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::reading::all_of;
 
-/// Group, kind, plural, and where the pod template is.
+/// Group, kind, plural, and the path of the pod template.
 const KINDS: [(&str, &str, &str, &str); 4] = [
     ("apps", "Deployment", "deployments", "/spec/template/spec"),
     ("apps", "DaemonSet", "daemonsets", "/spec/template/spec"),
@@ -47,7 +47,7 @@ fn words(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// The containers of a pod.
+/// Returns the containers of a pod.
 pub(super) fn containers(spec: &Value) -> Vec<Container> {
     let containers = spec["containers"].as_array().into_iter().flatten();
     containers

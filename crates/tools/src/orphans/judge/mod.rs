@@ -1,4 +1,4 @@
-//! What of a project is orphaned, why, and what speaks against deleting it. Pure.
+//! Decides which objects of a project are orphaned, why, and what forbids deleting them. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,36 +13,36 @@ use serde::Serialize;
 
 use super::inventory::{Inventory, Owners};
 
-/// Octavia makes the port of a VIP before it shows the load balancer.
+/// The longest time between Octavia's creation of a VIP port and the listing of its load balancer.
 const MAX_CREATION_TIME: Duration = Duration::from_secs(600);
 
-/// What is asked for.
+/// The criteria of a search.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub cluster: ClusterIdentity,
-    /// Whether names that OCCM gives count as well. They are those of a cluster's name, which is not unique.
+    /// Whether names that OCCM gives count too. Such a name contains the cluster's name, which is not unique.
     pub occm_names: bool,
-    /// What is younger is left out.
+    /// The minimum age: younger objects are left out.
     pub older_than: Duration,
     /// The present.
     pub now: Timestamp,
 }
 
-/// Kinds of what may be orphaned, in the order in which it is deleted.
+/// Kinds of orphans, in the order of deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrphanKind {
     FloatingIp,
     /// A load balancer with all its children.
     LoadBalancer,
-    /// A port that Octavia made for a load balancer that is not there.
+    /// A port that Octavia made for a load balancer that does not exist.
     VipPort,
-    /// A security group, which is taken off the ports that carry it.
+    /// A security group, which is removed from the ports that use it.
     SecurityGroup,
 }
 
 impl OrphanKind {
-    /// As people call it.
+    /// Returns the name for users.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FloatingIp => "floating IP",
@@ -53,24 +53,24 @@ impl OrphanKind {
     }
 }
 
-/// Something without an owner.
+/// An object without an owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Orphan {
     pub kind: OrphanKind,
     pub id: String,
-    /// Its name, or address.
+    /// The name or address of the object.
     pub name: String,
-    /// When it was made, as far as that is known.
+    /// When the object was created, where that is known.
     pub created: Option<Timestamp>,
-    /// The Service that it was made for, where something says so.
+    /// The Service for which the object was created, where a tag or name shows it.
     pub service: Option<String>,
-    /// Why it is listed.
+    /// Why the object counts as orphaned.
     pub why: String,
-    /// Why it must not be deleted by this program, if it must not.
+    /// Why this program must not delete the object, if it must not.
     pub refused: Option<String>,
 }
 
-/// What of the project is orphaned.
+/// Returns the orphans of a project.
 pub fn orphans(inventory: &Inventory, owners: &Owners, question: &Question) -> Vec<Orphan> {
     let judge = Judge { inventory, owners, question };
     let mut found: Vec<Orphan> =
@@ -91,17 +91,17 @@ struct Judge<'a> {
     question: &'a Question,
 }
 
-/// To whom something belongs.
+/// The owner of an object, with the reason to think so.
 struct Claim {
     why: String,
     service: Option<ServiceKey>,
 }
 
-/// Cluster and Service, by a name or description that is made of them.
+/// Cluster name and Service, from a name or description that contains them.
 type Described = (String, ServiceKey);
 
 impl Judge<'_> {
-    /// Whose the tags say it is; where there are none, and `by_name` says so, whose its name or description says.
+    /// Returns the owner by the tags; or, without tags and with `by_name`, by the name or description.
     fn claim(&self, tags: &BTreeSet<String>, described: Option<&Described>, by_name: bool) -> Option<Claim> {
         if names::cluster_uids(tags).next().is_some() {
             return self.by_tags(tags, described.map(|(_, service)| service));
@@ -116,7 +116,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Absent where the tags do not name this cluster, or name a Service that is there.
+    /// Returns the owner by the tags; absent where they name another cluster, or an existing Service.
     fn by_tags(&self, tags: &BTreeSet<String>, service: Option<&ServiceKey>) -> Option<Claim> {
         if !names::cluster_uids(tags).any(|uid| uid == self.question.cluster.uid) {
             return None;
@@ -167,21 +167,20 @@ impl Judge<'_> {
         Some(orphan(OrphanKind::LoadBalancer, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
 
-    /// Whether a load balancer without tags leads somewhere, and to no node of this cluster.
+    /// Returns whether a load balancer without tags has members, and none of them is a node of this cluster.
     fn leads_elsewhere(&self, one: &LoadBalancer) -> bool {
         let members = self.inventory.members.get(&one.id).filter(|members| !members.is_empty());
         members.is_some_and(|members| self.owners.have_no_node_among(members))
     }
 
-    /// Whether a Service that may be there uses the load balancer.
+    /// Returns whether a Service that may exist uses the load balancer.
     fn serves(&self, one: &LoadBalancer) -> bool {
         let uids = names::service_uids(&one.tags).collect();
         self.owners.has_one_of(&uids)
             || names::user_names(&one.tags).any(|tag| tag != one.name && self.is_used(tag))
     }
 
-    /// Whether a user of a load balancer, by its tag, may be there: one whose name cannot be read, one of another cluster's
-    /// name, or a Service that is there.
+    /// Returns whether the user in a tag may exist: a name that cannot be parsed, a name of another cluster, or an existing Service.
     fn is_used(&self, tag: &str) -> bool {
         GeneratedName::parse(tag).is_none_or(|parsed| {
             parsed.cluster != self.question.cluster.name || self.owners.has_named(&parsed.service)
@@ -218,7 +217,7 @@ impl Judge<'_> {
         Some(orphan(OrphanKind::FloatingIp, &one.id, address, one.created_at.as_deref(), claim, refused))
     }
 
-    /// Octavia leaves the port of a load balancer that it refused to make. It says of whom nothing but the project.
+    /// Judges a VIP port, which Octavia leaves behind when it refuses a load balancer. The port names no owner but the project.
     fn vip_port(&self, one: &Port) -> Option<Orphan> {
         let in_use = self.inventory.load_balancers.iter().any(|lb| {
             lb.vip_port_id.as_deref() == Some(one.id.as_str())
@@ -247,7 +246,7 @@ impl Judge<'_> {
         Some(orphan(OrphanKind::SecurityGroup, &one.id, &one.name, one.created_at.as_deref(), claim, refused))
     }
 
-    /// What nobody knows the age of may be as old as any.
+    /// Returns whether an orphan has the minimum age; an unknown age counts as old enough.
     fn is_old_enough(&self, one: &Orphan) -> bool {
         let least = self.question.older_than;
         least.is_zero() || one.created.is_none_or(|created| self.is_older_than(created, least))
@@ -277,12 +276,12 @@ fn orphan(
     }
 }
 
-/// A time as Octavia writes it (UTC, without saying so) or Neutron.
+/// Parses a time as Octavia (UTC without a time zone) or Neutron writes it.
 fn time(text: &str) -> Option<Timestamp> {
     text.parse().or_else(|_| format!("{text}Z").parse()).ok()
 }
 
-/// Cluster and Service in the description of a floating IP: `… service NAMESPACE/NAME from cluster CLUSTER`.
+/// Parses the description of a floating IP: `… service NAMESPACE/NAME from cluster CLUSTER`.
 fn described_floating_ip(description: &str) -> Option<Described> {
     if !names::describes_floating_ip(description) {
         return None;
@@ -292,7 +291,7 @@ fn described_floating_ip(description: &str) -> Option<Described> {
     Some((cluster.to_owned(), ServiceKey::new(namespace, name)))
 }
 
-/// The same in that of a security group: `Security Group for NAMESPACE/NAME Service LoadBalancer in cluster CLUSTER`.
+/// Parses the description of a security group: `Security Group for NAMESPACE/NAME Service LoadBalancer in cluster CLUSTER`.
 fn described_security_group(description: &str) -> Option<Described> {
     let rest = description.strip_prefix("Security Group for ")?;
     let (service, cluster) = rest.split_once(" Service LoadBalancer in cluster ")?;
