@@ -1,4 +1,4 @@
-//! Ids of load balancers, by who vouches for them.
+//! Ids of load balancers, by how far they can be trusted.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use openstack_ccm_core::service::Service;
 use super::outputs;
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 
-/// Somebody wrote it into a Service. It decides about that Service, and nothing else.
+/// An id that any user may have written into a Service. It affects only that Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenId(String);
 
@@ -32,8 +32,8 @@ impl fmt::Display for WrittenId {
     }
 }
 
-/// A controller wrote it into a Service that it has published, for a load balancer that was made for the Service. What is decided for the whole
-/// cluster takes no other.
+/// The id of a load balancer that was made for a Service, written into it by a controller that has published it. Decisions for the
+/// whole cluster use only such ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublishedId(String);
 

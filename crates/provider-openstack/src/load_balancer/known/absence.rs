@@ -177,9 +177,8 @@ mod tests {
         ClusterIdentity { name: "c".to_owned(), uid: "uid".to_owned() }
     }
 
-    /// The count of those that are named, by a list of these: `x` was made by OCCM for the Service that names `x`, `x*` has the tags of the cluster and
-    /// of that Service, `x!` has nothing but the id, `x?` only the name,
-    /// `x+` the id, and the tags of a guest.
+    /// Counts the named load balancers in a list of these: OCCM made `x` for the Service that names `x`, `x*` has the tags of the cluster
+    /// and of that Service, `x!` only the id, `x?` only the name, `x+` the id and the tags of a guest.
     fn count(services: &str, listed: &str) -> Count {
         let services: Vec<Named> = services.split_whitespace().map(named).collect();
         let load_balancer = |text: &str| -> LoadBalancer {

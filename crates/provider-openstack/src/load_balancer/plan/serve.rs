@@ -54,7 +54,7 @@ fn whole(desired: &Desired, observed: &Observed, refusals: &Refusals, stuck: BTr
         ProvisioningStatus::Active => converge(draft, desired, observed, load_balancer),
         ProvisioningStatus::Error => recovery::recover(draft, desired, observed, load_balancer),
         ProvisioningStatus::PendingDelete => draft.wait(Wait::load_balancer(load_balancer)),
-        // The VIP port exists from the first moment: the floating IP need not wait.
+        // The VIP port exists from the start, so the floating IP need not wait.
         ProvisioningStatus::PendingCreate
         | ProvisioningStatus::PendingUpdate
         | ProvisioningStatus::Other(_) => {

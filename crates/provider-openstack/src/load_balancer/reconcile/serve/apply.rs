@@ -27,7 +27,7 @@ use crate::load_balancer::state::attempts::PreviousVips;
 /// The result of a plan.
 pub(super) enum CarriedOn {
     Ended(Result<Outcome, Failure>),
-    /// The cloud refused a step: there is a plan without it.
+    /// The cloud refused a step; a plan without it is possible.
     Refused(Refused, Box<Observation>),
 }
 
