@@ -38,8 +38,8 @@ impl fmt::Display for WrittenId {
 pub(crate) struct PublishedId(String);
 
 impl PublishedId {
-    /// That of a Service, if it has one. Users cannot write a status, which stays while a load balancer that broke is deleted to be
-    /// recreated; the annotation with its address goes then.
+    /// Returns the published id of a Service, if it has one. Users cannot write a status. The status stays while a broken load balancer is
+    /// deleted to be recreated; the annotation with its address is then removed.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let has_address = service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         if !service.is_published || !has_address || !outputs::is_written_by_us(service) {

@@ -5,23 +5,23 @@ use uuid::Uuid;
 
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
-/// Every name that OCCM generates for a load balancer starts so.
+/// Prefix of every name that OCCM generates for a load balancer.
 const SERVICE_PREFIX: &str = "kube_service_";
 
-/// Every description that OCCM generates for a load balancer starts so.
+/// Prefix of every description that OCCM generates for a load balancer.
 pub(super) const DESCRIPTION: &str = "Kubernetes external service ";
 
-/// Every description that OCCM generates for a floating IP starts so.
+/// Prefix of every description that OCCM generates for a floating IP.
 const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
 
-/// Every name that OCCM generates for a security group starts so.
+/// Prefix of every name that OCCM generates for a security group.
 pub(super) const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 
-/// What the description of a load balancer begins with that outlives its Service.
+/// Prefix of the description of a load balancer that outlives its Service.
 const RETAINED: &str = "Retained: ";
 
-/// A text that fits as it is, counted in bytes, of which a text has never fewer than characters; of one that does not, the beginning and a mark that no other text gets. The `~`
-/// occurs in no name of Kubernetes.
+/// Returns the text if Octavia can store it; a longer one is truncated, and made unique by `~` and a digest. The length is counted in
+/// bytes, which is never less than in characters. Kubernetes names never contain `~`.
 pub(super) fn fit(text: &str) -> String {
     if text.len() <= MAX_OCTAVIA_LENGTH {
         return text.to_owned();
@@ -68,7 +68,7 @@ pub struct GeneratedName {
 impl GeneratedName {
     /// Parses `kube_service_<cluster>_<namespace>_<service>`. `None` for any other text, and for truncated names.
     pub fn parse(name: &str) -> Option<Self> {
-        // Only the cluster's name may hold a `_`.
+        // Only the cluster's name may contain `_`.
         let mut parts = name.strip_prefix(SERVICE_PREFIX)?.rsplitn(3, '_');
         let (service, namespace, cluster) = (parts.next()?, parts.next()?, parts.next()?);
         let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);

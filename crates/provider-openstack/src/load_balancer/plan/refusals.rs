@@ -7,8 +7,7 @@
 //! | the rename of the load balancer | all renames of its children |
 //! | a new health monitor | the members that it checks, and that the one before it is gone |
 //! | a listener with a new pool, a swap | all steps that complete the pool |
-//! | the deletion of a listener that changes its protocol | all that its successor needs, the successor, and the tags that describe
-//! the old listener |
+//! | the deletion of a listener that changes its protocol | all that its successor needs, the successor, and the tags that describe the old listener |
 //! | the deletion of a pool | the steps that remove its listeners |
 //! | steps after the attachment of a floating IP | the attachment |
 //! | members of a pool in use, the closing of a port, and everything else | nothing |
