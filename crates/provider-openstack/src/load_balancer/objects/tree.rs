@@ -119,6 +119,6 @@ pub(crate) struct ReleaseTerms {
     pub(crate) vip_port_id: Option<String>,
     /// VIP ports of load balancers that are kept: their floating IPs are kept too.
     pub(crate) retained_vip_ports: BTreeSet<String>,
-    /// Whether the load balancer is deleted with its children in one call, or after each child.
+    /// Whether the load balancer is deleted with its children in one call, or after its children one by one.
     pub(crate) cascade: bool,
 }

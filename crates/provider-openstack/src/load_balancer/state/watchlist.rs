@@ -184,8 +184,7 @@ impl Watchlist {
 
     /// Returns the requests to make now: each due load balancer by itself where few are watched, else lists of their projects. A
     /// load balancer of unknown project is read by itself: an administrator's list would show the whole cloud. What is asked for is
-    /// not due again
-    /// until it is answered.
+    /// not due again until it is answered.
     pub(in crate::load_balancer) fn take_questions(&self, now: Instant) -> Vec<Question> {
         let mut watched = self.watched();
         let waiting = watched.values().filter(|entry| entry.end.is_none()).count();

@@ -12,8 +12,7 @@ use tracing::Instrument as _;
 use super::Listed;
 
 /// How long a list is kept: Services whose cause is older than the list use it, however late they begin. After a list failed or
-/// took too long, objects are also requested individually for this long: a list may be too long for a cloud that answers single
-/// requests.
+/// took too long, objects are requested individually for this long: a cloud may answer single requests but no long list.
 pub(in crate::load_balancer) const LIST_LIFETIME: Duration = Duration::from_secs(60);
 /// No reader waits longer for a list: single answers may be faster.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -197,8 +197,7 @@ impl Attempts {
     }
 
     /// Returns how long a load balancer that cannot be found counts as created because Octavia accepted its creation. `None` once
-    /// that
-    /// time is over.
+    /// that time is over.
     pub(crate) fn counts_as_created(&self, load_balancer_id: &str, now: Instant) -> Option<Duration> {
         let (_, accepted) = self.unseen.last.as_ref().filter(|(id, _)| id == load_balancer_id)?;
         let time = CREATION_COUNTS_FOR.delay(self.unseen.before);
