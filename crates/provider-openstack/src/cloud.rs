@@ -1,4 +1,4 @@
-//! OpenStack as the binary sees it: its configuration, logging in, and what controllers work on.
+//! OpenStack as a provider of the binary: configuration, login, and what controllers use.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::load_balancer::failure::chain;
 use crate::load_balancer::{OpenStackLoadBalancers, annotations};
 use crate::routes::OpenStackRoutes;
 
-/// OpenStack among the providers of a binary. The metrics are spelled as the Go implementation spells them.
+/// The entry of OpenStack among the providers of a binary. Metrics are spelled as in the Go implementation.
 pub const ENTRY: Entry = Entry {
     name: "openstack",
     call_metric_prefix: "openstack_api",
     load: |files| Ok(Box::new(OpenStackProvider::load(files)?)),
 };
 
-/// OpenStack as cloud.conf describes it.
+/// OpenStack as configured in cloud.conf.
 #[derive(Clone, Debug)]
 pub struct OpenStackProvider {
     config: Arc<Config>,
@@ -44,7 +44,7 @@ impl OpenStackProvider {
     /// Reads the configuration and logs its warnings.
     ///
     /// # Errors
-    /// Everything that is wrong with it, at once.
+    /// All errors of the configuration.
     pub fn load(files: &[PathBuf]) -> Result<Self, ConfigErrors> {
         let loaded = config::load(files, &ProcessEnvironment);
         let files = files.to_vec();
@@ -66,11 +66,10 @@ impl OpenStackProvider {
         &self.config
     }
 
-    /// Logs in with something between the calls and the cloud: `between` gets the way to the cloud and the project that the login
-    /// is for.
+    /// Logs in with an additional transport: `between` receives the transport to the cloud and the project of the login.
     ///
     /// # Errors
-    /// The cloud cannot be used yet; the message has the whole cause.
+    /// The cloud cannot be used yet; the message contains the whole cause.
     pub async fn log_in_through(
         &self,
         between: impl FnOnce(Arc<dyn Transport>, Option<&str>) -> Arc<dyn Transport>,
@@ -88,7 +87,7 @@ impl OpenStackProvider {
         ClientSettings { octavia_api_version, lacking_for, ..default }
     }
 
-    /// The cloud for the controllers.
+    /// Returns the cloud for the controllers.
     #[must_use]
     pub fn cloud(&self, openstack: OpenStack) -> OpenStackCloud {
         OpenStackCloud { openstack, provider: self.clone() }
@@ -146,15 +145,15 @@ impl ApiCallObserver for Calls {
     }
 }
 
-/// Keystone has one answer for everything that may be wrong.
+/// Keystone answers every wrong login in the same way.
 const WRONG_LOGIN: &str =
     "Check user, password, project and domains, or the application credential, in [Global] of cloud.conf";
 
-/// It has the same status for a path that it does not have and for an application credential.
+/// Keystone uses the same status for an unknown path and an unknown application credential.
 const WRONG_PATH: &str =
     "Check auth-url, which usually ends with /v3, and the application credential, in [Global] of cloud.conf";
 
-/// The error is shared between all who wait for one login, so its chain is written out here.
+/// Converts a login error. All that wait for one login share it, so its causes are written out here.
 fn explained(error: &AuthError) -> Failure {
     let chain = chain(error);
     match error {
@@ -176,7 +175,7 @@ pub struct OpenStackCloud {
 }
 
 impl OpenStackCloud {
-    /// The cloud that `login` led to. `regional_provider_ids` says whether provider ids of new nodes name the region.
+    /// Creates the cloud of a login. `regional_provider_ids`: provider ids of new nodes contain the region.
     pub fn new(
         openstack: OpenStack,
         config: Arc<Config>,
@@ -247,7 +246,7 @@ impl Cloud for OpenStackCloud {
     }
 }
 
-/// Services without which a controller can do nothing at all.
+/// Returns the services without which a controller cannot work at all.
 fn needs(part: Part) -> &'static [Service] {
     match part {
         Part::LoadBalancers => &[Service::LoadBalancer],

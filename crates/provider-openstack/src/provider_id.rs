@@ -1,20 +1,20 @@
-//! Provider ids: `spec.providerID` of the nodes of this provider, in every form that was ever written.
+//! Provider ids: `spec.providerID` of this provider's nodes, in every form that was ever written.
 //!
 //! | Form | Meaning |
 //! | --- | --- |
-//! | `openstack:///<server>` | the usual one |
+//! | `openstack:///<server>` | the usual form |
 //! | `openstack://<region>/<server>` | with `OS_CCM_REGIONAL=true` |
-//! | `/<server>`, `<region>/<server>` | the two without their scheme |
+//! | `/<server>`, `<region>/<server>` | both forms without the scheme |
 
 use std::fmt;
 
 /// Scheme of the provider ids.
 pub const SCHEME: &str = "openstack://";
 
-/// Environment variable that makes new provider ids name the region.
+/// Environment variable that adds the region to new provider ids.
 pub const REGIONAL_VARIABLE: &str = "OS_CCM_REGIONAL";
 
-/// A server by its id, and the region where that is said.
+/// The id of a server, and its region if included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderId {
     /// Region; absent in the usual form.
@@ -22,13 +22,13 @@ pub struct ProviderId {
     pub server: String,
 }
 
-/// A provider id that is not one of this provider.
+/// Why a provider id is not one of this provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderIdError {
     /// Another scheme.
     #[error("the provider id {0:?} belongs to another provider")]
     OtherProvider(String),
-    /// This scheme and something else behind it.
+    /// This scheme with a malformed rest.
     #[error(
         "the provider id {0:?} has none of the forms openstack:///SERVER and openstack://REGION/SERVER; a provider id cannot be changed, \
          so the Node has to be deleted and registered again"
@@ -37,10 +37,10 @@ pub enum ProviderIdError {
 }
 
 impl ProviderId {
-    /// Reads a provider id.
+    /// Parses a provider id.
     ///
     /// # Errors
-    /// Another scheme, or not exactly one `/` behind the scheme.
+    /// Another scheme, or not exactly one `/` after the scheme.
     pub fn parse(text: &str) -> Result<Self, ProviderIdError> {
         let rest = match text.split_once("://") {
             Some(("openstack", rest)) => rest,

@@ -1,9 +1,9 @@
-//! Which versions of this program are released, for the reference pages.
+//! Marks unreleased versions on reference pages.
 
-/// The end of the version that is developed.
+/// Suffix of the version under development.
 const DEVELOPMENT: &str = "-dev";
 
-/// Returns a version for a page of a program: with a mark where it is the one that is developed.
+/// Returns a version for a page of a program, with a mark if it is the one under development.
 pub(crate) fn marked(version: &str, program: &str) -> String {
     if program.strip_suffix(DEVELOPMENT) == Some(version) {
         format!("{version}, not released yet")

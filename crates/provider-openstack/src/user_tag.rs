@@ -1,14 +1,14 @@
-//! The form of a tag that a user gives, in cloud.conf or in an annotation.
+//! Checks tags that users set in cloud.conf or in annotations.
 
-/// Longest tag that every Neutron takes, in characters.
+/// Maximum length of a tag in every Neutron version, in characters.
 pub(crate) const MAX_NEUTRON_LENGTH: usize = 60;
-/// Longest name, description, tag and other text that Octavia takes, in characters.
+/// Maximum length of names, descriptions, tags and other texts in Octavia, in characters.
 pub(crate) const MAX_OCTAVIA_LENGTH: usize = 255;
 
-/// What tags begin with that show this program or OCCM whose an object is.
+/// Prefixes of tags by which this controller or OCCM identify the owner of an object.
 const RESERVED: [&str; 3] = ["openstack-ccm-", "kube_service_", "kube_cluster_id_"];
 
-/// Why a user cannot give a tag, and what to do.
+/// Returns why a user must not set a tag, and the fix.
 pub(crate) fn problem(tag: &str, longest: usize) -> Option<(String, String)> {
     if let Some(reserved) = RESERVED.iter().find(|reserved| tag.starts_with(**reserved)) {
         let problem = format!(

@@ -1,7 +1,7 @@
-//! From scanned files to typed sections.
+//! Converts scanned files to typed sections.
 //!
-//! The entries of all files are applied in their order: a later one wins, lists grow. What is known of the written
-//! places stays at hand, so that checks of the whole can name them.
+//! The entries of all files are applied in their order: a later value wins, lists grow. The origins of all keys are kept for the
+//! checks of the whole configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -15,21 +15,21 @@ use super::section::{
 };
 use super::suggestion::{self, key_names, nearest};
 
-/// A configuration that is being put together.
+/// A configuration under construction.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) config: Config,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
-    /// Where each key was written last.
+    /// Last origin of each key.
     origins: BTreeMap<(SectionName, String), ConfigOrigin>,
-    /// Where each key that takes one value was written, by file and section with its name.
+    /// Position of each key that has a single value, by file, section title and key.
     written: BTreeMap<(String, String, &'static str), Position>,
-    /// Where each section starts first.
+    /// First origin of each section.
     headers: BTreeMap<SectionName, ConfigOrigin>,
-    /// Keys that have an error already: checks of the whole say nothing more about them.
+    /// Keys that already have an error, which the checks of the whole configuration skip.
     failed: BTreeSet<(SectionName, String)>,
-    /// What is accepted and does nothing: sections, and their keys.
+    /// Sections and keys that are accepted and have no effect.
     without_effect: BTreeMap<SectionName, BTreeSet<String>>,
     first_without_effect: Option<ConfigOrigin>,
     files: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Applies one file on top of those before it.
+    /// Applies one file after the previous ones.
     pub(super) fn add(&mut self, file: &str, document: &Document) {
         self.files.push(file.to_owned());
         self.add_syntax_errors(file, document);
@@ -52,7 +52,7 @@ impl Assembly {
         }
     }
 
-    /// A clouds.yaml in the place of a cloud.conf: it says how to log in.
+    /// Uses a clouds.yaml in place of a cloud.conf: it contains the login.
     pub(super) fn add_clouds_yaml(&mut self, file: &str) {
         self.files.push(file.to_owned());
         self.config.global.use_clouds = true;
@@ -62,24 +62,23 @@ impl Assembly {
         }
     }
 
-    /// Where a key was written last, else where its section starts, else the files.
+    /// Returns the last origin of a key, else of its section, else all files.
     pub(super) fn origin(&self, section: SectionName, key: &str) -> ConfigOrigin {
         let written = self.origins.get(&(section, key.to_owned())).or_else(|| self.headers.get(&section));
         written.cloned().unwrap_or_else(|| ConfigOrigin::file(self.files.join(", ")))
     }
 
-    /// Whether a key was written, in any file.
+    /// Returns whether a key is set in any file.
     pub(super) fn is_written(&self, section: SectionName, key: &str) -> bool {
         self.origins.contains_key(&(section, key.to_owned()))
     }
 
-    /// Whether a key has an error of its own.
+    /// Returns whether a key has an error.
     pub(super) fn has_failed(&self, section: SectionName, key: &str) -> bool {
         self.failed.contains(&(section, key.to_owned()))
     }
 
-    /// Whether what is not there may be called missing: not while a file or a line could not be read, nor while
-    /// clouds.yaml could not.
+    /// Returns whether absent keys may be reported as missing: not if a file, a line or clouds.yaml could not be read.
     pub(super) fn may_miss_keys(&self) -> bool {
         !self.unread
             && !["use-clouds", "clouds-file", "cloud"]
@@ -87,18 +86,18 @@ impl Assembly {
                 .any(|key| self.has_failed(SectionName::Global, key))
     }
 
-    /// An error of a whole file.
+    /// Adds an error about a whole file.
     pub(super) fn file_error(&mut self, origin: ConfigOrigin, problem: String, fix: &str) {
         self.unread = true;
         self.errors.push(Finding::error(origin, None, None, None, &ValueFault::new(problem, fix)));
     }
 
-    /// Notes that a key's value comes from somewhere else.
+    /// Sets the origin of a key whose value comes from elsewhere.
     pub(super) fn set_origin(&mut self, section: SectionName, key: &str, origin: ConfigOrigin) {
         self.origins.insert((section, key.to_owned()), origin);
     }
 
-    /// An error of a key that is found by looking at the whole.
+    /// Adds an error about a key that a check of the whole configuration found.
     pub(super) fn fault(&mut self, section: SectionName, key: &str, value: Option<&str>, fault: &ValueFault) {
         self.failed.insert((section, key.to_owned()));
         let origin = self.origin(section, key);
@@ -110,7 +109,7 @@ impl Assembly {
         self.warnings.push(Finding::warning(origin, Some(section.as_str()), Some(key), text));
     }
 
-    /// Names all that is accepted and does nothing, in one warning.
+    /// Adds one warning about everything that is accepted and has no effect.
     pub(super) fn report_without_effect(&mut self) {
         if self.config.metadata.search_order_given() {
             self.note_without_effect(SectionName::Metadata, Some("search-order"));
@@ -126,12 +125,12 @@ impl Assembly {
         self.warnings.push(Finding::warning(origin, None, None, text));
     }
 
-    /// Puts errors and warnings into the order of the files.
+    /// Sorts errors and warnings in the order of the files.
     pub(super) fn sort(&mut self) {
         let files = &self.files;
         let place =
             |origin: &ConfigOrigin| (files.iter().position(|file| *file == origin.file), origin.position);
-        // What is in none of the files comes after what is.
+        // Findings outside of these files come last.
         let order = |origin: &ConfigOrigin| (place(origin).0.is_none(), place(origin));
         self.errors.sort_by_key(|error| order(&error.origin));
         self.warnings.sort_by_key(|warning| order(&warning.origin));
@@ -221,7 +220,7 @@ impl Assembly {
                 let namespace = self.config.namespaces.entry(name.clone()).or_default();
                 apply(namespace, LoadBalancerNamespace::KEYS, entry)
             }
-            // A class without name has its error; named sections of others have their warning.
+            // A class without a name has an error already; a named section of another kind has a warning.
             (SectionName::LoadBalancerClass | SectionName::LoadBalancerNamespace, None) | (_, Some(_)) => {
                 return;
             }
@@ -264,7 +263,7 @@ impl Assembly {
         }
         match applied.result {
             Ok(None) => {
-                // A later, right value takes the place of a wrong one in the checks of the whole.
+                // A later, valid value replaces an invalid one for the checks of the whole configuration.
                 self.failed.remove(&id);
                 self.failed.extend((place.entry.value == EntryValue::Broken).then_some(id));
             }
@@ -281,7 +280,7 @@ impl Assembly {
         }
     }
 
-    /// Warns of a key that stands twice in one section of one file. A later file overrides on purpose.
+    /// Warns about a key that is set twice in one section of a file. A later file overrides on purpose.
     fn note_repetition(&mut self, place: KeyPlace<'_>, key: &'static str) {
         let id = (place.file.to_owned(), title(place.section), key);
         if let Some(before) = self.written.insert(id, place.entry.position) {
@@ -294,7 +293,7 @@ impl Assembly {
     }
 }
 
-/// One key in one file.
+/// A key in a file.
 #[derive(Clone, Copy)]
 struct KeyPlace<'a> {
     file: &'a str,
@@ -316,7 +315,7 @@ fn at(file: &str, position: Position) -> ConfigOrigin {
     ConfigOrigin { file: file.to_owned(), position: Some(position) }
 }
 
-/// What became of an entry whose key is known.
+/// The result of an entry with a known key.
 struct AppliedKey {
     key: &'static str,
     secret: bool,

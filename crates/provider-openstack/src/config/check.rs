@@ -1,4 +1,4 @@
-//! Checks of the whole: what no single value shows.
+//! Checks of the whole configuration, which need more than one value.
 
 use super::assembly::Assembly;
 use super::environment::Environment;
@@ -21,7 +21,7 @@ pub(super) fn check(assembly: &mut Assembly, environment: &dyn Environment) {
     variables(assembly, environment);
 }
 
-/// Words that are passed on although they are not known.
+/// Warns about unknown words, which are passed on unchanged.
 fn known_words(assembly: &mut Assembly) {
     let section = &assembly.config.load_balancer;
     let words = [
@@ -42,8 +42,8 @@ fn known_words(assembly: &mut Assembly) {
     }
 }
 
-/// Octavia's rules for health monitors: whole seconds, 1 to 10 tries. It takes a timeout above the delay, though checks
-/// then overlap.
+/// Checks Octavia's rules for health monitors: whole seconds, 1 to 10 tries. Octavia accepts a timeout longer than the delay,
+/// though checks then overlap.
 fn monitor(assembly: &mut Assembly) {
     let section = assembly.config.load_balancer.clone();
     for (key, value) in
@@ -80,7 +80,7 @@ fn monitor(assembly: &mut Assembly) {
     }
 }
 
-/// An error where monitors are made; else they may still be asked for by annotations, which is worth a warning.
+/// Reports an error if monitors are created; otherwise a warning, since annotations may still ask for them.
 fn monitor_fault(assembly: &mut Assembly, key: &str, value: &str, fault: &ValueFault) {
     if assembly.has_failed(SectionName::LoadBalancer, key) {
         return;
@@ -117,7 +117,7 @@ fn address(assembly: &mut Assembly) {
     if url.as_ref().is_some_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
         return;
     }
-    // An address may hold a password in front of its host.
+    // The URL may contain a password before the host.
     let value = (!text.contains('@')).then_some(text);
     let fault =
         ValueFault::new("the value is not an http or https address", "write it as `https://host:5000/v3`");
@@ -157,7 +157,7 @@ fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     }
 }
 
-/// More than one kind of login, or a login for nothing said.
+/// Warns about several kinds of login, or a login without a scope.
 fn kinds_of_login(assembly: &mut Assembly) {
     let global = &assembly.config.global;
     let kinds = login::kinds(global);

@@ -1,14 +1,14 @@
-//! What the configuration reads from outside of cloud.conf.
+//! The inputs of the configuration outside of cloud.conf.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files and environment variables, so that a test can bring its own.
+/// Files and environment variables; tests provide their own.
 pub trait Environment {
-    /// The value of an environment variable; none when it is unset or not UTF-8.
+    /// Returns the value of an environment variable; `None` if it is unset or not UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
     /// As [`std::fs::read`]; a file that does not exist is [`io::ErrorKind::NotFound`].

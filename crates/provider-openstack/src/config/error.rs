@@ -1,17 +1,17 @@
-//! What is reported about a configuration: errors that stop the program, and warnings.
+//! The findings about a configuration: errors, which stop the program, and warnings.
 //!
-//! Texts are made for the person who wrote the file: they name file, line, section, key, the value where it is not
-//! secret, what is wrong and what to do.
+//! The texts are for the author of the file: they name file, line, section, key, the value unless it is secret, the problem and the
+//! fix.
 
 use std::fmt;
 
 use super::Config;
 use super::gcfg::Position;
 
-/// A value longer than this is cut in messages.
+/// Longer values are truncated in messages.
 const MAX_SHOWN_LENGTH: usize = 80;
 
-/// What is wrong with a value, and what to do. The texts never hold a secret.
+/// The problem of a value, and its fix. The texts never contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueFault {
     pub problem: String,
@@ -25,7 +25,7 @@ impl ValueFault {
     }
 }
 
-/// Where something was written: a file, and a place in it where one is known.
+/// The origin of a value: a file, and the position in it if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOrigin {
     /// Path as given.
@@ -35,7 +35,7 @@ pub struct ConfigOrigin {
 }
 
 impl ConfigOrigin {
-    /// A whole file.
+    /// Returns the origin of a whole file.
     pub fn file(file: impl Into<String>) -> Self {
         Self { file: file.into(), position: None }
     }
@@ -51,17 +51,17 @@ impl fmt::Display for ConfigOrigin {
     }
 }
 
-/// Something that is reported about a configuration: an error, or a warning of what works and is most likely not what was meant.
+/// A finding about a configuration: an error, or a warning about something valid that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is.
+    /// Origin of the problem.
     pub origin: ConfigOrigin,
-    /// What it is about, and what there is to know.
+    /// Section, key and message.
     pub text: String,
 }
 
 impl Finding {
-    /// An error: in a section, of a key, of the value as written where it is not secret, as far as there are such.
+    /// Creates an error, with section, key and value if there are any; a secret value must be omitted.
     pub(super) fn error(
         origin: ConfigOrigin,
         section: Option<&str>,
@@ -92,20 +92,20 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A value as messages show it: quoted, and in part where it is long.
+/// Returns a value for messages: quoted, and truncated if it is long.
 pub(crate) fn shown(value: &str) -> String {
     let cut: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
     if cut.len() < value.len() { format!("{cut:?}...") } else { format!("{cut:?}") }
 }
 
-/// Everything that is wrong with a configuration, in the order of the files.
+/// All errors of a configuration, in the order of the files.
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct ConfigErrors {
     /// The errors; at least one.
     pub errors: Vec<Finding>,
-    /// What was found apart from them.
+    /// Warnings in addition to the errors.
     pub warnings: Vec<Finding>,
-    /// What could be read, for whoever wants to find everything that is wrong with it at once. It must not be used.
+    /// The parts that could be read, for finding all errors at once. It must not be used.
     pub config: Box<Config>,
 }
 

@@ -1,7 +1,7 @@
-//! Who logs in and what for, from the keys of `[Global]`.
+//! Determines credentials and scope of the login from the keys of `[Global]`.
 //!
-//! The credentials decide the kind of login, unless clouds.yaml names it: a trust, else a password, else a token, else
-//! an application credential. What is missing is reported per key, for the kind of login that was begun.
+//! The credentials determine the kind of login, unless clouds.yaml names it: a trust, else a password, else a token, else an
+//! application credential. Missing keys are reported for this kind of login.
 
 use openstack_ccm_openstack_api::identity::{
     ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
@@ -14,10 +14,10 @@ use super::section::{Global, LoginKind};
 
 pub(super) type MissingKey = (&'static str, ValueFault);
 
-/// Everything that is needed to talk to the cloud.
+/// Returns the options for logging in and calling the cloud.
 ///
 /// # Errors
-/// All that is missing. The address is checked elsewhere: without one this makes options with an empty address.
+/// All missing keys. A missing auth URL is checked elsewhere: here it results in an empty one.
 pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKey>> {
     let global = &config.global;
     let mut missing = MissingKeys::default();
@@ -44,12 +44,12 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
     })
 }
 
-/// What is missing so far.
+/// The missing keys found so far.
 #[derive(Default)]
 struct MissingKeys(Vec<MissingKey>);
 
 impl MissingKeys {
-    /// The value, which is noted where it is missing.
+    /// Returns the value, and notes the key if it is missing.
     fn need<T>(&mut self, value: Option<T>, key: &'static str, problem: &str, fix: &str) -> Option<T> {
         if value.is_none() {
             self.0.push((key, ValueFault::new(problem, fix)));
@@ -58,7 +58,7 @@ impl MissingKeys {
     }
 }
 
-/// The kinds of login for which there are credentials, in the order in which they are taken.
+/// Returns the kinds of login with credentials, in order of precedence.
 pub(super) fn kinds(global: &Global) -> Vec<LoginKind> {
     let application_credential = global.application_credential_id.is_some()
         || global.application_credential_name.is_some()
@@ -73,7 +73,7 @@ pub(super) fn kinds(global: &Global) -> Vec<LoginKind> {
     .collect()
 }
 
-/// The kind of login to use, without regard to a trust.
+/// Returns the kind of login to use, apart from a trust.
 fn kind(global: &Global) -> Option<LoginKind> {
     let begun = global.username.is_some() || global.user_id.is_some();
     global.login_kind.or_else(|| kinds(global).first().copied()).or(begun.then_some(LoginKind::Password))
@@ -149,7 +149,7 @@ fn application_credential(global: &Global, missing: &mut MissingKeys) -> Option<
     Some(Credentials::ApplicationCredential { name: name?, secret: secret? })
 }
 
-/// The user by id, or by name with the domain.
+/// Returns the user by id, or by name and domain.
 fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKeys) -> Option<InDomain> {
     if let Some(id) = &global.user_id {
         return Some(InDomain::Id(id.clone()));
@@ -169,7 +169,7 @@ fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKey
     Some(InDomain::Name { name, domain })
 }
 
-/// What the token is for: a project, else the system, else a domain, else nothing said.
+/// Returns the scope of the token: a project, else the system, else a domain, else none.
 fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
     if let Some(id) = &global.tenant_id {
         return Some(Scope::Project(InDomain::Id(id.clone())));
@@ -191,7 +191,7 @@ fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
     Some(domain.map_or(Scope::Unscoped, Scope::Domain))
 }
 
-/// `domain-id` and `domain-name`, where they are not the scope themselves.
+/// Returns the domain of `domain-id` or `domain-name`, unless it is the scope.
 fn default_domain(global: &Global) -> Option<DomainRef> {
     let is_scope = global.tenant_id.is_none()
         && global.tenant_name.is_none()

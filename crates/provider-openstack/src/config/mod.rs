@@ -1,4 +1,4 @@
-//! The configuration: cloud.conf, clouds.yaml and what of the environment belongs to them.
+//! The configuration: cloud.conf, clouds.yaml and related environment variables.
 //!
 //! ```text
 //! bytes --gcfg--> entries --assembly--> sections --clouds--> filled sections --check, login--> Loaded
@@ -8,14 +8,14 @@
 //! | --- | --- |
 //! | [`gcfg`] | scans the file format, with positions; all errors at once |
 //! | [`section`] | the typed sections, and the table of all keys |
-//! | `assembly` | puts the entries of several files into the sections |
+//! | `assembly` | applies the entries of several files to the sections |
 //! | `clouds` | fills `[Global]` from clouds.yaml |
-//! | `check` | what only the whole shows |
+//! | `check` | checks of the whole configuration |
 //! | `login` | the kind of login, as [`AuthOptions`] |
-//! | [`reference`](reference_markdown) | the reference page, from the table of keys |
+//! | [`reference`](reference_markdown) | generates the reference page from the table of keys |
 //!
-//! [`load`] does it all. Secrets are [`secrecy::SecretString`]s from the moment that their key is known; neither
-//! `Debug` nor an error or a warning shows one.
+//! [`load`] does all of this. Secrets are [`secrecy::SecretString`]s as soon as their key is known; neither `Debug` output nor an
+//! error or a warning shows one.
 
 mod assembly;
 mod check;
@@ -54,7 +54,7 @@ pub struct Config {
     pub load_balancer: LoadBalancer,
     /// `[LoadBalancerClass "name"]` by name. Names are never empty.
     pub classes: BTreeMap<String, LoadBalancerClass>,
-    /// `[LoadBalancerNamespace "name"]` by name of the namespace, [`ANY_NAMESPACE`] for all others.
+    /// `[LoadBalancerNamespace "name"]` by name of the namespace; [`ANY_NAMESPACE`] covers all others.
     pub namespaces: BTreeMap<String, LoadBalancerNamespace>,
     /// `[Networking]`.
     pub networking: Networking,
@@ -64,21 +64,21 @@ pub struct Config {
     pub metadata: Metadata,
 }
 
-/// A configuration that can be used.
+/// A valid configuration.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The sections.
     pub config: Config,
-    /// How to log in. The user agent is for the caller to add.
+    /// How to log in. The caller adds the user agent.
     pub auth_options: AuthOptions,
-    /// What is worth a line in the log.
+    /// Warnings for the log.
     pub warnings: Vec<Finding>,
 }
 
-/// Reads the files of `--cloud-config` in their order: a later file wins per key, lists grow.
+/// Reads the files of `--cloud-config` in their order: for each key a later file wins, lists grow.
 ///
 /// # Errors
-/// Everything that is wrong, in all files, at once.
+/// All errors in all files.
 pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, ConfigErrors> {
     let mut assembly = Assembly::default();
     if paths.is_empty() {
@@ -105,7 +105,8 @@ pub fn load(paths: &[PathBuf], environment: &dyn Environment) -> Result<Loaded, 
     finish(assembly)
 }
 
-/// Whether a file is a clouds.yaml: by its name, unless it has a section of cloud.conf, or by its first line that says something.
+/// Returns whether a file is a clouds.yaml: by its name, unless it starts with a section of cloud.conf, or by its first meaningful
+/// line.
 fn is_clouds_yaml(path: &Path, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().map(str::trim_end);
@@ -119,7 +120,7 @@ fn finish(mut assembly: Assembly) -> Result<Loaded, ConfigErrors> {
     assembly.report_without_effect();
     let auth_options = login::auth_options(&assembly.config);
     let missing = auth_options.as_ref().err().into_iter().flatten();
-    // Credentials are not missing when their key or their file has an error already.
+    // Credentials do not count as missing if their key or file already has an error.
     if assembly.may_miss_keys() {
         for (key, fault) in missing.cloned().collect::<Vec<_>>() {
             if !assembly.has_failed(SectionName::Global, key) {

@@ -1,4 +1,4 @@
-//! The reference page of cloud.conf, from the tables of keys.
+//! Generates the reference page of cloud.conf from the tables of keys.
 
 use std::fmt::Write;
 

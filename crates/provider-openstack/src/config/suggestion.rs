@@ -1,18 +1,18 @@
-//! "Did you mean" for names that are not known.
+//! Suggestions for unknown names.
 
 use super::section::{
     Global, Key, LoadBalancer, LoadBalancerClass, LoadBalancerNamespace, Metadata, Networking, Route,
     SectionName,
 };
 
-/// Keys of earlier versions of the Go program that old files still hold.
+/// Keys of earlier versions of OCCM that old files may still contain.
 const LEGACY_KEYS: [(SectionName, &str); 3] = [
     (SectionName::Global, "secret-name"),
     (SectionName::Global, "secret-namespace"),
     (SectionName::LoadBalancer, "use-octavia"),
 ];
 
-/// What people write in `[Global]` who know clouds.yaml or the variables of OpenStack's tools, and the key that it is here.
+/// Names from clouds.yaml or OpenStack's environment variables that users may write in `[Global]`, and the right keys.
 const OTHER_WORDS: [(&[&str], &str); 8] = [
     (&["project-name", "project", "os-project-name"], "tenant-name"),
     (&["project-id", "os-project-id"], "tenant-id"),
@@ -24,14 +24,14 @@ const OTHER_WORDS: [(&[&str], &str); 8] = [
     (&["interface", "endpoint-type"], "os-endpoint-type"),
 ];
 
-/// The key that is meant by a word of other tools.
+/// Returns the key for a name that other tools use.
 pub(super) fn other_word(section: SectionName, key: &str) -> Option<&'static str> {
     let plain = key.to_ascii_lowercase().replace('_', "-");
     let of_others = OTHER_WORDS.iter().find(|(words, _)| words.contains(&plain.as_str()));
     of_others.filter(|_| section == SectionName::Global).map(|(_, meant)| *meant)
 }
 
-/// What to say about a key that its section does not know.
+/// Returns the message about an unknown key.
 pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
     if LEGACY_KEYS.iter().any(|(of, legacy)| *of == section && legacy.eq_ignore_ascii_case(key)) {
         return "this key of earlier versions no longer has any effect; remove it".to_owned();
@@ -52,15 +52,15 @@ pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
     format!("this key is unknown and is ignored{hint}")
 }
 
-/// The candidate that is nearest to the name, if one is near enough to be meant. Case and the difference between
-/// `-` and `_` do not count.
+/// Returns the candidate most similar to the name, if it is similar enough. Case and the difference between `-` and `_` are
+/// ignored.
 pub(crate) fn nearest<'name>(
     name: &str,
     candidates: impl IntoIterator<Item = &'name str>,
 ) -> Option<&'name str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace('_', "-");
     let name = plain(name);
-    // One mistake in three characters, and never so much that another word fits.
+    // Allow one mistake per three characters, but not so many that any word fits.
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
@@ -70,7 +70,7 @@ pub(crate) fn nearest<'name>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Names of a section's keys.
+/// Returns the names of a section's keys.
 pub(super) fn key_names(section: SectionName) -> Vec<&'static str> {
     fn names<S>(keys: &[Key<S>]) -> Vec<&'static str> {
         keys.iter().map(|key| key.name).collect()

@@ -1,4 +1,4 @@
-//! The addresses of a server as addresses of its node, in the order that clusters know.
+//! Converts the addresses of a server to addresses of its node, in the order that clusters expect.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use openstack_ccm_openstack_api::nova::Server;
 
 use crate::config::Networking;
 
-/// Key in the metadata of a server whose value is the hostname of its node.
+/// Server metadata key with the hostname of the node.
 const HOSTNAME: &str = "hostname";
 
-/// A sub-port of a server's trunk and the name of the network that it is on.
+/// A sub-port of a server's trunk, and the name of its network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SubPort<'a> {
     pub(super) network: &'a str,
@@ -26,8 +26,8 @@ struct OnNetwork<'a> {
     floating: bool,
 }
 
-/// The addresses of a server: those of its active ports, the ones that its owner noted, its hostname, then those by
-/// network name, floating IPs among them.
+/// Returns the addresses of a server: those of its active ports, its access addresses, its hostname, then those by network name,
+/// with floating IPs.
 pub(super) fn addresses(
     server: &Server,
     ports: &[&Port],
@@ -71,7 +71,7 @@ fn add_of_network(list: &mut AddressList, network: &str, entry: &OnNetwork<'_>, 
     }
 }
 
-/// Nova's map, with the addresses of sub-ports added to their networks; by name of the network.
+/// Returns Nova's addresses with those of sub-ports, by network name.
 fn by_network<'a>(server: &'a Server, sub_ports: &[SubPort<'a>]) -> BTreeMap<&'a str, Vec<OnNetwork<'a>>> {
     let mut networks: BTreeMap<&str, Vec<OnNetwork<'_>>> = BTreeMap::new();
     for (network, entries) in &server.addresses {
@@ -89,8 +89,8 @@ fn by_network<'a>(server: &'a Server, sub_ports: &[SubPort<'a>]) -> BTreeMap<&'a
     networks
 }
 
-/// Neutron lists ports in no order, and the first address of a node is the one that matters. So ports are put in the
-/// order of Nova's map: by name of the network, then as they were attached; those that Nova does not show come last.
+/// Sorts ports: Neutron lists them in no order, but the first address of a node matters. The order is that of Nova's addresses: by
+/// network name, then as attached; ports that Nova does not show come last.
 fn in_order<'a>(server: &Server, ports: &[&'a Port]) -> Vec<&'a Port> {
     let shown: Vec<&str> = server.addresses.values().flatten().map(|entry| entry.addr.as_str()).collect();
     let place = |port: &Port| {
@@ -121,14 +121,14 @@ impl AddressList {
         self.addresses.push(address);
     }
 
-    /// Takes an address out, whatever its type.
+    /// Removes an address of any type.
     fn remove(&mut self, address: &str) {
         self.addresses.retain(|present| present.address != address);
     }
 }
 
-/// Sorts addresses by the first range that contains them, within a range by their bytes. What is in no range, or is no
-/// IP address, comes last in the old order. Without ranges nothing changes.
+/// Sorts addresses by the first range that contains them, within a range by their bytes. Others, such as hostnames, come last in
+/// the previous order. Without ranges nothing changes.
 fn sorted(mut addresses: Vec<InstanceAddress>, order: &[IpNet]) -> Vec<InstanceAddress> {
     if !order.is_empty() {
         addresses.sort_by_cached_key(|address| {

@@ -1,4 +1,4 @@
-//! Finding the servers of nodes: one request for one node, one list for many.
+//! Finds the servers of nodes: one request for one node, one list for several.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,20 +10,20 @@ use openstack_ccm_openstack_api::nova::{Nova, Server};
 use crate::load_balancer::failure::{Answered as _, present};
 use crate::provider_id::{ProviderId, ProviderIdError};
 
-/// How the server of one node is found.
+/// How to find the server of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerQuestion {
     Id(String),
-    /// By its name, which is the node's, or else by what its kubelet says: the node has no provider id yet.
+    /// By the name of the node, or else by its systemUUID, since the node has no provider id yet.
     Name(NodeIdentity),
-    /// Not at all: the node is of another provider or region.
+    /// The node belongs to another provider or region.
     Foreign(String),
-    /// Not at all: the provider id makes no sense.
+    /// The provider id is malformed.
     Wrong(Failure),
 }
 
 impl ServerQuestion {
-    /// The question about a node, in a cloud of this region.
+    /// Returns how to find the server of a node, in a cloud of this region.
     pub(super) fn of(node: &NodeIdentity, region: Option<&str>) -> Self {
         let Some(text) = node.provider_id.as_deref().filter(|id| !id.is_empty()) else {
             return Self::Name(node.clone());
@@ -41,23 +41,23 @@ impl ServerQuestion {
         }
     }
 
-    /// Whether the cloud has to be asked.
+    /// Returns whether Nova has to be queried.
     pub(super) fn asks(&self) -> bool {
         matches!(self, Self::Id(_) | Self::Name(_))
     }
 }
 
-/// What was found for one node.
+/// The result for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FoundServer<'a> {
     Server(&'a Server),
-    /// There is no server of its id.
+    /// No server has the id of the node.
     Nothing,
-    /// It is of another provider or region.
+    /// The node belongs to another provider or region.
     Foreign(String),
-    /// No server has its name, and it has no id.
+    /// No server has the name of the node, which has no id.
     Unnamed(Failure),
-    /// It is not known which server it is.
+    /// It is unknown which server the node is.
     Unknown(Failure),
 }
 
@@ -70,7 +70,7 @@ impl<'a> FoundServer<'a> {
     }
 }
 
-/// The servers among which the answers to some questions are.
+/// The servers in which some questions are answered.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
     list: Vec<Server>,
@@ -84,7 +84,7 @@ impl From<Vec<Server>> for Servers {
     }
 }
 
-/// Reads the servers among which the answers to these questions are.
+/// Reads the servers that these questions need.
 pub(super) async fn servers(nova: &Nova, questions: &[ServerQuestion]) -> Result<Servers, Failure> {
     let mut asking = questions.iter().filter(|question| question.asks());
     let servers = match (asking.next(), asking.next()) {
@@ -121,7 +121,7 @@ pub(super) fn answer<'a>(question: &ServerQuestion, servers: &'a Servers) -> Fou
     }
 }
 
-/// The only server that has the name of the node, which is another one than that of its id.
+/// Returns the only server with the node's name, which differs from the one with its id.
 pub(super) async fn namesake(
     nova: &Nova,
     node: &NodeIdentity,
@@ -136,8 +136,8 @@ pub(super) async fn namesake(
     Ok(answer(&question[0], &named).server().cloned())
 }
 
-/// A name proves nothing about a server that is not there: the node may be of another provider, or be renamed. Kubernetes has only lower
-/// case, so that case counts only where it distinguishes servers.
+/// Finds a server by name. A missing name proves nothing: the node may belong to another provider, or have been renamed. Kubernetes
+/// names are in lower case, so case counts only where it distinguishes servers.
 fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
     let name = &node.name;
     let mut found: Vec<&Server> = servers.iter().filter(|server| &server.name == name).collect();
@@ -165,7 +165,7 @@ fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
     )))
 }
 
-/// The server whose id the kubelet reports. A guest may report any id, so it counts with an address that the cloud knows of the server.
+/// Returns the server with the node's systemUUID. A guest may report any id, so the server must also have an address of the node.
 fn confirmed<'a>(node: &NodeIdentity, servers: &'a [Server]) -> Option<&'a Server> {
     let id = node.system_uuid.as_deref()?;
     let has_its_address = |server: &Server| {

@@ -10,21 +10,21 @@ use tokio::sync::Mutex;
 use super::topology;
 use crate::load_balancer::failure::{Answered as _, present};
 
-/// Most flavors that are remembered.
+/// Maximum number of cached flavors.
 const MAX_FLAVORS: usize = 1000;
 
-/// What is known of flavors. A flavor never changes its name: it is deleted and recreated, with another id.
+/// Cached labels of flavors. A flavor never changes its name: it is deleted and recreated with another id.
 #[derive(Debug, Default)]
 pub(super) struct Flavors {
-    /// The label of a flavor by its id.
+    /// Labels by flavor id.
     by_id: Mutex<HashMap<String, String>>,
-    /// The label of a flavor by its name, where the name cannot be one.
+    /// Labels by flavor name, for names that are not valid labels.
     by_name: Mutex<HashMap<String, String>>,
 }
 
 impl Flavors {
-    /// The instance type of a server: the name of its flavor if that can be a label, else the id. A server that says
-    /// nothing about its flavor has none.
+    /// Returns the instance type of a server: the name of its flavor if that is a valid label, else its id. `None` if Nova does not
+    /// show the flavor.
     pub(super) async fn instance_type(
         &self,
         nova: &Nova,
@@ -43,7 +43,7 @@ impl Flavors {
         if let Some(label) = known.get(id) {
             return Ok(label.clone());
         }
-        // A flavor may be deleted while servers of it run.
+        // A flavor may be deleted while servers use it.
         let flavor = present(nova.get_flavor(id).await);
         let name = flavor.while_doing(format_args!("reading the flavor {id}"))?.map(|flavor| flavor.name);
         let label = name.filter(|name| is_label(name)).unwrap_or_else(|| id.to_owned());
@@ -51,8 +51,8 @@ impl Flavors {
         Ok(label)
     }
 
-    /// A name that cannot be a label: the flavor's id stands for it. Where the flavor is deleted, the name without the
-    /// characters that a label may not have does.
+    /// Returns the label of a flavor whose name is not a valid label: the flavor's id or, if the flavor is deleted, the name
+    /// without invalid characters.
     async fn label_of_name(&self, nova: &Nova, name: &str) -> Result<Option<String>, Failure> {
         let mut known = self.by_name.lock().await;
         if let Some(label) = known.get(name) {

@@ -32,21 +32,21 @@ use find::{FoundServer, ServerQuestion, Servers};
 use flavor::Flavors;
 use ports::Ports;
 
-/// Servers in Nova with their ports in Neutron.
+/// Servers in Nova, and their ports in Neutron.
 pub struct OpenStackInstances {
     openstack: OpenStack,
     config: Arc<Config>,
-    /// At microversion 2.1.
+    /// Nova at microversion 2.1.
     nova: Nova,
-    /// At the microversion whose servers name their flavor, where Nova has it.
+    /// Nova at the microversion that shows flavor names, if supported.
     newest_nova: OnceCell<Nova>,
     flavors: Flavors,
-    /// Whether new provider ids name the region.
+    /// Whether new provider ids contain the region.
     regional: bool,
 }
 
 impl OpenStackInstances {
-    /// The servers of a cloud; absent when its catalog lacks Nova or Neutron.
+    /// Creates the instances of a cloud; `None` if its catalog lacks Nova or Neutron.
     pub fn new(openstack: &OpenStack, config: Arc<Config>, regional: bool) -> Option<Self> {
         let nova = openstack.nova.clone().filter(|_| openstack.has(Service::Network))?;
         Some(Self {
@@ -72,8 +72,7 @@ impl OpenStackInstances {
         nodes.iter().map(|node| ServerQuestion::of(node, self.region())).collect()
     }
 
-    /// Nova at the microversion that saves a request for each flavor. A cloud that does not say what it has is asked at
-    /// 2.1.
+    /// Returns Nova at the microversion that saves a request per flavor; 2.1 if the cloud does not report its microversions.
     async fn newest_nova(&self) -> Result<&Nova, Failure> {
         let wanted = Microversion::FLAVOR_NAME_IN_SERVER;
         let choose = || async {
@@ -105,12 +104,12 @@ impl OpenStackInstances {
     }
 }
 
-/// Whether the environment asks for provider ids that name the region.
+/// Returns whether the environment asks for provider ids with the region.
 pub fn is_regional(environment: &dyn Environment) -> bool {
     environment.variable(REGIONAL_VARIABLE).is_some_and(|value| value == "true")
 }
 
-/// Whether asking again later may lead to another answer.
+/// Returns whether a retry may succeed.
 fn is_outage(error: &ApiError) -> bool {
     matches!(
         error.kind(),
@@ -168,7 +167,7 @@ impl Instances for OpenStackInstances {
     }
 }
 
-/// What is said of a node without a server.
+/// Returns the description of a node without a server.
 fn described(found: FoundServer<'_>) -> Description {
     match found {
         FoundServer::Foreign(reason) => Description::Foreign(reason),

@@ -1,4 +1,4 @@
-//! The ports of servers, and the sub-ports of the trunks among them.
+//! Reads the ports of servers, and the sub-ports of their trunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use crate::load_balancer::failure::{Answered as _, present};
 /// The ports that were read for a set of servers.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
-    /// By id.
+    /// Ports by id.
     ports: BTreeMap<String, Port>,
-    /// Ids of the ports by server.
+    /// Port ids by server.
     of_server: BTreeMap<String, Vec<String>>,
-    /// Names of networks by id, as far as sub-ports are on them.
+    /// Names of networks by id, if there are sub-ports.
     networks: BTreeMap<String, String>,
 }
 
 impl Ports {
-    /// Reads the ports of these servers: those of one server by its id, those of several with one list.
+    /// Reads the ports of these servers: those of one server by its id, those of several in one list.
     pub(super) async fn of(neutron: &Neutron, servers: &[&Server]) -> Result<Self, Failure> {
         let filter = match servers {
             [] => return Ok(Self::default()),
@@ -40,15 +40,14 @@ impl Ports {
         Ok(ports)
     }
 
-    /// Reads the sub-ports that are not in the list yet, and the names of their networks. Without trunks that costs
-    /// nothing.
+    /// Reads the sub-ports that the list lacks, and the names of their networks. Without trunks this costs nothing.
     async fn add_sub_ports(&mut self, neutron: &Neutron, servers: &[&Server]) -> Result<(), Failure> {
         let wanted: BTreeSet<String> =
             servers.iter().flat_map(|server| self.sub_port_ids(&server.id)).collect();
         let missing: Vec<&String> = wanted.iter().filter(|id| !self.ports.contains_key(*id)).collect();
         let mut read = Vec::new();
         for id in missing {
-            // One that is not there was taken out of the trunk a moment ago, or is of another project.
+            // A missing sub-port was just removed from the trunk, or belongs to another project.
             let port = present(neutron.get_port(id).await);
             read.extend(port.while_doing(format_args!("reading the sub-port {id}"))?);
         }
@@ -70,7 +69,7 @@ impl Ports {
         trunks.flat_map(|trunk| &trunk.sub_ports).map(|sub_port| sub_port.port_id.clone()).collect()
     }
 
-    /// The addresses of a server as addresses of its node.
+    /// Returns the addresses of a server as addresses of its node.
     pub(super) fn addresses(&self, server: &Server, networking: &Networking) -> Vec<InstanceAddress> {
         let sub_ports = self.sub_port_ids(&server.id);
         let sub_ports: Vec<SubPort<'_>> = sub_ports
@@ -84,7 +83,7 @@ impl Ports {
     }
 }
 
-/// The project of all these servers, if it is one: credentials of an administrator see the ports of every project.
+/// Returns the common project of these servers, if any: an administrator would see the ports of all projects.
 fn common_project(servers: &[&Server]) -> Option<String> {
     let projects: BTreeSet<&str> =
         servers.iter().map(|server| server.project_id.as_deref().unwrap_or_default()).collect();

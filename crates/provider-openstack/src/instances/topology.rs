@@ -1,9 +1,8 @@
-//! Availability zone and region as values of labels.
+//! Converts availability zones to label values.
 
 use openstack_ccm_core::instance::label::MAX_VALUE_LENGTH;
 
-/// An availability zone as the value of a label: every run of other characters becomes one `-`; absent when nothing is
-/// left.
+/// Returns an availability zone as a label value: every sequence of invalid characters becomes one `-`; `None` if nothing is left.
 pub(super) fn zone(text: &str) -> Option<String> {
     let mut clean = String::new();
     for character in text.chars() {
@@ -17,7 +16,7 @@ pub(super) fn zone(text: &str) -> Option<String> {
     let edge = |character: char| matches!(character, '-' | '_' | '.');
     let mut clean = clean.trim_matches(edge).to_owned();
     clean.truncate(MAX_VALUE_LENGTH);
-    // The cut may leave such a character at the end again, which no label may have.
+    // Truncation may leave such a character at the end, which labels do not allow.
     let clean = clean.trim_end_matches(edge);
     (!clean.is_empty()).then(|| clean.to_owned())
 }

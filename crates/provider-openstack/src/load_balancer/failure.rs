@@ -1,5 +1,5 @@
-//! Errors of OpenStack calls as failures of a reconciliation: the class that chooses what happens next, and a message that
-//! says what the user can do.
+//! Converts errors of OpenStack calls to failures of a reconciliation: the class determines what happens next, and the message says
+//! what the user can do.
 
 use std::borrow::Borrow;
 use std::error::Error;
@@ -8,21 +8,21 @@ use std::fmt::Display;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 
-/// What it means when the cloud says that an object does not exist.
+/// The likely cause if the cloud says that an object does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The user named an object that is not there.
+    /// The user named an object that does not exist.
     Input,
-    /// The object was there when it was read, and somebody was faster. The next reconciliation reads again.
+    /// The object existed when it was read, and another client deleted it. The next reconciliation reads again.
     Race,
 }
 
-/// The answer to a call, of which a failure of the reconciliation is made where it is an error.
+/// The result of a call, which can be converted to a failure of the reconciliation.
 pub(crate) trait Answered<T> {
-    /// The answer, or the failure of `doing` something with what was read: see [`Missing::Race`].
+    /// Converts the error of `doing` something with what was read: see [`Missing::Race`].
     fn while_doing(self, doing: impl Display) -> Result<T, Failure>;
 
-    /// The answer, or the failure of `doing` something with what the user named: see [`Missing::Input`].
+    /// Converts the error of `doing` something with what the user named: see [`Missing::Input`].
     fn when_asked(self, doing: impl Display) -> Result<T, Failure>;
 }
 
@@ -36,7 +36,7 @@ impl<T, E: Borrow<ApiError>> Answered<T> for Result<T, E> {
     }
 }
 
-/// What is not there, or is gone by now, is no error.
+/// Returns `None` instead of an error if the object does not exist.
 pub(crate) fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Err(error) if error.is_not_found() => Ok(None),
@@ -44,7 +44,7 @@ pub(crate) fn present<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiEr
     }
 }
 
-/// The failure of a reconciliation whose call failed while `doing` something, for example `creating the floating IP`.
+/// Returns the failure of a reconciliation whose call failed while `doing` something, for example `creating the floating IP`.
 pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -> Failure {
     let kind = error.kind();
     let mut message = format!("{doing}: {}", chain(error));
@@ -58,7 +58,7 @@ pub(crate) fn of_call(error: &ApiError, doing: impl Display, missing: Missing) -
     failure
 }
 
-/// The failure of looking up an object that the user named by `key`.
+/// Returns the failure of looking up an object in the setting `key`.
 pub(super) fn of_named(error: &ApiError, kind: &str, id: &str, key: &str) -> Failure {
     if error.is_not_found() {
         return not_there(kind, id, key);
@@ -66,7 +66,7 @@ pub(super) fn of_named(error: &ApiError, kind: &str, id: &str, key: &str) -> Fai
     of_call(error, format_args!("looking up {kind} {id} of {key}"), Missing::Input)
 }
 
-/// The user named an object by `key` that the cloud does not show.
+/// Returns the failure for an object in the setting `key` that the cloud does not show.
 pub(super) fn not_there(kind: &str, id: &str, key: &str) -> Failure {
     Failure::user_input(format!(
         "{kind} {id} does not exist, or the user of cloud.conf cannot see it: correct {key} (an annotation of the \
@@ -82,8 +82,8 @@ fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
             Missing::Race => FailureClass::Busy,
         },
         ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale) => FailureClass::Busy,
-        // Another object is in the way (address in use, port taken): repeating soon does not help, and each refused
-        // creation of a load balancer may cost an address of the subnet.
+        // Another object is in the way (address in use, port taken): a quick retry does not help, and each refused creation of a
+        // load balancer may cost an address of the subnet.
         ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest | ErrorKind::NoEndpoint => {
             FailureClass::UserInput
         }
@@ -96,7 +96,7 @@ fn class(kind: ErrorKind, error: &ApiError, missing: Missing) -> FailureClass {
     }
 }
 
-/// What the user can do about it.
+/// Returns what the user can do about the error.
 fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
     match kind {
         ErrorKind::Quota if is_out_of_addresses(error) => Some(
@@ -114,7 +114,7 @@ fn advice(kind: ErrorKind, error: &ApiError) -> Option<String> {
     }
 }
 
-/// Whether what is used up is the addresses of a network or subnet, and not the project's quota.
+/// Returns whether the addresses of a network or subnet are exhausted, and not the project's quota.
 pub(super) fn is_out_of_addresses(error: &ApiError) -> bool {
     let quota = |text: &str| text.to_ascii_lowercase().contains("quota");
     error.kind() == ErrorKind::Quota && error.fault().is_some_and(|fault| !quota(&fault.message))
@@ -128,7 +128,7 @@ fn quota_advice(error: &ApiError) -> String {
     )
 }
 
-/// The resource in Octavia's `Quota has been met for resources: Load Balancer` and in Neutron's
+/// Returns the resource in Octavia's `Quota has been met for resources: Load Balancer` or Neutron's
 /// `Quota exceeded for resources: ['floatingip'].`
 fn quota_resource(message: &str) -> Option<&str> {
     let (_, resources) = message.lines().next()?.split_once("for resources:")?;
@@ -160,7 +160,8 @@ fn policy_advice(error: &ApiError) -> String {
     )
 }
 
-/// The rule in Neutron's `(rule:delete_floatingip and ...) is disallowed by policy` and in Nova's `Policy doesn't allow RULE to be performed.`
+/// Returns the rule in Neutron's `(rule:delete_floatingip and ...) is disallowed by policy` or Nova's
+/// `Policy doesn't allow RULE to be performed.`
 fn policy_rule(message: &str) -> Option<&str> {
     let begin = message.split_once("rule:").or_else(|| message.split_once("doesn't allow "))?.1;
     let end = begin.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_:-".contains(letter)));
@@ -188,12 +189,12 @@ fn missing_advice(error: &ApiError) -> Option<&'static str> {
     )
 }
 
-/// Whether no router leads from the port to the network of the floating IP. Neutron answers as if something did not exist.
+/// Returns whether no router leads from the port to the floating network. Neutron answers as if an object did not exist.
 fn is_without_gateway(error: &ApiError) -> bool {
     error.fault().and_then(|fault| fault.name.as_deref()) == Some("ExternalGatewayForFloatingIPNotFound")
 }
 
-/// The error and its causes in one line.
+/// Returns the error and its causes in one line.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| (**error).source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,27 +1,27 @@
-//! The load balancer of a Service, from what it wants to what is done in the cloud.
+//! Manages the load balancers of Services, from their wishes to the changes in the cloud.
 //!
 //! Each module names only modules above it.
 //!
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | settings | [`annotations`] | all annotations, as one table |
-//! | | `failure` | explains what the cloud refuses |
-//! | | [`names`] | names, descriptions and tags of what is made, and how to read them |
-//! | | `objects` | what is wanted and what is there, in the same comparable types; steps and their answers |
-//! | | [`identity`] | whose a load balancer is: ids, what earlier reconciliations wrote into the Service, ownership |
+//! | | `failure` | explains refusals of the cloud |
+//! | | [`names`] | names, descriptions and tags of created objects, and how to parse them |
+//! | | `objects` | desired and observed state, in the same comparable types; steps and their answers |
+//! | | [`identity`] | who owns a load balancer: ids, what controllers wrote into the Service, ownership |
 //! | | `report` | what a reconciliation reports besides its result |
-//! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf as one |
-//! | desired | `desired` | what is wanted, whole |
-//! | plan | `plan` | the difference, as steps in an order that is right wherever it stops |
-//! | | `known` | what is known of what is there, and which look is needed before the next step |
-//! | state | `state` | all that is remembered: of a Service, of a load balancer |
-//! | read | `read` | what is there: everything, or a check of what is expected; nothing else reads Octavia but the poller |
-//! | resolve | `resolve` | looks up what nobody has written down |
+//! | | [`settings`] | what the Service asks for: fields, annotations, class and cloud.conf combined |
+//! | desired | `desired` | the whole desired state |
+//! | plan | `plan` | the difference, as steps in an order that is safe wherever it stops |
+//! | | `known` | what is known of the observed state, and which look is needed before the next step |
+//! | state | `state` | all that is remembered of a Service and of a load balancer |
+//! | read | `read` | reads everything, or checks what is expected; apart from the poller, nothing else reads Octavia |
+//! | resolve | `resolve` | looks up what is not configured |
 //! | apply | `apply` | makes the calls |
 //! | wait | [`poll`] | watches load balancers that Octavia works on |
-//! | beside | `security_group` | lets the load balancer reach the nodes, in a straight line of its own |
-//! | all | `reconcile` | runs through these for a Service that is to be served, and for one that goes |
-//! | beside | `orphans` | lists those among which one may have outlived its Service by accident |
+//! | beside | `security_group` | lets the load balancer reach the nodes, in steps of its own |
+//! | all | `reconcile` | runs these steps for a Service to serve or to release |
+//! | beside | `orphans` | lists the load balancers that may have outlived their Service by accident |
 
 pub mod annotations;
 mod apply;
@@ -64,7 +64,8 @@ use state::creations::Creations;
 use state::locks::LoadBalancerLocks;
 use state::watchlist::Watchlist;
 
-/// The names by which users, operators and dashboards know OpenStack as a provider. Event source and metrics are spelled as the Go implementation spells them.
+/// The names by which users, operators and dashboards know OpenStack as a provider. Event source and metrics are spelled as in the
+/// Go implementation.
 pub const PROVIDER_NAMES: ProviderNames = ProviderNames {
     event_source: "cloud-provider-openstack",
     metric_prefix: "cloudprovider_openstack",
@@ -86,7 +87,7 @@ pub struct OpenStackLoadBalancers {
 }
 
 impl OpenStackLoadBalancers {
-    /// Load balancers of a cluster in a cloud, and the poller that has to run alongside them: it wakes the Services whose
+    /// Creates the load balancers of a cluster in a cloud, and the poller that has to run alongside: it wakes the Services whose
     /// load balancer Octavia has finished.
     pub fn new(
         openstack: OpenStack,

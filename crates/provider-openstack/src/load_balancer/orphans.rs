@@ -1,5 +1,4 @@
-//! The load balancers that carry the identity of this cluster and of Services in it: those whose Service is gone are
-//! orphans.
+//! Lists the load balancers with the identity of this cluster and of its Services: those whose Service is gone are orphans.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +22,7 @@ impl OrphanCandidates {
         Self { openstack, cluster }
     }
 
-    /// Lists them. The name of a cluster is not unique, so only tags count: where Octavia has none, nothing is known.
+    /// Lists the candidates. Cluster names are not unique, so only tags count: without tags in Octavia the list is empty.
     pub(super) async fn list(&self) -> Result<Vec<OrphanCandidate>, Failure> {
         let octavia = &self.openstack.octavia;
         let doing = "listing the load balancers";
@@ -40,8 +39,8 @@ impl OrphanCandidates {
     }
 }
 
-/// The orphan that a load balancer may be. `None` where it goes already, names no Service, or was made by a person and only used by a
-/// Service.
+/// Returns the orphan that a load balancer may be. `None` if it is being deleted, names no Service, or was made by a user and is
+/// only used by a Service.
 fn orphan_candidate(listed: LoadBalancer) -> Option<OrphanCandidate> {
     let LoadBalancer { id, name, description, provisioning_status, tags, .. } = listed;
     let service_uids: BTreeSet<String> = names::service_uids(&tags).map(str::to_owned).collect();

@@ -12,10 +12,10 @@ use super::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_
 use crate::load_balancer::identity::outputs::{is_written_by_us, may_have_moved};
 use crate::load_balancer::objects::Ownership;
 
-/// Value of [`OWNED_LOAD_BALANCER_ID`] where the Service uses somebody else's.
+/// Value of [`OWNED_LOAD_BALANCER_ID`] if the Service uses a load balancer of another owner.
 const NONE_OWNED: &str = "none";
 
-/// Collects notices and annotations while a reconciliation goes on, so that they are there however it ends.
+/// Collects notices and annotations during a reconciliation, so that they are available however it ends.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     notices: Vec<Notice>,
@@ -24,7 +24,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Reports something to the user, once.
+    /// Reports a notice to the user, once.
     pub(crate) fn notice(&mut self, notice: Notice) {
         if !self.notices.contains(&notice) {
             self.notices.push(notice);
@@ -35,7 +35,7 @@ impl Report {
         notices.into_iter().for_each(|notice| self.notice(notice));
     }
 
-    /// Sets an annotation of the Service, unless it is so already.
+    /// Sets an annotation of the Service, unless it has this value already.
     pub(crate) fn annotate(&mut self, service: &Service, key: &str, value: impl Into<String>) {
         let value = value.into();
         if service.annotations.get(key) == Some(&value) {
@@ -52,8 +52,8 @@ impl Report {
         }
     }
 
-    /// Names the Service's load balancer in its annotations, and whether it was made for the Service. The latter has
-    /// to wait where it would hide that the Service used another one before.
+    /// Writes the load balancer's id to the Service's annotations, and whether it was made for the Service. The latter has to wait
+    /// if it would hide that the Service used another load balancer before.
     pub(crate) fn load_balancer(&mut self, service: &Service, id: &str, ownership: Ownership) {
         self.annotate(service, LOAD_BALANCER_ID.key, id);
         if ownership == Ownership::Guest || !may_have_moved(service) {
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// Notes whether the Service's load balancer was made for it.
+    /// Writes whether the Service's load balancer was made for it.
     pub(crate) fn ownership(&mut self, service: &Service, id: &str, ownership: Ownership) {
         let owned = match ownership {
             Ownership::Sole | Ownership::Shared => id,
@@ -70,7 +70,7 @@ impl Report {
         self.annotate(service, OWNED_LOAD_BALANCER_ID.key, owned);
     }
 
-    /// Takes back addresses that are somebody else's by now.
+    /// Withdraws addresses that are now used by others.
     pub(crate) fn withdraw(&mut self, service: &Service, addresses: Vec<IpAddr>) {
         let annotated = service.annotations.get(LOAD_BALANCER_ADDRESS.key);
         let annotated = annotated.and_then(|address| address.parse().ok());
@@ -80,7 +80,7 @@ impl Report {
         self.foreign_addresses.extend(addresses);
     }
 
-    /// Takes back what was written for a load balancer that is gone.
+    /// Removes the annotations about a load balancer that is gone.
     pub(crate) fn forget_load_balancer(&mut self, service: &Service) {
         if is_written_by_us(service) {
             self.remove_annotation(service, LOAD_BALANCER_ID.key);
@@ -90,8 +90,8 @@ impl Report {
         self.remove_annotation(service, CONVERGED_DIGEST.key);
     }
 
-    /// The result, with all that. What earlier versions of this program wrote goes with a write that is needed anyway: each write of a
-    /// Service goes to the service proxy of every node.
+    /// Returns the result with notices and annotations. The annotation of earlier versions is only removed by a write that is
+    /// needed anyway: each write of a Service is sent to the service proxy of every node.
     pub(crate) fn end(mut self, service: &Service, result: Result<Outcome, Failure>) -> Reconciliation {
         if !self.annotations.is_empty() {
             self.remove_annotation(service, CONVERGED_DIGEST.key);

@@ -3,12 +3,12 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `table` | writes the extra routes of the router, without touching those of others |
+//! | `table` | writes the extra routes of the router, and keeps those of other clients |
 //! | `ports` | finds the ports behind the router's internal interfaces |
-//! | `pairs` | allowed address pairs: which ports lack one or have one too many |
+//! | `pairs` | adds and removes allowed address pairs of ports |
 //!
-//! A pair is there only while its route is: the route is made before the pair and taken away after it. Killed between the
-//! two, the next round still finds the route, and by it what is left to be done.
+//! A pair exists only while its route does: the route is created before the pair and deleted after it. If the process dies in
+//! between, the next round still finds the route, and so what is left to do.
 
 mod pairs;
 mod ports;
@@ -43,7 +43,7 @@ pub struct OpenStackRoutes {
     verified: Verified,
 }
 
-/// What this Neutron can do; it does not change while the program runs.
+/// The features of this Neutron, which do not change while the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Abilities {
     /// Routers have extra routes.
@@ -55,7 +55,7 @@ struct Abilities {
 }
 
 impl OpenStackRoutes {
-    /// The routes of the router that the configuration names.
+    /// Creates the routes of the router in the configuration.
     pub fn new(openstack: &OpenStack, config: &Config) -> Self {
         Self {
             neutron: openstack.neutron.clone(),
@@ -97,7 +97,7 @@ impl OpenStackRoutes {
         Table { neutron: &self.neutron, router_id: self.router_id(), atomic: abilities.atomic }
     }
 
-    /// The changes step by step; what fails on the way is noted in `applied`.
+    /// Carries out the changes step by step; notes failures in `applied`.
     async fn carry_out(
         &self,
         abilities: Abilities,
@@ -120,7 +120,7 @@ impl OpenStackRoutes {
         Ok(())
     }
 
-    /// Takes the pairs away that routes to nodes had; answers the routes that may follow them.
+    /// Removes the pairs of routes to nodes. Returns the routes that may be deleted next.
     async fn release_pairs(
         &self,
         ports: Option<&NextHopPorts>,
@@ -144,7 +144,7 @@ impl OpenStackRoutes {
     }
 }
 
-/// The routes whose next hop is a port that can be seen. Without one, packets would be sent and dropped there.
+/// Returns the routes whose next hop is a visible port. Without a port, packets would be routed there and dropped.
 fn with_port(ports: Option<&NextHopPorts>, add: &[NodeRoute], applied: &mut Applied) -> Vec<NodeRoute> {
     let Some(ports) = ports else { return add.to_vec() };
     let (found, lost): (Vec<NodeRoute>, Vec<NodeRoute>) =
@@ -188,7 +188,7 @@ impl Routes for OpenStackRoutes {
             Err(failure) => Err(failure),
         };
         if let Err(failure) = done {
-            // Nothing was written yet, and routes that are there are not said to be missing for that.
+            // Nothing was written yet; existing routes do not count as missing because of that.
             tracing::warn!(error = %failure, "the allowed address pairs of the ports could not be checked");
             applied.missing.extend(changes.add.iter().map(|route| (*route, failure.clone())));
             applied
@@ -199,11 +199,10 @@ impl Routes for OpenStackRoutes {
     }
 }
 
-/// After so long the ports are looked at again, to find what was changed there by hand.
+/// Interval after which the ports are checked again, to find changes of other clients.
 const PORT_CHECK_INTERVAL: Duration = Duration::from_secs(300);
 
-/// The routes whose pair was seen or made, so that a round in which nothing changed needs no list of ports. It may be lost at
-/// any time.
+/// The routes whose pair was seen or created, so that a round without changes needs no list of ports. Losing this is harmless.
 #[derive(Debug, Default)]
 struct Verified {
     known: Mutex<Known>,
@@ -216,7 +215,7 @@ struct Known {
 }
 
 impl Verified {
-    /// Those of `routes` whose pair has to be looked at.
+    /// Returns those `routes` whose pair has to be checked.
     fn missing(&self, routes: &[NodeRoute]) -> Vec<NodeRoute> {
         let mut known = self.known();
         if known.since.is_some_and(|since| since.elapsed() >= PORT_CHECK_INTERVAL) {
@@ -225,14 +224,14 @@ impl Verified {
         routes.iter().filter(|route| !known.routes.contains(route)).copied().collect()
     }
 
-    /// These are as they should be.
+    /// Notes that the pairs of these routes exist.
     fn add<'a>(&self, routes: impl Iterator<Item = &'a NodeRoute>) {
         let mut known = self.known();
         known.routes.extend(routes);
         known.since.get_or_insert_with(Instant::now);
     }
 
-    /// These are about to go.
+    /// Removes routes that are about to be deleted.
     fn forget(&self, routes: &[NodeRoute]) {
         let mut known = self.known();
         known.routes.retain(|route| !routes.contains(route));

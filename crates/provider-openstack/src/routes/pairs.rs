@@ -1,4 +1,4 @@
-//! Allowed address pairs: a port sends and receives for its own addresses only, unless a pair allows more.
+//! Allowed address pairs: a port sends and receives only for its own addresses, unless a pair allows more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use crate::limits::{MAX_CONCURRENT_CALLS, MAX_TRIES};
 use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::settings::node_address::network;
 
-/// What is done with the pairs for some ranges.
+/// What to do with the pairs for some ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairChange {
-    /// The ports of the next hops may send from the destinations.
+    /// Add pairs: the next hops' ports may send from the destinations.
     Claim,
-    /// They may not any more: their routes are about to go.
+    /// Remove pairs: their routes are about to be deleted.
     Release,
 }
 
-/// Changes the pairs of the ports at the next hops. Returns the routes for which that failed.
+/// Changes the pairs of the ports at the next hops. Returns the routes whose change failed.
 pub(super) async fn change(
     neutron: &Neutron,
     ports: &NextHopPorts,
@@ -32,7 +32,7 @@ pub(super) async fn change(
 ) -> BTreeMap<NodeRoute, Failure> {
     let mut by_port: BTreeMap<&str, (&Port, Vec<NodeRoute>)> = BTreeMap::new();
     for route in routes {
-        // A route that was there before its port could be seen is left as it is.
+        // A route from before its port became visible is left unchanged.
         if let Some(port) = ports.at(route.next_hop) {
             by_port.entry(&port.id).or_insert_with(|| (port, Vec::new())).1.push(*route);
         }
@@ -54,7 +54,7 @@ pub(super) async fn change(
         .collect()
 }
 
-/// Changes the pairs of one port, as often as somebody else is faster.
+/// Changes the pairs of one port, and retries if another client was faster.
 async fn change_port(
     neutron: &Neutron,
     port: &Port,
@@ -67,7 +67,7 @@ async fn change_port(
         let Some(pairs) = wanted(port, ranges, change) else { return Ok(()) };
         let changes = UpdatePort { allowed_address_pairs: Some(pairs), ..UpdatePort::default() };
         match neutron.update_port(&port.id, &changes, port.revision_number).await {
-            // A port that is gone sends nothing any more.
+            // A deleted port sends nothing.
             Err(error) if error.is_not_found() && change == PairChange::Release => return Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict(ConflictCause::Stale) => {}
             answer => return answer.map(drop).while_doing(doing(port)),
@@ -81,10 +81,10 @@ fn doing(port: &Port) -> String {
     format!("changing the allowed address pairs of port {}", port.id)
 }
 
-/// The pairs that a port should have; absent when it has them. Pairs with another MAC address than the port's were made by
-/// somebody else for a purpose of their own: they do as well, and are never taken away.
+/// Returns the pairs that a port should have; `None` if it has them. A pair with another MAC address than the port's belongs to
+/// another client: it also allows traffic, and is never removed.
 fn wanted(port: &Port, ranges: &BTreeSet<IpNet>, change: PairChange) -> Option<Vec<AllowedAddressPair>> {
-    // Without port security everything passes, and Neutron refuses pairs.
+    // Without port security all traffic passes, and Neutron refuses pairs.
     if !port.port_security_enabled {
         return None;
     }

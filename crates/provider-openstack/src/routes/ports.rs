@@ -1,4 +1,4 @@
-//! The ports that can be next hops: those on the subnets of the router's internal interfaces.
+//! Finds the ports that can be next hops: those on the subnets of the router's internal interfaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,18 +8,18 @@ use openstack_ccm_openstack_api::neutron::{Neutron, Port, PortFilter};
 
 use crate::load_balancer::failure::Answered as _;
 
-/// Owners of the ports by which a router is connected to networks inside, whatever its kind (plain, distributed, highly
-/// available). The gateway is none of them.
+/// Device owners of the internal interfaces of a router of any kind (plain, distributed, highly available). The gateway is not one
+/// of them.
 const INTERNAL_INTERFACES: [&str; 3] = [
     "network:router_interface",
     "network:router_interface_distributed",
     "network:ha_router_replicated_interface",
 ];
 
-/// How the owners of ports begin that belong to no machine: Neutron's own, and load balancers.
+/// Prefixes of the device owners of ports without a machine: Neutron's own ports, and load balancers.
 const NO_MACHINE: [&str; 4] = ["network:", "neutron:", "Octavia", "ovn-lb"];
 
-/// Ports of machines by their addresses. An address that a node had may be another's by now.
+/// Ports of machines by address. A node's former address may belong to another machine now.
 #[derive(Debug, Default)]
 pub(super) struct NextHopPorts {
     ports: Vec<Port>,
@@ -38,13 +38,13 @@ impl NextHopPorts {
         Self { ports, by_address }
     }
 
-    /// The port that has this address. A router has no two subnets with the same addresses.
+    /// Returns the port with this address. A router's subnets do not overlap.
     pub(super) fn at(&self, address: IpAddr) -> Option<&Port> {
         self.by_address.get(&address).and_then(|index| self.ports.get(*index))
     }
 }
 
-/// Lists the ports behind the internal interfaces of a router: one list of its interfaces, and one for each network.
+/// Lists the ports behind the internal interfaces of a router: one list of the interfaces, and one per network.
 pub(super) async fn find(neutron: &Neutron, router_id: &str) -> Result<NextHopPorts, Failure> {
     let of_router = list(neutron, &PortFilter::device(router_id), "the interfaces of the router").await?;
     let interfaces: Vec<&Port> =

@@ -1,7 +1,7 @@
-//! Writing the extra routes of a router.
+//! Writes the extra routes of a router.
 //!
-//! With the extension `extraroute-atomic` only the changed routes are named. Without it the whole list is replaced; the request
-//! then names the revision that the list was read at, so that a route which somebody else made meanwhile is not lost.
+//! With the extension `extraroute-atomic` a request contains only the changed routes. Without it, the whole list is replaced; the
+//! request then contains the revision of the list that was read, so that a route that another client added meanwhile is not lost.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::route::{Applied, ListedRoute, NodeRoute, RouteTable};
@@ -11,7 +11,7 @@ use openstack_ccm_openstack_api::neutron::{Neutron, Route, Router};
 use crate::limits::MAX_TRIES;
 use crate::load_balancer::failure::{Missing, of_call};
 
-/// Neutron's name for a route that it does not accept; other routes in the same request may be fine.
+/// Neutron's error type for an invalid route; other routes of the request may be valid.
 const INVALID_ROUTES: &str = "InvalidRoutes";
 
 /// The extra routes of a router.
@@ -39,8 +39,8 @@ fn of_node(route: &NodeRoute) -> Route {
 }
 
 impl Table<'_> {
-    /// Takes routes away and makes others. Where one of several new routes is refused, the others are made. Returns those
-    /// that are made; what fails is noted in `applied`.
+    /// Deletes and adds routes. If one of several new routes is refused, the others are still added. Returns the added routes;
+    /// notes failures in `applied`.
     pub(super) async fn write(
         &self,
         table: &RouteTable,
@@ -66,7 +66,7 @@ impl Table<'_> {
         self.add_each(&mut current, add, applied).await
     }
 
-    /// Makes one route at a time, up to a refusal that the next one would meet as well.
+    /// Adds one route at a time, up to a refusal that the next one would meet too.
     async fn add_each(
         &self,
         current: &mut RouteTable,
@@ -106,7 +106,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// Replaces the whole list, based on what is there at that moment.
+    /// Replaces the whole list, based on its present content.
     async fn send_list(
         &self,
         current: &mut RouteTable,
@@ -144,7 +144,7 @@ impl Table<'_> {
     }
 }
 
-/// Why routes are not written: Neutron's refusal; absent, somebody else was faster each time.
+/// Why routes were not written: Neutron's error; absent if another client was faster each time.
 struct WriteError(Option<ApiError>);
 
 impl From<ApiError> for WriteError {
@@ -154,7 +154,7 @@ impl From<ApiError> for WriteError {
 }
 
 impl WriteError {
-    /// Whether another route may be accepted all the same.
+    /// Returns whether another route may still be accepted.
     fn is_about_this_route(&self) -> bool {
         let fault = self.0.as_ref().and_then(ApiError::fault);
         fault.is_some_and(|fault| fault.name.as_deref() == Some(INVALID_ROUTES))

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// One entry. Everything else that OpenStack's tools know there is ignored.
+/// One entry. Fields that only OpenStack's tools use are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct CloudEntry {
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(super) struct CloudEntry {
     pub(super) key: Option<String>,
     profile: Option<String>,
     cloud: Option<String>,
-    /// What has no effect here.
+    /// Fields without effect here.
     #[serde(flatten)]
     others: BTreeMap<String, IgnoredAny>,
 }
@@ -62,7 +62,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
 
-/// A setting that may be written and still say nothing.
+/// A setting that may be present but empty.
 trait Setting {
     fn says_something(&self) -> bool;
 }
@@ -79,7 +79,7 @@ impl Setting for SecretString {
     }
 }
 
-/// Takes the named fields from the lower one where the upper one has none.
+/// Takes the named fields from `lower` where `upper` has none.
 macro_rules! put_under {
     ($upper:ident, $lower:ident: $($field:ident),+ $(,)?) => {
         $(if $upper.$field.is_none() {
@@ -89,12 +89,12 @@ macro_rules! put_under {
 }
 
 impl CloudEntry {
-    /// The entry of clouds-public.yaml that this one builds upon.
+    /// Returns the entry of clouds-public.yaml that this one extends.
     pub(super) fn public_profile(&self) -> Option<&str> {
         self.profile.as_deref().or(self.cloud.as_deref()).filter(|name| !name.is_empty())
     }
 
-    /// Fills what is missing from an entry of lower rank.
+    /// Fills missing fields from an entry of lower rank.
     pub(super) fn put_under(&mut self, lower: &Self) {
         put_under!(self, lower: auth_type, region_name, cacert, cert, key);
         put_under!(
@@ -102,7 +102,7 @@ impl CloudEntry {
             identity_endpoint_override,
         );
         self.verify = self.verify.or(lower.verify);
-        // The two are one setting with two names.
+        // These are two names of one setting.
         if self.endpoint_type.is_none() && self.interface.is_none() {
             put_under!(self, lower: endpoint_type, interface);
         }
@@ -112,7 +112,7 @@ impl CloudEntry {
         self.others.extend(lower.others.clone());
     }
 
-    /// Addresses of services, by the keys of cloud.conf that say the same.
+    /// Returns the endpoints of services, with the equivalent keys of cloud.conf.
     pub(super) fn endpoints(&self) -> [(&'static str, Service, Option<&str>); 4] {
         [
             (
@@ -126,12 +126,12 @@ impl CloudEntry {
         ]
     }
 
-    /// Those of other services, which have no effect here.
+    /// Returns the endpoint settings of other services, which have no effect here.
     pub(super) fn endpoint_overrides(&self) -> impl Iterator<Item = &str> {
         self.others.keys().map(String::as_str).filter(|key| key.ends_with("_endpoint_override"))
     }
 
-    /// Kind of the endpoints under either name.
+    /// Returns the interface type of the endpoints, under either name.
     pub(super) fn endpoint_type(&self) -> Option<&str> {
         let both = [self.endpoint_type.as_deref(), self.interface.as_deref()];
         both.into_iter().flatten().find(|text| !text.is_empty())
@@ -140,7 +140,7 @@ impl CloudEntry {
 
 impl Auth {
     fn put_under(&mut self, lower: &Self) {
-        // What projects were called before, which OpenStack's tools still take.
+        // The former names of project settings, which OpenStack's tools still accept.
         let lower = &Self {
             project_id: lower.project_id.clone().or_else(|| lower.tenant_id.clone()),
             project_name: lower.project_name.clone().or_else(|| lower.tenant_name.clone()),

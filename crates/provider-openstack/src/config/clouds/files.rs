@@ -1,4 +1,4 @@
-//! Finding and reading the YAML files.
+//! Finds and reads the YAML files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +29,7 @@ struct CloudsYaml {
     public_clouds: Option<BTreeMap<String, Option<CloudEntry>>>,
 }
 
-/// The directories in which files are looked for, first one first.
+/// Returns the directories in which files are searched, in order.
 pub(super) fn directories(environment: &dyn Environment) -> Vec<PathBuf> {
     let home = environment.variable("HOME").filter(|home| !home.is_empty());
     let in_home = home.map(|home| Path::new(&home).join(".config/openstack"));
@@ -39,7 +39,7 @@ pub(super) fn directories(environment: &dyn Environment) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Reads the first file there is. A name is looked for everywhere before the next name.
+/// Reads the first existing file. Each name is searched in all directories before the next name.
 pub(super) fn find(environment: &dyn Environment, names: &[&str]) -> Result<Option<CloudsFile>, Failure> {
     for name in names {
         for directory in directories(environment) {
@@ -51,7 +51,7 @@ pub(super) fn find(environment: &dyn Environment, names: &[&str]) -> Result<Opti
     Ok(None)
 }
 
-/// Reads a file; none if it does not exist.
+/// Reads a file; `None` if it does not exist.
 pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<CloudsFile>, Failure> {
     match environment.read(path) {
         Ok(bytes) => parse(path, &bytes).map(Some),
@@ -75,7 +75,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
     let content = if text.trim().is_empty() {
         CloudsYaml::default()
     } else {
-        // The parser's own message is left out: it shows lines of the file, which may hold secrets.
+        // The parser's message is omitted: it shows lines of the file, which may contain secrets.
         serde_saphyr::from_str(text).map_err(|error| {
             let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
             unusable(place.unwrap_or_default())

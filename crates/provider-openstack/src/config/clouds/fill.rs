@@ -1,11 +1,11 @@
-//! From an entry into the empty keys of `[Global]`.
+//! Fills the empty keys of `[Global]` from an entry.
 
 use super::entry::CloudEntry;
 use crate::config::assembly::Assembly;
 use crate::config::error::{ConfigOrigin, ValueFault};
 use crate::config::section::{LoginKind, SectionName, endpoint, parse_endpoint_type};
 
-/// Fills each given key of `[Global]` that is empty from a field of the entry, and notes where it comes from.
+/// Fills each given key of `[Global]` that is empty from a field of the entry, and notes its origin.
 macro_rules! fill {
     ($assembly:ident, $origin:ident, $source:ident: $($key:literal $target:ident <- $field:ident),+ $(,)?) => {
         $(if $assembly.config.global.$target.is_none() && $source.$field.is_some() {
@@ -54,11 +54,11 @@ pub(super) fn fill(assembly: &mut Assembly, entry: CloudEntry, origin: &ConfigOr
     );
 }
 
-/// Settings whose values need to be understood.
+/// Fills settings whose values have to be parsed.
 fn fill_words(assembly: &mut Assembly, entry: &CloudEntry, origin: &ConfigOrigin) {
     if let Some(text) = entry.endpoint_type().filter(|_| assembly.config.global.os_endpoint_type.is_none()) {
         assembly.set_origin(SectionName::Global, "os-endpoint-type", origin.clone());
-        // The words of older catalogs, which OpenStack's tools take too.
+        // Older catalogs and OpenStack's tools append `URL`.
         match parse_endpoint_type(text.strip_suffix("URL").unwrap_or(text)) {
             Ok(interface) => assembly.config.global.os_endpoint_type = Some(interface),
             Err(fault) => {

@@ -46,7 +46,7 @@ fn warn_of_unused_keys(assembly: &mut Assembly) {
     }
 }
 
-/// The key to blame, and what is wrong.
+/// The key to blame, and its fault.
 type Failure = (&'static str, ValueFault);
 
 fn selected_entry(
@@ -98,7 +98,7 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
     })
 }
 
-/// The name of the entry to use; it is in one of the files.
+/// Returns the name of the entry to use, which exists in one of the files.
 fn entry_name(
     assembly: &Assembly,
     environment: &dyn Environment,

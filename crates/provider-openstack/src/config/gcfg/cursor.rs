@@ -1,8 +1,8 @@
-//! Reading a text character by character, with its position.
+//! Reads a text character by character, and tracks the position.
 
 use super::Position;
 
-/// A place in a text that is being read.
+/// The current place in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'text> {
     rest: &'text str,
@@ -49,17 +49,17 @@ impl<'text> Cursor<'text> {
         &start[..start.len() - self.rest.len()]
     }
 
-    /// Blanks of the dialect: space, tab, carriage return.
+    /// Skips the blanks of the dialect: space, tab, carriage return.
     pub(super) fn skip_blanks(&mut self) {
         self.take_while(is_blank);
     }
 
-    /// Up to, not over, the line end.
+    /// Skips to the end of the line, without the line break.
     pub(super) fn skip_line(&mut self) {
         self.take_while(|character| character != '\n');
     }
 
-    /// Up to the next line that starts with `[`, or to the end.
+    /// Skips to the next line that starts with `[`, or to the end.
     pub(super) fn skip_to_section(&mut self) {
         loop {
             self.skip_line();
@@ -74,22 +74,22 @@ impl<'text> Cursor<'text> {
     }
 }
 
-/// Blanks of the dialect. A carriage return is one of them, which makes CRLF work.
+/// Returns whether this is a blank of the dialect. A carriage return is one, so that CRLF works.
 pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\r')
 }
 
-/// Characters that a section or key name starts with.
+/// Returns whether a section or key name may start with this character.
 pub(super) fn is_letter(character: char) -> bool {
     character.is_alphabetic()
 }
 
-/// Characters that a section or key name consists of.
+/// Returns whether a section or key name may contain this character.
 pub(super) fn is_name_part(character: char) -> bool {
     character.is_alphanumeric() || character == '-'
 }
 
-/// Characters that start a comment.
+/// Returns whether this character starts a comment.
 pub(super) fn is_comment(character: char) -> bool {
     matches!(character, '#' | ';')
 }

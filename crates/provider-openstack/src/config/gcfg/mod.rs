@@ -11,10 +11,10 @@
 //! - Lines end with LF or CRLF; carriage returns are dropped wherever they stand. A byte-order mark, a NUL and
 //!   bytes that are not UTF-8 are errors.
 //!
-//! [`scan`] goes on after an error, so that one run reports all of them, and keeps the position of every key. What a
-//! key means and which type its value has is not known here.
+//! [`scan`] continues after an error, so that one run reports all errors, and keeps the position of every key. It knows neither the
+//! meaning of keys nor the types of values.
 //!
-//! Nothing here puts a value into an error or into `Debug`: the scanner cannot know which values are secret.
+//! Values are in neither errors nor `Debug` output: the scanner cannot know which of them are secret.
 
 mod cursor;
 mod problem;
@@ -38,11 +38,11 @@ pub struct Position {
 /// One scanned file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Section headers in the order of the file. A name may come more than once.
+    /// Section headers in the order of the file. A name may occur several times.
     pub sections: Vec<Section>,
     /// Keys in the order of the file.
     pub entries: Vec<Entry>,
-    /// Everything that is wrong, in the order of the file.
+    /// All errors, in the order of the file.
     pub errors: Vec<SyntaxError>,
 }
 
@@ -52,7 +52,7 @@ pub struct Section {
     pub name: String,
     /// Sub-section name with escapes resolved; never empty.
     pub subsection: Option<String>,
-    /// Where its `[` stands.
+    /// Position of the `[`.
     pub position: Position,
 }
 
@@ -64,14 +64,13 @@ pub struct Entry {
     pub key: String,
     /// Where the key starts.
     pub position: Position,
-    /// What stands behind the key.
+    /// The value of the key.
     pub value: EntryValue,
-    /// Whether a comment sign directly behind a character of the unquoted value ended it: legal, and easily an
-    /// accident in passwords.
+    /// Whether a comment character directly after the unquoted value ended it: valid, but often an accident in passwords.
     pub cut_by_comment: bool,
 }
 
-/// What stands behind a key.
+/// The value of a key.
 #[derive(Clone, PartialEq, Eq)]
 pub enum EntryValue {
     /// No equal sign.

@@ -1,15 +1,15 @@
-//! What can be wrong with the syntax, and what to do about it.
+//! The possible syntax errors, and their fixes.
 
 use super::Position;
 
-/// A syntax error. Its texts never hold anything of a value.
+/// A syntax error. Its texts never contain any part of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Where it is.
+    /// Position of the error.
     pub position: Position,
-    /// Section, as far as it is known.
+    /// Section, if known.
     pub section: Option<String>,
-    /// Key, as far as it is known.
+    /// Key, if known.
     pub key: Option<String>,
     pub problem: SyntaxProblem,
 }
@@ -53,7 +53,7 @@ pub enum SyntaxProblem {
 }
 
 impl SyntaxProblem {
-    /// What the user can do.
+    /// Returns what the user can do.
     pub fn fix(&self) -> &'static str {
         match self {
             Self::ByteOrderMark => "save the file as UTF-8 without byte-order mark",

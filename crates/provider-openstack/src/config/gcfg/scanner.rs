@@ -1,15 +1,15 @@
-//! Lines of a file: headers, keys, comments.
+//! Scans the lines of a file: headers, keys, comments.
 
 use super::cursor::{Cursor, is_comment, is_letter, is_name_part};
 use super::{Document, Entry, EntryValue, Position, Section, SyntaxError, SyntaxProblem, value};
 
-/// A file that is no configuration at all should not bury the reader in errors.
+/// Limits the number of errors about a file that is no configuration at all.
 const MAX_ERRORS: usize = 30;
 
 /// Scans a file.
 ///
-/// Never fails as a whole: [`Document::errors`] holds what is wrong, and a document with errors must not be used as
-/// a configuration.
+/// Never fails as a whole: [`Document::errors`] contains the errors, and a document with errors must not be used as a
+/// configuration.
 pub fn scan(bytes: &[u8]) -> Document {
     let text = String::from_utf8_lossy(bytes);
     let mut scanner = Scanner::new(&text);
@@ -20,7 +20,7 @@ pub fn scan(bytes: &[u8]) -> Document {
     document
 }
 
-/// The section that keys belong to.
+/// The current section.
 #[derive(Clone, Copy)]
 enum Current {
     /// No header yet.
@@ -43,7 +43,7 @@ impl<'text> Scanner<'text> {
         Self { text, cursor: Cursor::new(text), current: Current::None, document: Document::default() }
     }
 
-    /// Errors of the encoding, once each: byte-order mark at the start, NUL, not UTF-8.
+    /// Reports encoding errors, each at most once: byte-order mark at the start, NUL, not UTF-8.
     fn encoding(&mut self, bytes: &[u8]) {
         if self.cursor.peek() == Some('\u{feff}') {
             self.error(self.cursor.position(), None, SyntaxProblem::ByteOrderMark);
@@ -58,7 +58,7 @@ impl<'text> Scanner<'text> {
         }
     }
 
-    /// One line, or one logical line where values continue. False at the end.
+    /// Scans one line, or several if a value continues. Returns `false` at the end.
     fn line(&mut self) -> bool {
         if self.document.errors.len() >= MAX_ERRORS {
             self.error(self.cursor.position(), None, SyntaxProblem::TooMany);
@@ -117,7 +117,7 @@ impl<'text> Scanner<'text> {
         }
     }
 
-    /// Behind the opening quote, over the end quote.
+    /// Scans a sub-section name after its opening quote, including the closing one.
     fn subsection(&mut self) -> Result<String, SyntaxProblem> {
         let mut name = String::new();
         loop {
@@ -143,7 +143,7 @@ impl<'text> Scanner<'text> {
         let key = self.cursor.take_while(is_name_part).to_owned();
         if matches!(self.current, Current::None) {
             self.error(position, Some(&key), SyntaxProblem::KeyOutsideSection);
-            // One message is enough for all keys up to the first header.
+            // One error is enough for all keys before the first header.
             self.current = Current::Broken;
         }
         let behind_name = self.cursor.position();
@@ -178,8 +178,8 @@ impl<'text> Scanner<'text> {
         }
         self.entry(key, position, value, scanned.cut_by_comment);
         if open {
-            // The lines that follow are most likely the rest of the value, a certificate or a secret: they are no
-            // keys, and must not be shown as if they were.
+            // The following lines are most likely the rest of the value, a certificate or a secret: they are no keys, and must not
+            // be shown as such.
             self.cursor.skip_to_section();
         }
     }

@@ -1,17 +1,17 @@
-//! The value behind an equal sign.
+//! Scans the value after an equal sign.
 
 use super::cursor::{Cursor, is_blank, is_comment};
 use super::{Position, SyntaxProblem};
 
 pub(super) struct Scanned {
-    /// Quotes and escapes resolved, blanks at both ends dropped.
+    /// The value with quotes and escapes resolved, without blanks at both ends.
     pub(super) text: String,
     /// See [`super::Entry::cut_by_comment`].
     pub(super) cut_by_comment: bool,
     pub(super) problems: Vec<(Position, SyntaxProblem)>,
 }
 
-/// Reads a value up to the line end, comment or end of the text that ends it.
+/// Scans a value up to the end of the line or text, or a comment.
 pub(super) fn scan(cursor: &mut Cursor<'_>) -> Scanned {
     cursor.skip_blanks();
     let mut value = Builder::default();
@@ -25,7 +25,7 @@ pub(super) fn scan(cursor: &mut Cursor<'_>) -> Scanned {
         match character {
             '\\' => value.bare_backslash(cursor, position),
             '"' => value.quoted(cursor, position),
-            // Carriage returns vanish wherever they stand, as the blanks that they count as.
+            // Carriage returns count as blanks and are dropped everywhere.
             '\r' => {}
             blank if is_blank(blank) => value.text.push(blank),
             other => {
@@ -42,9 +42,9 @@ pub(super) fn scan(cursor: &mut Cursor<'_>) -> Scanned {
 #[derive(Default)]
 struct Builder {
     text: String,
-    /// Length of the text up to the last character that is not a blank at the end.
+    /// Length of the text without trailing blanks.
     kept: usize,
-    /// Whether the last character was an ordinary one outside quotes.
+    /// Whether the last character was an ordinary one outside of quotes.
     before_is_bare: bool,
     problems: Vec<(Position, SyntaxProblem)>,
 }
@@ -55,12 +55,12 @@ impl Builder {
         self.kept = self.text.len();
     }
 
-    /// Behind a backslash outside quotes: a line end or a quote.
+    /// Scans after a backslash outside of quotes: a line break or a quote.
     fn bare_backslash(&mut self, cursor: &mut Cursor<'_>, position: Position) {
         let mut behind = cursor.clone();
         behind.advance_if('\r');
         match behind.advance() {
-            // Blanks before a continuation are inside the value.
+            // Blanks before a continuation belong to the value.
             Some('\n') => self.kept = self.text.len(),
             Some('"') => self.keep('"'),
             Some(_) | None => return self.problems.push((position, SyntaxProblem::BareBackslash)),
@@ -68,7 +68,7 @@ impl Builder {
         *cursor = behind;
     }
 
-    /// Behind an opening quote, over the end quote. Stops before a line end.
+    /// Scans after an opening quote, including the closing one. Stops before a line break.
     fn quoted(&mut self, cursor: &mut Cursor<'_>, start: Position) {
         loop {
             let position = cursor.position();

@@ -10,17 +10,17 @@ use url::Url;
 use super::key::{Field, Key, Parsed, defaulting_key, key, key_since_0_3, text};
 use crate::config::error::ValueFault;
 
-/// Login and endpoints. `Debug` shows no secret.
+/// Login and endpoints. `Debug` output contains no secret.
 #[derive(Clone, Debug, Default)]
 pub struct Global {
-    /// Address of Keystone, with or without version path.
+    /// URL of Keystone, with or without a version path.
     pub auth_url: Option<String>,
     /// User by name.
     pub username: Option<String>,
     pub user_id: Option<String>,
     /// The user's password.
     pub password: Option<SecretString>,
-    /// Project by id; wins over the name.
+    /// Project by id; overrides the name.
     pub tenant_id: Option<String>,
     /// Project by name.
     pub tenant_name: Option<String>,
@@ -32,7 +32,7 @@ pub struct Global {
     pub user_domain_id: Option<String>,
     /// The user's domain by name.
     pub user_domain_name: Option<String>,
-    /// Domain of user and project where they have none of their own; without a project the scope.
+    /// Default domain of user and project; without a project, the scope.
     pub domain_id: Option<String>,
     /// Like `domain_id`, by name.
     pub domain_name: Option<String>,
@@ -40,39 +40,39 @@ pub struct Global {
     /// Application credential by name, which needs the user.
     pub application_credential_name: Option<String>,
     pub application_credential_secret: Option<SecretString>,
-    /// Ready-made token.
+    /// Existing token.
     pub token: Option<SecretString>,
-    /// Trust that the login is for.
+    /// Trust that is the scope of the login.
     pub trust_id: Option<String>,
     /// User of the trust login; replaces `user_id` and `username`.
     pub trustee_id: Option<String>,
     /// Password of the trustee; replaces `password`.
     pub trustee_password: Option<SecretString>,
-    /// Region of the endpoints; none takes the first in the catalog.
+    /// Region of the endpoints; without one, the first in the catalog.
     pub region: Option<String>,
-    /// Kind of the endpoints; none means public.
+    /// Interface type of the endpoints; public by default.
     pub os_endpoint_type: Option<InterfaceType>,
-    /// Addresses of services in place of those that the catalog lists.
+    /// Endpoints of services that replace those of the catalog.
     pub endpoints: BTreeMap<Service, Url>,
     /// PEM file with the CA certificates that replace the system's.
     pub ca_file: Option<String>,
-    /// PEM text with CA certificates, used when there is no `ca_file`.
+    /// PEM text with CA certificates, used without `ca_file`.
     pub ca_file_contents: Option<String>,
     /// PEM file of the client certificate.
     pub cert_file: Option<String>,
     /// PEM file of the client certificate's key.
     pub key_file: Option<String>,
-    /// Whether any server certificate is accepted; none means no.
+    /// Whether any server certificate is accepted; by default not.
     pub tls_insecure: Option<bool>,
-    /// Whether clouds.yaml fills what is empty here.
+    /// Whether clouds.yaml fills empty keys of this section.
     pub use_clouds: bool,
     /// Path of clouds.yaml.
     pub clouds_file: Option<String>,
     /// Name of the entry in clouds.yaml.
     pub cloud: Option<String>,
-    /// Whether the scope is the whole system. Comes from clouds.yaml only.
+    /// Whether the scope is the whole system; set only by clouds.yaml.
     pub system_scope: bool,
-    /// The kind of login that clouds.yaml names. Without it the credentials decide.
+    /// The kind of login in clouds.yaml. If absent, the credentials determine it.
     pub login_kind: Option<LoginKind>,
 }
 
@@ -81,7 +81,7 @@ pub struct Global {
 pub enum LoginKind {
     /// User and password.
     Password,
-    /// Ready-made token.
+    /// Existing token.
     Token,
     ApplicationCredential,
 }
@@ -218,10 +218,10 @@ impl Global {
     ];
 }
 
-/// Reads an endpoint type as cloud.conf and clouds.yaml write it.
+/// Parses an endpoint type of cloud.conf or clouds.yaml.
 ///
 /// # Errors
-/// Any other word than these.
+/// Any other word.
 pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType, ValueFault> {
     match text {
         "public" => Ok(InterfaceType::Public),
@@ -234,7 +234,7 @@ pub(in crate::config) fn parse_endpoint_type(text: &str) -> Result<InterfaceType
     }
 }
 
-/// Stores the address of a service, as cloud.conf and clouds.yaml write it.
+/// Sets the endpoint of a service, from cloud.conf or clouds.yaml.
 pub(in crate::config) fn endpoint(global: &mut Global, service: Service, text: &str) -> Parsed {
     if text.is_empty() {
         global.endpoints.remove(&service);

@@ -1,4 +1,4 @@
-//! One key: its name, its type, where its value goes, and its documentation.
+//! One key: its name, its type, its field, and its documentation.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use crate::config::error::ValueFault;
 use crate::config::gcfg::EntryValue;
 use crate::config::value::{parse_bool, parse_integer, parse_unsigned};
 
-/// A key of a section that is read into an `S`.
+/// A key of a section of type `S`.
 pub struct Key<S: 'static> {
     pub name: &'static str,
-    /// Type, and the field of the section.
+    /// Type of the value, and the field of the section.
     pub field: Field<S>,
-    /// Value that applies without the key, as it would be written; empty for none.
+    /// Default value, as it would be written; empty for none.
     pub default: &'static str,
-    /// What it does, in Markdown, one line.
+    /// The effect, as a single line of Markdown.
     pub meaning: &'static str,
-    /// The version of this program that added it; `OCCM` for those with the meaning that OCCM gave them.
+    /// The version of this controller that added it; `OCCM` for keys with OCCM's meaning.
     pub since: &'static str,
 }
 
-/// Where most keys come from.
+/// The origin of most keys.
 const OCCM: &str = "OCCM";
 
-/// A key that OCCM has too, and that has no default.
+/// Returns a key of OCCM without a default.
 pub(super) const fn key<S>(name: &'static str, field: Field<S>, meaning: &'static str) -> Key<S> {
     defaulting_key(name, field, "", meaning)
 }
 
-/// A text that OCCM has too, and that has no default.
+/// Returns a text key of OCCM without a default.
 pub(super) const fn text<S>(
     name: &'static str,
     field: fn(&mut S) -> &mut Option<String>,
@@ -39,7 +39,7 @@ pub(super) const fn text<S>(
     key(name, Field::Text(field), meaning)
 }
 
-/// A key that OCCM has too, and the value that applies without it.
+/// Returns a key of OCCM with its default.
 pub(super) const fn defaulting_key<S>(
     name: &'static str,
     field: Field<S>,
@@ -49,7 +49,7 @@ pub(super) const fn defaulting_key<S>(
     Key { name, field, default, meaning, since: OCCM }
 }
 
-/// A key that this program added, and the value that applies without it.
+/// Returns a key that this controller added, with its default.
 pub(super) const fn added_key<S>(
     name: &'static str,
     field: Field<S>,
@@ -59,7 +59,7 @@ pub(super) const fn added_key<S>(
     Key { name, field, default, meaning, since: "0.1.0" }
 }
 
-/// One that came with version 0.2.
+/// Returns a key that version 0.2 added.
 pub(super) const fn key_since_0_2<S>(
     name: &'static str,
     field: Field<S>,
@@ -69,7 +69,7 @@ pub(super) const fn key_since_0_2<S>(
     Key { name, field, default, meaning, since: "0.2.0" }
 }
 
-/// One that came with version 0.3.
+/// Returns a key that version 0.3 added.
 pub(super) const fn key_since_0_3<S>(
     name: &'static str,
     field: Field<S>,
@@ -79,10 +79,10 @@ pub(super) const fn key_since_0_3<S>(
     Key { name, field, default, meaning, since: "0.3.0" }
 }
 
-/// What a check of a written value says apart from errors.
+/// The result of setting a value: a warning, if any, or an error.
 pub type Parsed = Result<Option<String>, ValueFault>;
 
-/// Type of a key, and the way to its field.
+/// Type of a value, and access to its field.
 pub enum Field<S: 'static> {
     /// Text; empty is the same as absent.
     Text(fn(&mut S) -> &mut Option<String>),
@@ -96,27 +96,27 @@ pub enum Field<S: 'static> {
     BoolOr {
         /// The form, for the reference page.
         form: &'static str,
-        /// Reads and stores it.
+        /// Parses and stores the value.
         set: fn(&mut S, &str) -> Parsed,
     },
-    /// A whole number from 0 on that may be written with a sign.
+    /// An integer from 0, with an optional plus sign.
     Count(fn(&mut S) -> &mut u32),
-    /// A whole number without sign.
+    /// An integer without a sign.
     Unsigned(fn(&mut S) -> &mut u32),
     Duration(fn(&mut S) -> &mut Duration),
-    /// A list: one name per line, the key alone empties it.
+    /// A list with one name per line; the key alone empties it.
     Names(fn(&mut S) -> &mut Vec<String>),
-    /// Text with a form of its own. `Ok(Some(text))` is a warning.
+    /// Text in another form. `Ok(Some(text))` is a warning.
     Form {
         /// The form, for the reference page.
         form: &'static str,
-        /// Reads and stores it.
+        /// Parses and stores the value.
         set: fn(&mut S, &str) -> Parsed,
     },
 }
 
 impl<S> Field<S> {
-    /// Name of the type, for the reference page.
+    /// Returns the name of the type for the reference page.
     pub const fn type_name(&self) -> &'static str {
         match self {
             Self::Text(_) | Self::NonEmptyText(_) => "text",
@@ -129,12 +129,12 @@ impl<S> Field<S> {
         }
     }
 
-    /// Whether each line adds a value.
+    /// Returns whether each line adds a value.
     pub const fn is_list(&self) -> bool {
         matches!(self, Self::Names(_))
     }
 
-    /// Whether values must never be shown.
+    /// Returns whether values must never be shown.
     pub const fn is_secret(&self) -> bool {
         matches!(self, Self::Secret(_))
     }
@@ -142,7 +142,7 @@ impl<S> Field<S> {
     /// Stores a value in its field.
     ///
     /// # Errors
-    /// What is wrong with the value, without the value.
+    /// The problem, without the value.
     pub fn set(&self, section: &mut S, value: &EntryValue) -> Parsed {
         match value {
             EntryValue::Text(text) => self.set_text(section, text),

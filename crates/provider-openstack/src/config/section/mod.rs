@@ -1,7 +1,6 @@
-//! The sections of cloud.conf: what each holds, and the table of its keys.
+//! The sections of cloud.conf, and the tables of their keys.
 //!
-//! The tables are the only place where a key is named: reading, the "did you mean" of unknown keys and the reference
-//! page are made from them.
+//! The tables are the only places that name keys: parsing, suggestions for unknown keys and the reference page use them.
 
 mod global;
 mod key;
@@ -16,7 +15,7 @@ pub use small::{ANY_NAMESPACE, LoadBalancerClass, LoadBalancerNamespace, Metadat
 
 use std::fmt;
 
-/// A section that is known.
+/// A known section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectionName {
     /// Login and endpoints.
@@ -30,14 +29,14 @@ pub enum SectionName {
     Networking,
     /// Routes of pod networks.
     Route,
-    /// Time-out of calls.
+    /// Timeout of calls.
     Metadata,
-    /// Volumes; not for this program.
+    /// Volumes; not used by this controller.
     BlockStorage,
 }
 
 impl SectionName {
-    /// All of them, in the order of the reference page.
+    /// All sections, in the order of the reference page.
     pub const ALL: [Self; 8] = [
         Self::Global,
         Self::LoadBalancer,
@@ -49,7 +48,7 @@ impl SectionName {
         Self::BlockStorage,
     ];
 
-    /// Name as the documentation writes it.
+    /// Returns the name as the documentation spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Global => "Global",
@@ -63,7 +62,7 @@ impl SectionName {
         }
     }
 
-    /// The section of that name, without regard to case.
+    /// Returns the section with this name; case is ignored.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|section| section.as_str().eq_ignore_ascii_case(name))
     }

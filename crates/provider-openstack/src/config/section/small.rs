@@ -55,7 +55,7 @@ impl LoadBalancerClass {
     ];
 }
 
-/// The name of the section for all namespaces that have none of their own.
+/// The name of the section for all namespaces without a section of their own.
 pub const ANY_NAMESPACE: &str = "*";
 
 /// What the Services of a namespace may refer to and leave behind. An absent list allows everything, an empty one nothing.
@@ -64,11 +64,11 @@ pub struct LoadBalancerNamespace {
     pub networks: Option<BTreeSet<String>>,
     pub subnets: Option<BTreeSet<String>>,
     pub ports: Option<BTreeSet<String>>,
-    /// Load balancers that were made for others.
+    /// Load balancers that were made for other owners.
     pub load_balancers: Option<BTreeSet<String>>,
-    /// Containers and secrets with certificates: their ids, or references as they are written.
+    /// Containers and secrets with certificates, by id or complete reference.
     pub secrets: Option<BTreeSet<String>>,
-    /// Addresses and networks of them.
+    /// Addresses and networks.
     pub addresses: Option<BTreeSet<String>>,
     /// Whether load balancers may outlive their Services.
     pub allow_retain: bool,
@@ -159,11 +159,11 @@ pub struct Networking {
     pub ipv6_support_disabled: bool,
     /// Networks whose addresses are external.
     pub public_network_name: Vec<String>,
-    /// Networks whose addresses are internal; when empty, all others are.
+    /// Networks whose addresses are internal; if empty, all other networks are.
     pub internal_network_name: Vec<String>,
-    /// Networks whose addresses are not those of nodes.
+    /// Networks whose addresses are ignored.
     pub exclude_network_name: Vec<String>,
-    /// Order of addresses: those in an earlier network come first.
+    /// Order of addresses: those in an earlier network of this list come first.
     pub address_sort_order: Vec<IpNet>,
 }
 
@@ -211,7 +211,7 @@ fn address_sort_order(networking: &mut Networking, text: &str) -> Parsed {
 /// Routes of pod networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// Router that gets a route per node; without it there is no route support.
+    /// Router that gets a route per node; without it routes are not supported.
     pub router_id: Option<String>,
 }
 
@@ -226,9 +226,9 @@ impl Route {
 /// Settings that share a section with the instance metadata for historical reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// Longest time for one call to OpenStack; zero stands for the default.
+    /// Timeout of one call to OpenStack; zero means the default.
     request_timeout: Duration,
-    /// Whether `search-order` was given. It is checked and has no effect.
+    /// Whether `search-order` is set. It is checked and has no effect.
     search_order_given: bool,
 }
 
@@ -254,7 +254,7 @@ impl Metadata {
         ),
     ];
 
-    /// Longest time for one call to any OpenStack service.
+    /// Returns the timeout of one call to any OpenStack service.
     pub fn request_timeout(&self) -> Duration {
         if self.request_timeout.is_zero() {
             AuthOptions::DEFAULT_REQUEST_TIMEOUT
@@ -263,7 +263,7 @@ impl Metadata {
         }
     }
 
-    /// Whether `search-order` was given, so that its lack of effect can be named.
+    /// Returns whether `search-order` is set, so that its lack of effect can be reported.
     pub(crate) fn search_order_given(&self) -> bool {
         self.search_order_given
     }

@@ -1,4 +1,4 @@
-//! The annotations that OCCM does not have, and those that only this program writes. Without them everything is as OCCM does it.
+//! The annotations that OCCM does not have, and those that only this controller writes. Without them everything is as in OCCM.
 
 use super::kind::{Annotation, AnnotationSource, Change, Form, HEADER_CHANGE, TAGS_CHANGE, annotation};
 
@@ -14,7 +14,7 @@ const fn added_in_0_3(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Version("0.3.0"))
 }
 
-/// Tags of everything.
+/// Tags of all objects.
 pub const TAGS: Annotation = added_in_0_3("loadbalancer.openstack.org/tags")
     .form(Form::Text("tags separated by commas, of at most 60 characters each, such as `cost-centre=42,team=web`"))
     .default("none in addition to `tags` of cloud.conf")
@@ -48,14 +48,14 @@ pub const SHARE_BY_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.or
     .effect("If another Service has the address that this one asks for (`floating-ip`, `vip-address` or `spec.loadBalancerIP`), and both have `true` here, this one joins the load balancer of the other, as if `load-balancer-id` named it. The [rules](../guides/share-a-load-balancer.md#rules) of sharing apply.")
     .change(Change::How("Read when the Service gets its load balancer. Whoever shares one goes on sharing it."));
 
-/// By which of its addresses a node becomes a member.
+/// The address type with which a node becomes a member.
 pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.org/node-address-type")
     .form(Form::Word(&["InternalIP", "ExternalIP"]))
     .default("the address in the subnet of the members, see below")
     .effect("By which of its addresses a node becomes a member: its first of this kind, or that in the subnet of the members (`member-subnet-id`) if it has several; if it has none of this kind, one of the other. Without the annotation: the address in the subnet of the members if somebody names that subnet, else the first InternalIP, else the first ExternalIP; a node that is a member already keeps its address.")
     .change(Change::How("Members whose address changes are replaced."));
 
-/// Whether the load balancer shows its own metrics.
+/// Whether the load balancer serves its own metrics.
 pub const METRICS_ENABLE: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-enable")
     .default("`false`")
     .effect("The load balancer shows its own metrics for Prometheus at `http://<address>:<metrics-port>/metrics` to those in `metrics-allow-cidrs`, which is then required. Only on a load balancer that was made for the Service: they show the listeners and members of all that use it. Needs Octavia API 2.25 and a provider other than `ovn`.");
@@ -67,30 +67,30 @@ pub const METRICS_PORT: Annotation = added_in_0_3("loadbalancer.openstack.org/me
     .effect("TCP port of the metrics. Not a port of the Service. Only with `metrics-enable`.")
     .change(Change::How("The listener of the metrics is replaced."));
 
-/// Who may read the metrics.
+/// Networks that may read the metrics.
 pub const METRICS_ALLOW_CIDRS: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-allow-cidrs")
     .form(Form::Text("networks such as `10.0.0.0/8`, separated by commas or blanks"))
     .default("none")
     .effect("Who may read the metrics, independent of the source ranges. Those of the load balancer's family count. Only with `metrics-enable`.");
 
-/// Permission to share what carries another cluster's identity.
+/// Permission to share a load balancer with another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")
     .default("`false`")
     .effect("`true` allows sharing the load balancer that `load-balancer-id` names although it carries another cluster's identity, within `allowed-load-balancers` of cloud.conf. It never takes the load balancer over: only the operator can allow that, with `adopt-foreign-cluster`.");
 
-/// The port that a client connected to, as a header.
+/// The port that a client connected to, inserted as a header.
 pub const X_FORWARDED_PORT: Annotation = added_in_0_2("loadbalancer.openstack.org/x-forwarded-port")
     .default("`false`")
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-Port`, the port that the client connected to. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.")
     .change(Change::How(HEADER_CHANGE));
 
-/// What a client speaks, as a header.
+/// The protocol of the client, inserted as a header.
 pub const X_FORWARDED_PROTO: Annotation = added_in_0_2("loadbalancer.openstack.org/x-forwarded-proto")
     .default("`false`")
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-Proto`, `https` if the load balancer terminates TLS, otherwise `http`. TCP ports only. Can be combined with `proxy-protocol`.")
     .change(Change::How(HEADER_CHANGE));
 
-/// What becomes of the load balancer when the Service goes.
+/// What happens to the load balancer when the Service is deleted.
 pub const RECLAIM_POLICY: Annotation = added("loadbalancer.openstack.org/reclaim-policy")
     .form(Form::Word(&["delete", "retain"]))
     .default("`delete`")
@@ -103,19 +103,19 @@ pub const HEALTH_MONITOR_TYPE: Annotation = added("loadbalancer.openstack.org/he
     .effect("How members of TCP ports are checked, on the node port instead of the health check node port. UDP and SCTP ports keep their own types. Needs a health monitor, see `enable-health-monitor`.")
     .change(Change::How("The health monitor is replaced; until then members count as healthy."));
 
-/// Path that the health monitor asks for.
+/// Path of the health monitor's request.
 pub const HEALTH_MONITOR_PATH: Annotation = added("loadbalancer.openstack.org/health-monitor-path")
     .form(Form::Text("path that begins with `/`"))
     .default("`/`")
     .effect("Path that the health monitor requests. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
-/// Method with which the health monitor asks.
+/// Method of the health monitor's request.
 pub const HEALTH_MONITOR_METHOD: Annotation = added("loadbalancer.openstack.org/health-monitor-method")
     .form(Form::Word(&["GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"]))
     .default("`GET`")
     .effect("Method of the health monitor's request. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
-/// Statuses of a healthy member.
+/// Status codes of a healthy member.
 pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation =
     added("loadbalancer.openstack.org/health-monitor-expected-codes")
         .form(Form::Text(
@@ -124,7 +124,7 @@ pub const HEALTH_MONITOR_EXPECTED_CODES: Annotation =
         .default("`200`")
         .effect("Status codes of a healthy member. Only with `health-monitor-type` `HTTP` or `HTTPS`.");
 
-/// Further certificates.
+/// Additional certificates.
 pub const SNI_CONTAINER_REFS: Annotation = added("loadbalancer.openstack.org/sni-container-refs")
     .form(Form::Text("references such as those of `default-tls-container-ref`, separated by commas or blanks"))
     .default("none")
@@ -147,7 +147,7 @@ pub const ALPN_PROTOCOLS: Annotation = added("loadbalancer.openstack.org/alpn-pr
     .default("Octavia's")
     .effect("Protocols that are offered to clients by ALPN. Only if the load balancer terminates TLS; needs Octavia API 2.20.");
 
-/// Revision of what is behind the references to certificates.
+/// Revision of the certificates behind the references.
 pub const TLS_REVISION: Annotation = added("loadbalancer.openstack.org/tls-revision")
     .form(Form::Text("a text of your choice: letters, digits, `.`, `_`, `-` and `:`, at most 64"))
     .default("none")
@@ -158,13 +158,13 @@ pub const ALLOW_CLUSTER_SOURCES: Annotation = added("loadbalancer.openstack.org/
     .default("`false`")
     .effect("With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address.");
 
-/// How the address is published.
+/// The mode in which the address is published.
 pub const IP_MODE: Annotation = added("loadbalancer.openstack.org/ip-mode")
     .form(Form::Word(&["auto", "proxy", "vip"]))
     .default("`ip-mode`")
     .effect("`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.");
 
-/// Whether a PROXY Service is published by a name, whatever cloud.conf says.
+/// Whether a Service with the PROXY protocol is published with a hostname, whatever cloud.conf says.
 pub const ENABLE_INGRESS_HOSTNAME: Annotation = added_in_0_3("loadbalancer.openstack.org/enable-ingress-hostname")
     .default("`enable-ingress-hostname`")
     .effect("With `proxy-protocol`: `true` publishes the name ADDRESS.SUFFIX, with `ingress-hostname-suffix` or `nip.io`; `false` publishes the address with `ipMode: Proxy`, and a name only where the cluster cannot honour that. `ip-mode` and `hostname` come first.");
@@ -174,7 +174,7 @@ pub const OWNED_LOAD_BALANCER_ID: Annotation = added("loadbalancer.openstack.org
     .form(Form::Output("UUID of a load balancer, or `none`"))
     .effect("The load balancer that was created for the Service, or adopted; `none` if the Service uses one that was created for somebody else. If the load balancer in `load-balancer-id` is gone, this says whether a new one may be created.");
 
-/// What everything agreed with, and when.
+/// Digest of the last converged state, from earlier versions.
 pub const CONVERGED_DIGEST: Annotation = added("loadbalancer.openstack.org/settled")
     .form(Form::Output("16 hexadecimal digits"))
     .effect("Written by versions before 0.2.0, and not used any more. It is removed with the next write that the Service needs anyway.");

@@ -1,89 +1,89 @@
-//! What is said about an annotation.
+//! The properties of an annotation.
 
-/// One annotation. The texts are Markdown of one line, for the reference page.
+/// One annotation. The texts are single lines of Markdown, for the reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct Annotation {
-    /// The whole key.
+    /// The key with its prefix.
     pub key: &'static str,
     /// Form of the value.
     pub form: Form,
     /// What applies without the annotation: a value in code marks, or a key of cloud.conf.
     pub default: &'static str,
-    /// What it does.
+    /// The effect of the annotation.
     pub effect: &'static str,
-    /// What a change does to a load balancer that exists.
+    /// The effect of a change on an existing load balancer.
     pub change: Change,
-    /// What the empty text means.
+    /// The meaning of an empty value.
     pub empty: Empty,
-    /// Where it comes from.
+    /// The origin of the annotation.
     pub since: AnnotationSource,
 }
 
-/// Form of a value. A value of another form is an error that the user sees, or for a bool counts as absent, which the user
-/// gets a Warning about.
+/// Form of a value. A value of another form is an error that the user sees; a bool of another form counts as absent, with a
+/// Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Exactly `true` or `false`.
     Bool,
-    /// A decimal whole number with an optional sign, without blanks and unit.
+    /// A decimal integer with an optional sign, without blanks and unit.
     Integer {
-        /// Smallest.
+        /// Minimum.
         min: i64,
-        /// Largest.
+        /// Maximum.
         max: i64,
         /// Unit, for messages; empty for counts.
         unit: &'static str,
     },
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A UUID: of what, with its article.
+    /// A UUID; the text names the object, with its article.
     Uuid(&'static str),
-    /// A form of its own, described.
+    /// Another form, which the text describes.
     Text(&'static str),
-    /// Written by this program, and not for users to set: what.
+    /// Written by this controller, and not for users to set; the text describes the value.
     Output(&'static str),
 }
 
-/// What a change of an annotation does to a load balancer that exists.
+/// The effect of a changed annotation on an existing load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is made at once, without an interruption.
+    /// The change takes effect at once, without an interruption.
     Live,
-    /// It is made at once, in the way that is described.
+    /// The change takes effect at once, as described.
     How(&'static str),
-    /// Nothing: it matters when the load balancer is created.
+    /// None: the annotation has an effect only when the load balancer is created.
     Creation,
-    /// Nothing, as long as the load balancer has a floating IP.
+    /// None, as long as the load balancer has a floating IP.
     FloatingIpCreation,
 }
 
-/// What the empty text means.
+/// The meaning of an empty value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// The same as no annotation.
     Absent,
-    /// Something of its own, described: it hides what cloud.conf says.
+    /// As described: it overrides cloud.conf.
     Means(&'static str),
 }
 
-/// Where an annotation comes from.
+/// The origin of an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnotationSource {
     /// The Go openstack-cloud-controller-manager has it with this meaning.
     Occm,
     /// Kubernetes defines it.
     Kubernetes,
-    /// This program has it since the given version.
+    /// This controller has it since this version.
     Version(&'static str),
 }
 
-/// What switching an inserted header on or off does.
+/// The effect of adding or removing an inserted header.
 pub(super) const HEADER_CHANGE: &str = "Listeners that speak no HTTP yet are replaced, with a short interruption; others are changed. Likewise where the last header goes.";
 
-/// What a change of tags does.
+/// The effect of a change of tags.
 pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer that OCCM made gets them together with the tags that `identity-tags-per-minute` is about. A tag that is taken out of the annotation stays on what has it, because nothing shows whether somebody else set it too; take it off with `openstack loadbalancer unset --tag`.";
 
-/// A bool that has an effect at once. What an annotation has of its own is added.
+/// Returns an annotation with the most common properties: a bool that takes effect at once. The methods override them.
 pub(super) const fn annotation(key: &'static str, since: AnnotationSource) -> Annotation {
     let (form, change, empty) = (Form::Bool, Change::Live, Empty::Absent);
     Annotation { key, form, default: "", effect: "", change, empty, since }

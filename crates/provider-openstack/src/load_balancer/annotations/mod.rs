@@ -1,7 +1,7 @@
-//! All annotations of a Service that mean something here, as one table: key, form, default, effect.
+//! A table of all annotations of a Service that have an effect here: key, form, default, effect.
 //!
-//! The table is the only place where a key is written. Reading ([`super::settings`]) takes forms and ranges from it; the
-//! warning about unknown keys and the reference page are made from it.
+//! The table is the only place with the keys. Settings ([`super::settings`]) use its forms and ranges; the warning about unknown
+//! keys and the reference page are generated from it.
 
 mod extensions;
 mod kind;
@@ -16,18 +16,18 @@ pub use reference::reference_markdown;
 pub use shared::*;
 pub use table::ALL;
 
-/// Keys with this prefix belong to this program.
+/// Keys with this prefix belong to this controller.
 pub const PREFIX: &str = "loadbalancer.openstack.org/";
 
-/// Keys with this older prefix do so too.
+/// Keys with this older prefix belong to it too.
 pub const OLD_PREFIX: &str = "service.beta.kubernetes.io/openstack-";
 
-/// Whether a key is in the table.
+/// Returns whether a key is in the table.
 pub fn is_known(key: &str) -> bool {
     ALL.iter().any(|annotation| annotation.key == key)
 }
 
-/// What the key of an annotation is to this provider.
+/// Returns how this provider uses an annotation with this key.
 pub fn use_of(key: &str) -> AnnotationUse {
     if is_known(key) {
         AnnotationUse::Meaning
@@ -38,7 +38,7 @@ pub fn use_of(key: &str) -> AnnotationUse {
     }
 }
 
-/// Whether a key would have to be in the table: its prefix is one of ours.
+/// Returns whether a key has one of our prefixes, and so should be in the table.
 pub fn is_ours(key: &str) -> bool {
     key.starts_with(PREFIX) || key.starts_with(OLD_PREFIX)
 }

@@ -28,7 +28,7 @@ Keys marked *OCCM* have the same name and meaning as in the Go openstack-cloud-c
 named, or in all of the last ones; for the others, *Since* is the version that added them. Keys in the row *Default* are those of `[LoadBalancer]`.
 ";
 
-/// The reference page, as `docs/reference/annotations.md` holds it. `of_occm` says since when OCCM has a key, if it has.
+/// Returns the reference page, `docs/reference/annotations.md`. `of_occm` returns since when OCCM has a key, if it has.
 pub fn reference_markdown(of_occm: impl Fn(&str) -> Option<String>) -> String {
     let mut page = HEAD.to_owned();
     page.push_str("\n| Annotation | Does |\n| --- | --- |\n");
@@ -47,7 +47,7 @@ pub fn reference_markdown(of_occm: impl Fn(&str) -> Option<String>) -> String {
     page
 }
 
-/// As forges make it of a heading.
+/// Returns the anchor that Git forges generate for a heading.
 fn anchor(key: &str) -> String {
     key.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-_".contains(*letter)).collect()
 }

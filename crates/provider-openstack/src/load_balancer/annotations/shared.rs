@@ -6,10 +6,10 @@ const fn occm(key: &'static str) -> Annotation {
     annotation(key, AnnotationSource::Occm)
 }
 
-/// 24 days, in milliseconds: the timers of HAProxy, and the column in which Octavia keeps a timeout, end there.
+/// 24 days, in milliseconds: the limit of HAProxy's timers, and of Octavia's database column for timeouts.
 pub const MAX_TIMEOUT: i64 = 24 * 24 * 60 * 60 * 1000;
 
-/// The largest number that Octavia can store.
+/// The largest integer that Octavia can store.
 const MAX_INTEGER: i64 = i32::MAX as i64;
 
 const TIMEOUT: Form = Form::Integer { min: 0, max: MAX_TIMEOUT, unit: "milliseconds" };
@@ -126,7 +126,7 @@ pub const FLOATING_SUBNET_TAGS: Annotation = occm("loadbalancer.openstack.org/fl
     .effect("Like `floating-subnet`, by tags. With both, both must match.")
     .change(Change::FloatingIpCreation);
 
-/// Whether the floating IP stays.
+/// Whether the floating IP is kept.
 pub const KEEP_FLOATING_IP: Annotation = occm("loadbalancer.openstack.org/keep-floatingip")
     .default("`false`")
     .effect("The floating IP is kept when the Service is deleted or becomes internal.");
@@ -142,7 +142,7 @@ pub const X_FORWARDED_FOR: Annotation = occm("loadbalancer.openstack.org/x-forwa
     .effect("Listeners speak HTTP and insert the header `X-Forwarded-For`. TCP ports only. If `proxy-protocol` lists ports, this applies to the other ports.")
     .change(Change::How(HEADER_CHANGE));
 
-/// Certificate.
+/// The certificate for TLS termination.
 pub const DEFAULT_TLS_CONTAINER_REF: Annotation = occm("loadbalancer.openstack.org/default-tls-container-ref")
     .form(Form::Text("Barbican URL, `.../v1/containers/<id>` or `.../v1/secrets/<id>`; any text where `container-store` is not `barbican`"))
     .default("`default-tls-container-ref`")
@@ -150,37 +150,37 @@ pub const DEFAULT_TLS_CONTAINER_REF: Annotation = occm("loadbalancer.openstack.o
     .change(Change::How("Another certificate takes effect at once. Switching TLS on or off replaces the listeners, with a short interruption."))
     .empty("The load balancer does not terminate TLS.");
 
-/// Most connections of a listener.
+/// Maximum number of connections of a listener.
 pub const CONNECTION_LIMIT: Annotation = occm("loadbalancer.openstack.org/connection-limit")
     .form(Form::Integer { min: -1, max: MAX_INTEGER, unit: "" })
     .default("`-1`")
     .effect("Maximum number of concurrent connections of each listener; -1 is no limit.");
 
-/// Silence of clients.
+/// Idle timeout of clients.
 pub const TIMEOUT_CLIENT_DATA: Annotation = occm("loadbalancer.openstack.org/timeout-client-data")
     .form(TIMEOUT)
     .default("`50000`")
     .effect("Idle timeout of clients. Not with the provider `ovn`.");
 
-/// Connecting to members.
+/// Timeout for connecting to members.
 pub const TIMEOUT_MEMBER_CONNECT: Annotation = occm("loadbalancer.openstack.org/timeout-member-connect")
     .form(TIMEOUT)
     .default("`5000`")
     .effect("Longest time to connect to a member. Not with the provider `ovn`.");
 
-/// Silence of members.
+/// Idle timeout of members.
 pub const TIMEOUT_MEMBER_DATA: Annotation = occm("loadbalancer.openstack.org/timeout-member-data")
     .form(TIMEOUT)
     .default("`50000`")
     .effect("Idle timeout of members. Not with the provider `ovn`.");
 
-/// Waiting for data to inspect.
+/// Timeout for data to inspect.
 pub const TIMEOUT_TCP_INSPECT: Annotation = occm("loadbalancer.openstack.org/timeout-tcp-inspect")
     .form(TIMEOUT)
     .default("`0`")
     .effect("Longest time to wait for data to inspect. Not with the provider `ovn`.");
 
-/// Who may connect.
+/// Networks that may connect.
 pub const SOURCE_RANGES: Annotation =
     annotation("service.beta.kubernetes.io/load-balancer-source-ranges", AnnotationSource::Kubernetes)
         .form(Form::Text("CIDRs, separated by commas or blanks"))
@@ -212,12 +212,12 @@ pub const NODE_SELECTOR: Annotation = occm("loadbalancer.openstack.org/node-sele
     )
     .empty("All nodes.");
 
-/// Health monitor on or off.
+/// Whether pools get a health monitor.
 pub const ENABLE_HEALTH_MONITOR: Annotation = occm("loadbalancer.openstack.org/enable-health-monitor")
     .default("`create-monitor`")
     .effect("Each pool gets a health monitor. With `externalTrafficPolicy: Local` it checks the health check node port.");
 
-/// Time between checks.
+/// Time between two checks.
 pub const HEALTH_MONITOR_DELAY: Annotation = occm("loadbalancer.openstack.org/health-monitor-delay")
     .form(SECONDS)
     .default("`monitor-delay`")
@@ -229,14 +229,14 @@ pub const HEALTH_MONITOR_TIMEOUT: Annotation = occm("loadbalancer.openstack.org/
     .default("`monitor-timeout`")
     .effect("Time for one check. If it is longer than `health-monitor-delay`, checks overlap, and the Service gets a Warning.");
 
-/// Good checks.
+/// Successful checks until a member is up.
 pub const HEALTH_MONITOR_MAX_RETRIES: Annotation =
     occm("loadbalancer.openstack.org/health-monitor-max-retries")
         .form(TRIES)
         .default("`monitor-max-retries`")
         .effect("Successful checks until a member is up.");
 
-/// Bad checks.
+/// Failed checks until a member is down.
 pub const HEALTH_MONITOR_MAX_RETRIES_DOWN: Annotation =
     occm("loadbalancer.openstack.org/health-monitor-max-retries-down")
         .form(TRIES)
@@ -248,7 +248,7 @@ pub const HOSTNAME: Annotation = occm("loadbalancer.openstack.org/hostname")
     .form(Form::Text("DNS name in lower case"))
     .effect("Hostname that is published instead of the address; if the Service has `ip-mode`, only where the cluster cannot honour the mode.");
 
-/// The real address.
+/// The load balancer's address, whatever is published.
 pub const LOAD_BALANCER_ADDRESS: Annotation = occm("loadbalancer.openstack.org/load-balancer-address")
     .form(Form::Output("IP address"))
     .effect("The address of the load balancer, whatever is published: the floating IP, or else the VIP.");

@@ -1,7 +1,7 @@
-//! Carries out a plan: one call for each step, without comparing or looking up anything.
+//! Carries out a plan: one call for each step, without comparisons or lookups.
 //!
-//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. A process that dies anywhere
-//! in here loses nothing: the next one looks at what is there.
+//! Octavia locks a load balancer with each change, so applying stops after the first step that locks. A process that dies here
+//! loses nothing: the next one reads what exists.
 
 mod neutron;
 mod octavia;
@@ -23,7 +23,7 @@ use crate::load_balancer::objects::step::{
 /// Applies the steps in order, up to the first that locks the load balancer.
 ///
 /// # Errors
-/// The first call that fails, with what was being done. That the load balancer is locked is no failure.
+/// The first call that fails, with its step. A locked load balancer is no failure.
 pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Result<(), Failure>) {
     let mut applier = Applier { openstack, applied: Applied::default(), is_unsettled: false };
     let result = applier.apply(steps).await;
@@ -33,14 +33,14 @@ pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Re
 struct Applier<'a> {
     openstack: &'a OpenStack,
     applied: Applied,
-    /// Whether a step that failed has left something else than what was there before.
+    /// Whether a failed step left another state than before.
     is_unsettled: bool,
 }
 
 impl Applier<'_> {
     async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
         for (place, step) in steps.iter().enumerate() {
-            // Only what an earlier step makes can be missing, and such a step locks: the next reconciliation finds the object.
+            // Only objects that an earlier step creates can be missing, and such a step locks: the next reconciliation finds them.
             if !step.is_applicable() {
                 return Ok(());
             }
@@ -64,7 +64,7 @@ impl Applier<'_> {
                         self.applied.not_implemented = not_implemented(&error);
                     }
                     if error.kind() == ErrorKind::BadRequest {
-                        // An Octavia of another version than it was may take less, or more.
+                        // Octavia may have been upgraded or downgraded, and support other attributes.
                         self.openstack.octavia.doubt_api_versions();
                     }
                     self.applied.is_delayed = is_delay(step, &error);
@@ -90,7 +90,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Whether the Service can live without this step: warns the user, and goes on.
+    /// Returns whether the Service can do without this step, and warns the user if so.
     fn is_dispensable(&mut self, step: &Step, error: &ApiError) -> bool {
         let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
         let refused = error.kind() == ErrorKind::BadRequest;
@@ -124,12 +124,12 @@ fn made(answer: &Answer) -> Option<Made> {
     Some(Made { id: made.id.clone(), project_id: made.project_id.clone() })
 }
 
-/// What an answer to the request for a failover says. Nothing where Octavia has not decided: it will be asked again.
+/// Interprets the answer to a failover request. `None` where Octavia has not decided: it will be asked again.
 fn answer_to_failover(answer: &Result<Answer, ApiError>) -> Option<Failover> {
     match answer {
         Ok(_) => Some(Failover::Asked),
         Err(error) => match error.kind() {
-            // It may have arrived.
+            // The request may have arrived.
             ErrorKind::LostAnswer | ErrorKind::Decode => Some(Failover::Asked),
             ErrorKind::Conflict(ConflictCause::Immutable | ConflictCause::Stale)
             | ErrorKind::RateLimited
@@ -140,8 +140,8 @@ fn answer_to_failover(answer: &Result<Answer, ApiError>) -> Option<Failover> {
     }
 }
 
-/// Whether the same step may be sent again later as if nothing had happened: the cloud refused it because it has too much to do. A
-/// creation may have arrived all the same.
+/// Returns whether the step may be sent again unchanged because the cloud was overloaded. A creation does not count, since it may
+/// have arrived.
 fn is_delay(step: &Step, error: &ApiError) -> bool {
     match error.kind() {
         ErrorKind::RateLimited => true,
@@ -162,7 +162,8 @@ fn is_creation(step: &Step) -> bool {
     )
 }
 
-/// Whether the cloud will answer alike as long as nothing changes. Without its load balancer a Service has nothing that goes on.
+/// Returns whether the cloud will answer the same as long as nothing changes. A Service without a load balancer has nothing to keep
+/// up.
 fn is_refusal(step: &Step, error: &ApiError) -> bool {
     let is_refused = match error.kind() {
         ErrorKind::NotFound
@@ -187,16 +188,16 @@ fn is_locked(error: &ApiError) -> bool {
     error.kind() == ErrorKind::Conflict(ConflictCause::Immutable)
 }
 
-/// What Octavia answers where its driver cannot do what it was asked for.
+/// Octavia's status code if its driver does not support a request.
 const NOT_IMPLEMENTED: u16 = 501;
 
-/// The cloud's own words where it says that it cannot do what it was asked for.
+/// Returns the cloud's message if it does not support the request.
 fn not_implemented(error: &ApiError) -> Option<String> {
     let says_so = error.status().is_some_and(|status| status.as_u16() == NOT_IMPLEMENTED);
     error.fault().filter(|_| says_so).map(|fault| fault.message.clone())
 }
 
-/// Who is to blame for an object that is not there: a creation names what the user configured.
+/// Returns the likely cause of a missing object: a creation names what the user configured.
 fn missing(step: &Step) -> Missing {
     match step {
         Step::LoadBalancer(LoadBalancerStep::Create { .. })
@@ -209,12 +210,12 @@ fn doing(step: &Step) -> String {
     first_line(&step.to_string())
 }
 
-/// The same without the tags of what is made, which would stand before the cause of a failure.
+/// Describes the step without the tags of a new object, which would precede the cause of a failure.
 fn in_brief(step: &Step) -> String {
     first_line(&format!("{step:#}"))
 }
 
-/// A new tree goes on for many lines.
+/// Returns the first line: the description of a new tree has many.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }

@@ -1,4 +1,4 @@
-//! The calls of the steps on floating IPs.
+//! The Neutron calls for steps on floating IPs.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::load_balancer::names;
 use crate::load_balancer::objects::step::{FloatingIpStep, Step};
 use crate::load_balancer::objects::{ObservedFloatingIp, SubnetChoice, Tags};
 
-/// The cloud does not let a floating IP be deleted.
+/// The cloud does not allow the deletion of a floating IP.
 const NOT_DELETED: &str = "FloatingIPNotDeleted";
 
 impl Applier<'_> {
@@ -82,7 +82,7 @@ impl Applier<'_> {
                     attached => attached.map(drop),
                 };
                 if let (Err(_), Some(former)) = (&attached, instead_of) {
-                    // Where the answer was lost, the port may have the new one, and Neutron refuses this.
+                    // If the answer was lost, the port may have the new floating IP, and Neutron refuses this call.
                     let restored = neutron.update_floating_ip(&former.id, port.id()).await;
                     if let Err(error) = restored {
                         self.is_unsettled = true;
@@ -114,7 +114,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Says on a floating IP whose it is, by tags or else in its description. Where the cloud takes neither, it goes without.
+    /// Marks the owner of a floating IP, by tags or else in its description. If the cloud supports neither, it stays unmarked.
     async fn mark(
         &self,
         id: &str,
@@ -139,7 +139,7 @@ impl Applier<'_> {
         }
     }
 
-    /// One call, or one for each subnet until one has a free address.
+    /// Creates a floating IP: in one call, or in one call per subnet until one has a free address.
     async fn create_floating_ip(
         &self,
         mut body: CreateFloatingIp,
@@ -167,13 +167,13 @@ impl Applier<'_> {
     }
 }
 
-/// Whether Neutron wants to be told which address of the port is meant, because it shows none.
+/// Returns whether Neutron needs the fixed address in the request, because the port shows none.
 fn lacks_fixed_address(error: &ApiError) -> bool {
     error.kind() == ErrorKind::BadRequest
         && error.fault().is_some_and(|fault| fault.message.contains("has no fixed IPv4 addresses"))
 }
 
-/// Whether another subnet may do better: this one is full, or has no addresses of its own to give.
+/// Returns whether another subnet may work: this one is full, or has no addresses to give.
 fn concerns_subnet(error: &ApiError) -> bool {
     matches!(error.kind(), ErrorKind::Conflict(ConflictCause::Other) | ErrorKind::BadRequest)
         || failure::is_out_of_addresses(error)

@@ -1,4 +1,4 @@
-//! The calls of the steps that Octavia carries out, and that lock the load balancer.
+//! The Octavia calls of steps, each of which locks the load balancer.
 
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{Octavia, UpdateMember};

@@ -1,4 +1,4 @@
-//! The parts of steps as bodies of requests.
+//! Converts the parts of steps to request bodies.
 
 use std::net::IpAddr;
 
@@ -83,8 +83,8 @@ pub(super) fn pool(spec: &PoolSpec) -> CreatePool {
     body
 }
 
-/// A member with every attribute that a batch would otherwise put back to its default. Defaults are left out, as in
-/// what earlier controllers sent.
+/// Returns a member with every attribute that a batch would otherwise reset to its default. Default values are omitted, as earlier
+/// controllers did.
 pub(super) fn member(member: &Member) -> MemberSpec {
     let Member {
         name,

@@ -1,4 +1,4 @@
-//! How clients stay with their node: `spec.sessionAffinity` as session persistence.
+//! Converts `spec.sessionAffinity` to session persistence.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort, SessionAffinity};
@@ -8,10 +8,11 @@ use super::sources::Sources;
 use crate::load_balancer::objects::Persistence;
 use crate::load_balancer::settings::{WITHOUT_EFFECT, names_of};
 
-/// What Kubernetes writes where the user says nothing, in seconds.
+/// Default of Kubernetes, in seconds.
 const DEFAULT_TIMEOUT: u32 = 10_800;
 
-/// The persistence of the pool of a port. Octavia takes a timeout for datagrams only, and refuses it on other pools.
+/// Returns the session persistence of a port's pool. Octavia accepts a timeout for UDP and SCTP only, and refuses it on other
+/// pools.
 pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Option<Persistence> {
     match affinity {
         SessionAffinity::None => None,
@@ -22,7 +23,7 @@ pub(super) fn persistence(affinity: SessionAffinity, port: &ServicePort) -> Opti
     }
 }
 
-/// What is said about a timeout that the user chose and some ports cannot have.
+/// Returns the warning about a timeout that the user chose and some ports cannot have.
 pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let service = &sources.intent.service;
     let SessionAffinity::ClientIp { timeout_seconds: Some(timeout) } = service.session_affinity else {

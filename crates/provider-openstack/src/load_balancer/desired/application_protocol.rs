@@ -1,8 +1,7 @@
-//! What `spec.ports[].appProtocol` says about a port, against what the load balancer speaks there.
+//! Compares `spec.ports[].appProtocol` with the protocol of the load balancer.
 //!
-//! The field names what the nodes speak. Octavia has nothing to choose by it that the annotations do not choose already,
-//! and Services carry it for other readers: nothing is made of it. But where the load balancer takes part in HTTP, it may
-//! say that this cannot work.
+//! The field names the protocol of the pods. It sets nothing here, since annotations choose the protocols, and Services carry it
+//! for other consumers. But where the load balancer speaks HTTP, the field may show that this cannot work.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServicePort;
@@ -11,7 +10,7 @@ use openstack_ccm_openstack_api::octavia::PoolProtocol;
 use super::sources::Sources;
 use crate::load_balancer::settings::Settings;
 
-/// The load balancer speaks another protocol than the nodes.
+/// The load balancer speaks another protocol than the pods.
 const MISMATCH: &str = "LoadBalancerAppProtocolMismatch";
 
 /// HTTP/2 without TLS, as Kubernetes names it.
@@ -19,7 +18,7 @@ const H2C: &str = "kubernetes.io/h2c";
 /// Protocols within TLS, as IANA and Kubernetes name them.
 const WITHIN_TLS: [&str; 2] = ["https", "kubernetes.io/wss"];
 
-/// What is said about ports where the load balancer speaks something else.
+/// Returns the warning about ports whose pods speak another protocol than the load balancer.
 pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let ports = &sources.intent.service.ports;
     let mismatches: Vec<String> = ports.iter().filter_map(|port| mismatch(sources.settings, port)).collect();

@@ -1,4 +1,4 @@
-//! What the Service asks for and this cloud cannot do, or what contradicts itself.
+//! Settings that contradict each other, or that this cloud does not support.
 
 use std::net::IpAddr;
 
@@ -13,8 +13,8 @@ use crate::load_balancer::objects::Facts;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Fault, Settings};
 
-/// Everything that Octavia would refuse, and keep port and address of the tree. `exists` says that the load balancer is
-/// there: what matters only when one is created does not count then.
+/// Returns everything that Octavia would refuse while keeping port and address of the tree. If the load balancer `exists`, faults
+/// that matter only at creation are omitted.
 pub(crate) fn faults(sources: Sources<'_>, exists: bool) -> Vec<Fault> {
     let ports = &sources.intent.service.ports;
     let mut faults: Vec<Fault> = ports.iter().filter_map(|port| port_fault(sources, port)).collect();
@@ -94,7 +94,7 @@ fn monitor_fault(sources: Sources<'_>, port: &ServicePort) -> Option<Fault> {
         })
 }
 
-/// A Service of IPv6 alone at an IPv4 address: it would be published at an address that it does not want.
+/// Refuses an IPv4 address for an IPv6-only Service, which would be published with an unwanted address.
 fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let is_ipv6 = settings.families.as_slice() == [IpFamily::V6];
     (is_ipv6 && facts.vip_family == IpFamily::V4).then(|| {
@@ -104,7 +104,7 @@ fn family_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     })
 }
 
-/// What is wrong with an address that the VIP is to have.
+/// Returns what is wrong with a requested VIP address.
 fn vip_fault(settings: &Settings, facts: &Facts) -> Option<Fault> {
     let has = |asked: &IpAddr| facts.vip_families().any(|family| family == family_of(*asked));
     let asked = settings.vip.addresses().find(|asked| !has(asked))?;

@@ -1,8 +1,8 @@
-//! Attributes that cannot be read, as they are on a load balancer that exists. Pure.
+//! Replaces invalid attributes by their current values on an existing load balancer. Pure.
 //!
-//! A listener that is there keeps its own. One that is not there yet takes what the Service's other listeners of its
-//! transport have, where they agree; where nothing shows what was meant, and where a guess could open it (source ranges, certificates),
-//! it waits until the value is corrected.
+//! An existing listener keeps its own values. A new one takes those that the Service's other listeners of the same transport share.
+//! If they do not agree, or if a guess could expose the port (source ranges, certificates), the listener is not created until the
+//! setting is corrected.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::load_balancer::objects::{
 };
 use crate::load_balancer::settings::{Aspect, Settings, unanimous};
 
-/// A port is not made before something is corrected.
+/// A port is not served until a setting is corrected.
 const PORT_WAITS: &str = "LoadBalancerPortWaits";
 
-/// What concerns certificates.
+/// The aspects of TLS.
 const OF_TLS: [Aspect; 6] = [
     Aspect::Certificate,
     Aspect::FurtherCertificates,
@@ -31,21 +31,21 @@ const OF_TLS: [Aspect; 6] = [
     Aspect::TlsRevision,
 ];
 
-/// A listener with its default pool, as they are.
+/// An existing listener with its default pool.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     listener: &'a ObservedListener,
     pool: Option<&'a ObservedPool>,
 }
 
-/// Replaces what cannot be read by what is there.
+/// Replaces invalid settings by current values.
 pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
     let settings = sources.settings;
     if settings.unreadable.is_empty() && settings.odd.is_empty() {
         return;
     }
     let Some(children) = &existing.children else {
-        // Octavia is at work on it: nothing is planned for listeners before that has ended.
+        // The load balancer is PENDING: no listener is planned before that ends.
         desired.listeners.clear();
         return;
     };
@@ -80,7 +80,7 @@ fn siblings<'a>(seen: &[Seen<'a>], key: ListenerKey) -> Vec<Seen<'a>> {
     seen.iter().filter(|seen| seen.listener.key().transport == key.transport).copied().collect()
 }
 
-/// Whether a listener that is not there must not be made.
+/// Returns whether a new listener must not be created.
 fn is_closed(settings: &Settings, key: ListenerKey, wanted: &DesiredListener) -> bool {
     let ends_tls = wanted.listener.protocol == ListenerProtocol::TerminatedHttps;
     settings.is_unreadable(Aspect::SourceRanges)
@@ -89,7 +89,7 @@ fn is_closed(settings: &Settings, key: ListenerKey, wanted: &DesiredListener) ->
         || key.transport == Protocol::Sctp && settings.is_unreadable(Aspect::Sctp)
 }
 
-/// A listener that is there keeps what cannot be read.
+/// Keeps the current values of an existing listener for invalid settings.
 fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
     let settings = sources.settings;
     let before = &there.listener.attributes;
@@ -105,7 +105,7 @@ fn keep(wanted: &mut DesiredListener, sources: Sources<'_>, there: Seen<'_>) {
     }
 }
 
-/// A listener that is not there follows its siblings in what cannot be read; answers whether they determine all of it.
+/// Uses the siblings' values for the invalid settings of a new listener. Returns whether they determine all of them.
 fn follow(wanted: &mut DesiredListener, sources: Sources<'_>, siblings: &[Seen<'_>]) -> bool {
     let settings = sources.settings;
     let tcp = wanted.listener.key().transport == Protocol::Tcp;
@@ -126,7 +126,7 @@ fn follow(wanted: &mut DesiredListener, sources: Sources<'_>, siblings: &[Seen<'
     follow_attributes(wanted, settings, siblings)
 }
 
-/// Of the addresses of the cluster itself, a listener lets in those that may connect already.
+/// Keeps only those addresses of the cluster itself that may already connect.
 fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen: &[Seen<'_>]) {
     let settings = sources.settings;
     let Some(allowed) = &mut listener.attributes.allowed_cidrs else { return };
@@ -144,7 +144,7 @@ fn pick_cluster_sources(listener: &mut ListenerSpec, sources: Sources<'_>, seen:
     });
 }
 
-/// The plain attributes of listener and pool; answers whether what is seen determines all that cannot be read.
+/// Sets the simple attributes of listener and pool. Returns whether the existing listeners determine all invalid ones.
 fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[Seen<'_>]) -> bool {
     let mut complete = true;
     let attributes = &mut wanted.listener.attributes;
@@ -166,8 +166,8 @@ fn follow_attributes(wanted: &mut DesiredListener, settings: &Settings, seen: &[
     complete
 }
 
-/// The monitor of a pool, with what cannot be read as it is on `there`. Without anything there a pool does without until
-/// the value is corrected.
+/// Keeps the monitor's current values for invalid settings. Without an existing monitor, the pool has none until the setting is
+/// corrected.
 fn keep_monitor(pool: &mut DesiredPool, settings: &Settings, there: Option<&ObservedMonitor>) {
     let numbers = [
         Aspect::MonitorDelay,
@@ -205,14 +205,15 @@ fn keep_numbers(wanted: &mut MonitorSpec, settings: &Settings, there: &MonitorAt
     }
 }
 
-/// The tags of a listener say who asked for the headers that it keeps.
+/// Keeps the tags that say who asked for the headers that the listener keeps.
 fn keep_header_tags(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
     let mut kept = BTreeSet::from(InsertedHeader::ALL);
     kept.retain(|header| settings.keeps(Aspect::Header(*header)));
     wanted.tags = header::with_kept(&wanted.tags, &kept, &there.tags);
 }
 
-/// What a listener on which TLS ends keeps of it. What an administrator set, and not the Service, stays theirs: tags show which that is.
+/// Keeps TLS attributes of a TLS-terminating listener. Only those that the Service set count, as tags show; an administrator's stay
+/// theirs.
 fn keep_tls(wanted: &mut ListenerSpec, settings: &Settings, there: &ObservedListener) {
     if wanted.protocol != ListenerProtocol::TerminatedHttps {
         return;

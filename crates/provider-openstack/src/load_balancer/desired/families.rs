@@ -1,4 +1,4 @@
-//! What the user should know about addresses of two families.
+//! Notices about addresses of two families.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{IpFamily, Protocol};
@@ -10,10 +10,9 @@ use crate::load_balancer::annotations::{
 use crate::load_balancer::settings::node_address::family_name;
 use crate::load_balancer::settings::{Exposure, names_of};
 
-/// As OCCM names it. Said only to those who ask for something about a floating IP: that an IPv6 address needs none is no
-/// news.
+/// OCCM's reason for the same. Sent only if the Service has settings for a floating IP, since an IPv6 address normally needs none.
 const FLOATING_IP_SKIPPED: &str = "LoadBalancerFloatingIPSkipped";
-/// Some ports answer on addresses of one family only.
+/// Some ports can be reached at addresses of one family only.
 const PORTS_SINGLE_STACK: &str = "LoadBalancerPortsSingleStack";
 
 pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
@@ -35,7 +34,8 @@ fn floating_ip_skipped(sources: Sources<'_>) -> Option<Notice> {
     })
 }
 
-/// Octavia proxies TCP between the families. Datagrams it only forwards, so they reach members of their own family.
+/// Warns about UDP and SCTP ports: Octavia translates between families for TCP only, and forwards datagrams within their own
+/// family.
 fn ports_of_one_family(sources: Sources<'_>) -> Option<Notice> {
     let members = sources.settings.family?;
     let other = sources.facts.vip_families().find(|family| *family != members)?;

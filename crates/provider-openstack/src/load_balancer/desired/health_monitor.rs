@@ -1,4 +1,4 @@
-//! How the members of a port are checked.
+//! The health monitors of the pools.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{ExternalTrafficPolicy, Protocol, ServicePort};
@@ -8,13 +8,13 @@ use super::sources::Sources;
 use crate::load_balancer::annotations::ENABLE_HEALTH_MONITOR;
 use crate::load_balancer::objects::{Features, HttpCheck, MonitorAttributes, MonitorSpec};
 
-/// Nodes without endpoints get traffic.
+/// Nodes without endpoints receive traffic.
 const LOCAL_WITHOUT_MONITOR: &str = "LoadBalancerLocalWithoutMonitor";
 
-/// What Octavia asks of the delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
+/// Octavia's minimum delay of a UDP check, unless its operator lowered `udp_connect_min_interval_health_monitor`.
 pub(super) const MIN_UDP_DELAY: u32 = 3;
 
-/// The health monitor of a port, where the Service asks for monitors.
+/// Returns the health monitor of a port, if the Service asks for monitors.
 pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) -> Option<MonitorSpec> {
     let settings = sources.settings.health_monitor.as_ref()?;
     let (kind, http) = kind(sources, port)?;
@@ -32,7 +32,7 @@ pub(super) fn of_port(sources: Sources<'_>, index: usize, port: &ServicePort) ->
     })
 }
 
-/// How the members of a port are checked, where the Service asks for monitors.
+/// Returns how the members of a port are checked, if the Service asks for monitors.
 pub(super) fn kind(
     sources: Sources<'_>,
     port: &ServicePort,
@@ -50,12 +50,12 @@ pub(super) fn kind(
     })
 }
 
-/// Whether the provider has no check for ports of this protocol.
+/// Returns whether the provider has no check for this port's protocol.
 pub(super) fn has_no_check(sources: Sources<'_>, port: &ServicePort) -> bool {
     port.protocol == Protocol::Sctp && !sources.facts.features.http_monitor
 }
 
-/// What is said where nodes without endpoints get traffic although the Service asks that they do not.
+/// Returns the warning if nodes without endpoints receive traffic although `externalTrafficPolicy: Local` forbids it.
 pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let service = &sources.intent.service;
     let local = service.external_traffic_policy == ExternalTrafficPolicy::Local
@@ -70,12 +70,12 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     })
 }
 
-/// The port of the service proxy's health check, where members are checked by it: it reports which nodes have
-/// endpoints, which matters with `externalTrafficPolicy: Local` only.
+/// Returns the port of the service proxy's health check, if members are checked on it: it reports which nodes have endpoints, which
+/// matters only with `externalTrafficPolicy: Local`.
 pub(super) fn http_check_port(sources: Sources<'_>, transport: Protocol) -> Option<u16> {
     let service = &sources.intent.service;
     let monitor = sources.settings.health_monitor.as_ref();
-    // What the user chooses for TCP ports is checked on the node port.
+    // A check that the user chose for TCP ports uses the node port.
     let replaced = transport == Protocol::Tcp && monitor.is_some_and(|monitor| monitor.check.is_some());
     let wanted =
         monitor.is_some() && !replaced && service.external_traffic_policy == ExternalTrafficPolicy::Local;

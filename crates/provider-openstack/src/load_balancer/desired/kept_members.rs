@@ -1,8 +1,8 @@
-//! An empty set of nodes never empties a pool, and one that cannot be read changes none. Pure.
+//! Keeps members: an empty set of nodes never empties a pool, and an invalid node selector adds no member. Pure.
 //!
-//! No node at all is what an API server shows whose data are lost, what a label on all nodes leaves, or a `node-selector` with a typing error.
-//! A node without an address is one whose state was restored from before it was initialised. Traffic goes on as long as members are
-//! there; without them it ends for certain.
+//! There may be no node because the API server lost its data, all nodes are labelled, or `node-selector` has a typing error. A node
+//! without an address was restored from a state before its initialisation. Traffic may continue as long as members exist, and
+//! certainly ends without them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,9 +13,9 @@ use super::sources::Sources;
 use crate::load_balancer::objects::{Desired, ListenerKey, Member, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::settings::Aspect;
 
-/// Replaces the members that nodes would give by those that are there, where there is no node to put in their place, or it
-/// cannot be read which ones: then those of nodes that are gone go, while one of another node is left. A node without an address keeps the member that it has. A pool that is empty stays so. That of
-/// a new port follows one that is there.
+/// Keeps existing members if no node is selected, or if the node selector is invalid: then members of deleted nodes are still
+/// removed, while a member of another node is left. A node without an address keeps its member. An empty pool stays empty. The pool
+/// of a new port gets the members of an existing pool.
 pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &ObservedLoadBalancer) {
     let backends = members::backends(sources, &mut Vec::new());
     let is_unreadable = sources.settings.is_unreadable(Aspect::NodeSelector);
@@ -30,7 +30,7 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     let pools: BTreeMap<ListenerKey, &ObservedPool> =
         own.filter_map(|listener| Some((listener.key(), children.default_pool(listener)?))).collect();
     let sibling = pools.values().find(|pool| !pool.members.is_empty());
-    // A node that is gone is no guess, as long as another one is left.
+    // A member of a deleted node may be removed as long as another member has a node.
     let has_node = |member: &Member| {
         sources.intent.nodes.iter().any(|node| {
             members::is_of(member, &node.name)

@@ -1,4 +1,4 @@
-//! Nodes as members of pools.
+//! Converts nodes to members of pools.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,9 +14,9 @@ use crate::load_balancer::names;
 use crate::load_balancer::objects::Member;
 use crate::load_balancer::settings::names_of;
 
-/// A node that is selected cannot be a member.
+/// A selected node cannot be a member.
 const NODE_SKIPPED: &str = "LoadBalancerNodeSkipped";
-/// Ports have no members.
+/// Ports without members.
 const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 
 /// A node that becomes a member of every pool.
@@ -24,7 +24,7 @@ const WITHOUT_NODE_PORTS: &str = "LoadBalancerWithoutNodePorts";
 pub(super) struct Backend {
     name: String,
     pub(super) address: IpAddr,
-    /// It is a member already, and has this name.
+    /// Whether it is a member already, with this name.
     is_member: bool,
 }
 
@@ -34,12 +34,12 @@ impl Backend {
     }
 }
 
-/// Whether a member was made for a node.
+/// Returns whether a member was made for a node.
 pub(super) fn is_of(member: &Member, node: &str) -> bool {
     member.name == node || member.name == names::serial_member(node, member.address, member.port)
 }
 
-/// The first of several, and how many others there are.
+/// Lists the first of several items, and the number of others.
 pub(super) fn some_of<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     let named = all.iter().take(MAX_NAMES).map(text).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MAX_NAMES) {
@@ -48,13 +48,13 @@ pub(super) fn some_of<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// The nodes that are selected and cannot become members as no address of them is known.
+/// Returns the selected nodes that cannot become members because their address is not known.
 pub(super) fn without_address(sources: Sources<'_>) -> Vec<&str> {
     let lacking = selected(sources).filter(|node| sources.facts.node_addresses.of(node).is_none());
     lacking.map(|node| node.name.as_str()).collect()
 }
 
-/// What is said about nodes that are no members, where it cannot be read whether they are to be.
+/// Returns the warning about nodes that are not added while the node selector is invalid.
 pub(super) fn waiting(sources: Sources<'_>, members: &[&Member]) -> Option<Notice> {
     let is_member = |node: &Node| {
         let address = sources.facts.node_addresses.of(node);
@@ -76,7 +76,7 @@ fn selected(sources: Sources<'_>) -> impl Iterator<Item = &Arc<Node>> {
     sources.intent.nodes.iter().filter(move |node| sources.settings.node_selector.matches(node))
 }
 
-/// What is said about ports that no node answers on.
+/// Returns the warning about ports without a node port.
 pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
     let without = names_of(&sources.intent.service.ports, |port| port.node_port.is_none())?;
     let message = format!(
@@ -86,8 +86,8 @@ pub(super) fn without_node_ports(sources: Sources<'_>) -> Option<Notice> {
     Some(Notice::warning(WITHOUT_NODE_PORTS, message))
 }
 
-/// The nodes that become members: selected by their labels, and with an address of the Service's family. Two nodes
-/// with one address are one member, since Octavia takes an address once.
+/// Returns the nodes that become members: those that are selected and have an address of the Service's family. Two nodes with the
+/// same address are one member, since Octavia accepts an address once.
 pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<Backend> {
     let mut skip = |node: &str, why: String| {
         notices.push(Notice::warning(NODE_SKIPPED, format!("node {node} is not added as a member: {why}")));
@@ -108,7 +108,7 @@ pub(super) fn backends(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Vec<B
     backends.into_values().collect()
 }
 
-/// The members of one pool, sorted by key. Without a node port there is nothing to send to.
+/// Returns the members of one pool, sorted by key; none without a node port.
 pub(super) fn of_pool(
     sources: Sources<'_>,
     backends: &[Backend],

@@ -1,4 +1,4 @@
-//! The listener with the load balancer's own metrics.
+//! The listener for the load balancer's metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::load_balancer::objects::{ListenerAttributes, ListenerSpec, ObservedLo
 use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::settings::node_address::family_of;
 
-/// The listener, where the Service asks for it and the cloud has it. Without a network that may read there is none: Octavia would let
-/// everybody.
+/// Returns the listener, if the Service asks for it and the cloud supports it. Without an allowed network there is none: Octavia
+/// would allow all networks.
 pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Option<ListenerSpec> {
     let wanted = sources.settings.metrics.as_ref()?;
     if sources.settings.keeps(Aspect::Metrics) {
@@ -52,7 +52,7 @@ pub(super) fn listener(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Optio
     })
 }
 
-/// The metrics are those of all Services on the load balancer.
+/// Returns the warning that a guest gets no metrics, since they cover all Services on the load balancer.
 pub(super) fn not_for_guests() -> Notice {
     let message = format!(
         "annotation {} is ignored: the load balancer was created for another Service, and the metrics would show the listeners and \
@@ -62,7 +62,7 @@ pub(super) fn not_for_guests() -> Notice {
     Notice::warning(NOT_SUPPORTED, message)
 }
 
-/// What is there, where the wish cannot be read.
+/// Returns the current listener, if the setting is invalid.
 pub(super) fn current(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Option<ListenerSpec> {
     let children = existing.children.as_ref().filter(|_| sources.settings.keeps(Aspect::Metrics))?;
     let there = children.listeners.iter().find(|listener| listener.ours && listener.is_of_metrics())?;

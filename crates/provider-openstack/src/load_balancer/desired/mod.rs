@@ -1,7 +1,7 @@
-//! What is wanted in the cloud, whole: the tree of a load balancer and its floating IP. Pure.
+//! Builds the desired state: the whole tree of a load balancer and its floating IP. Pure.
 //!
-//! A tree that Octavia refuses leaves a port and an address behind in Neutron, and a member on an unknown subnet
-//! breaks the load balancer for good. So everything that Octavia checks is checked here first.
+//! A tree that Octavia refuses leaves a port and an address behind in Neutron, and a member on an unknown subnet breaks the load
+//! balancer for good. So everything that Octavia checks is checked here first.
 
 mod affinity;
 mod application_protocol;
@@ -42,15 +42,15 @@ use crate::load_balancer::objects::{
 pub(crate) use capability::faults;
 pub(crate) use sources::Sources;
 
-/// As OCCM names it.
+/// OCCM uses the same reason.
 const ZONES_IGNORED: &str = "LoadBalancerAvailabilityZonesIgnored";
 const FLAVOR_IGNORED: &str = "LoadBalancerFlavorIgnored";
 
-/// Builds what is wanted where there is nothing yet.
+/// Builds the desired state for a new load balancer.
 ///
 /// # Errors
-/// [`FailureClass::UserInput`](openstack_ccm_core::failure::FailureClass::UserInput) where the Service asks for
-/// something that this cloud cannot do, or that contradicts itself: all of it at once.
+/// [`FailureClass::UserInput`](openstack_ccm_core::failure::FailureClass::UserInput) with everything that
+/// the Service asks for and this cloud does not support, or that contradicts itself.
 pub(crate) fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     let mut faults = Faults::default();
     faults.extend(self::faults(sources, false));
@@ -60,15 +60,15 @@ pub(crate) fn desired(sources: Sources<'_>) -> Result<Desired, Failure> {
     checked(build(sources)?, sources)
 }
 
-/// Builds what is wanted of a load balancer that exists. Aspects that cannot be read ([`Settings::unreadable`]) are as
-/// they are there.
+/// Builds the desired state of an existing load balancer. Invalid aspects ([`Settings::unreadable`]) keep their current
+/// state.
 ///
 /// # Errors
-/// `spec.ports` is empty, or has a port twice; a defect of this program.
+/// `spec.ports` is empty, or has a port twice; a bug of this controller.
 pub(crate) fn of_existing(sources: Sources<'_>, existing: &ObservedLoadBalancer) -> Result<Desired, Failure> {
     let mut desired = build(sources)?;
     if existing.ownership == Ownership::Guest {
-        // It is not for a guest to label.
+        // A guest adds no user tags.
         desired.load_balancer.tags = sources.tags(&Tags::new());
         let metrics = desired.metrics.take();
         desired.notices.extend(metrics.map(|_| metrics::not_for_guests()));
@@ -117,7 +117,7 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
     })
 }
 
-/// What is said where Octavia cannot keep the user's tags.
+/// Returns the warning if Octavia does not support the user's tags.
 fn without_tags(sources: Sources<'_>) -> Option<Notice> {
     let UserTags { load_balancer, listener, pool, .. } = &sources.settings.user_tags;
     let asked = [load_balancer, listener, pool].iter().any(|tags| !tags.is_empty());
@@ -163,7 +163,7 @@ fn vip(settings: &Settings, facts: &Facts) -> Vip {
     let previous = facts.previous_vip_address.filter(|previous| family_of(*previous) == facts.vip_family);
     let address = asked.or(previous);
     match &settings.vip.port_id {
-        // The address of the previous load balancer is on its own port, which is gone.
+        // The address of the previous load balancer belonged to its own port, which is deleted.
         Some(port_id) => Vip { port_id: Some(port_id.clone()), address: asked, ..Vip::default() },
         None => Vip {
             port_id: None,
@@ -226,7 +226,7 @@ fn floating_ip(sources: Sources<'_>) -> FloatingIpGoal {
     }
 }
 
-/// The terms of a release. Wrong annotations do not get in its way.
+/// Returns the terms of a release. Invalid annotations do not prevent it.
 pub(crate) fn release_terms(
     service: &Service,
     names: &Names,

@@ -1,4 +1,4 @@
-//! What is said about settings that the provider ovn ignores, in one notice: it forwards packets and does nothing else.
+//! The notice about settings that the provider ovn ignores, since it only forwards packets.
 
 use openstack_ccm_core::notice::Notice;
 
@@ -8,7 +8,7 @@ use super::tls::NOT_SUPPORTED;
 use crate::load_balancer::objects::limit;
 use crate::load_balancer::settings::names_of;
 
-/// Limits of listeners, and monitors of SCTP ports. Source ranges, flavors and zones have notices of their own.
+/// Returns the notice about listener limits and SCTP monitors. Source ranges, flavors and zones have their own notices.
 pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let (settings, features) = (sources.settings, sources.facts.features);
     if !features.keeps_client_addresses() {

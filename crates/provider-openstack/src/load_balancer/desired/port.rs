@@ -1,4 +1,4 @@
-//! One port of the Service as a listener with its pool.
+//! Converts one port of the Service to a listener with its pool.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Settings that matter only when a load balancer is created, and differ from what it was created with. Pure.
+//! Settings that have an effect only at the creation of a load balancer, and differ from it now. Pure.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
@@ -9,11 +9,11 @@ use crate::load_balancer::annotations::{
 use crate::load_balancer::objects::{Features, ObservedLoadBalancer, Ownership};
 use crate::load_balancer::settings::{Aspect, Settings};
 
-/// Something that the Service asks for now cannot be had without a new load balancer.
+/// A setting of the Service requires a new load balancer.
 const NEEDS_RECREATION: &str = "LoadBalancerNeedsRecreation";
 
-/// Names what would need a new load balancer. Only what the Service itself asks for counts: a cloud.conf that changed
-/// is about new load balancers. `None` where nothing differs, or the load balancer was made for somebody else.
+/// Returns the warning about settings that require a new load balancer. Only the Service's own settings count, since cloud.conf
+/// applies to new load balancers. `None` if nothing differs, or if the load balancer was made for another owner.
 pub(crate) fn notice(
     service: &Service,
     settings: &Settings,
@@ -29,7 +29,7 @@ pub(crate) fn notice(
     let flavor = settings.flavor_id.as_ref().filter(|_| features.flavors);
     let zone = settings.availability_zone.as_ref().filter(|_| features.availability_zones);
     let vip = &settings.vip;
-    // The port decides for itself where it is.
+    // A port determines its subnet and network.
     let (subnet, network) =
         if vip.port_id.is_some() { (None, None) } else { (vip.subnet_id.as_ref(), vip.network_id.as_ref()) };
     let mut differences: Vec<String> = [

@@ -1,4 +1,4 @@
-//! Why a step takes members out of a pool: for the log, beside the step. Pure.
+//! Explains in the log why a step removes members from a pool. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::load_balancer::annotations::NODE_SELECTOR;
 use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
 use crate::load_balancer::objects::{Children, Member, MemberKey};
 
-/// Why a member goes.
+/// Why a member is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     NodeGone,
@@ -35,7 +35,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// The members that a step takes out of a pool, each with the reason; absent where it takes none out.
+/// Describes the members that a step removes from a pool, each with the reason; `None` if it removes none.
 pub(crate) fn reasons(sources: Sources<'_>, step: &Step, children: &Children) -> Option<String> {
     let removed = removed(step, children);
     let text = |member: &&Member| format!("{}: {}", member.name, why(sources, member));

@@ -1,4 +1,4 @@
-//! Who may connect.
+//! The networks that may connect.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use super::sources::Sources;
 use crate::load_balancer::settings::node_address::{everybody, family_of};
 use crate::load_balancer::settings::{Aspect, Fault};
 
-/// As OCCM names it.
+/// OCCM uses the same reason.
 const IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 /// Networks that were added to the source ranges.
 const CLUSTER_SOURCES: &str = "LoadBalancerClusterSourcesAllowed";
 
-/// The networks for `allowed_cidrs` of all listeners; none where the cloud lacks the feature. Octavia refuses networks
-/// of a family that the VIP is not of, so these are left out.
+/// Returns the networks for `allowed_cidrs` of all listeners; `None` where the cloud lacks the feature. Octavia refuses networks of
+/// a family without a VIP, so these are omitted.
 ///
-/// Where the ranges cannot be read nobody may connect: an empty list, which must not be sent (Octavia takes it for
-/// everybody). What a listener has takes its place.
+/// Invalid ranges allow no network: an empty list, which must not be sent (to Octavia it means all networks). The current list of
+/// the listener replaces it.
 pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> Option<BTreeSet<IpNet>> {
     let ranges = &sources.settings.source_ranges;
     if !sources.facts.features.allowed_cidrs {
-        // Where members see the clients, the rules of the security group do the work, if there is one.
+        // Where members see the clients' addresses, the rules of the security group apply, if there is one.
         let by_group =
             sources.settings.manage_security_groups && sources.facts.features.keeps_client_addresses();
         if ranges.requested && !by_group {
@@ -68,14 +68,14 @@ fn names<'a>(networks: impl IntoIterator<Item = &'a IpNet>) -> String {
     networks.into_iter().map(IpNet::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The source ranges of the families of the VIPs, and the others.
+/// Splits the source ranges into those of the VIPs' families and the others.
 fn split(sources: Sources<'_>) -> (BTreeSet<IpNet>, BTreeSet<IpNet>) {
     let families: Vec<IpFamily> = sources.facts.vip_families().collect();
     let fits = |network: &IpNet| families.contains(&family_of(network.addr()));
     sources.settings.source_ranges.networks.iter().copied().partition(fits)
 }
 
-/// What is wrong with ranges of which none fits.
+/// Returns the fault if no source range has a VIP's family.
 pub(super) fn fault(sources: Sources<'_>) -> Option<Fault> {
     let settings = sources.settings;
     let matters = sources.facts.features.allowed_cidrs && settings.source_ranges.requested;

@@ -1,4 +1,4 @@
-//! What a tree is built from.
+//! The inputs for a desired tree.
 
 use openstack_ccm_core::service::Intent;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
@@ -7,7 +7,7 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::{Facts, Tags};
 use crate::load_balancer::settings::Settings;
 
-/// What a tree is built from.
+/// The inputs for a desired tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
     pub(crate) intent: &'a Intent,
@@ -17,7 +17,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The algorithm of pools: the one that the provider has, where nobody chose another.
+    /// Returns the algorithm of pools: the provider's, unless another one is configured.
     pub(super) fn lb_algorithm(&self) -> LbAlgorithm {
         match self.settings.lb_algorithm_is_default && self.facts.features.keeps_client_addresses() {
             true => LbAlgorithm::SourceIpPort,
@@ -25,7 +25,7 @@ impl Sources<'_> {
         }
     }
 
-    /// Tags of the load balancer or one of its children: our own, and the user's.
+    /// Returns the tags of the load balancer or a child: this controller's, and the user's.
     pub(super) fn tags(&self, users: &Tags) -> Tags {
         if self.facts.features.tags { &self.names.tags() | users } else { Tags::new() }
     }

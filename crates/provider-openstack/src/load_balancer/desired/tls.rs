@@ -1,4 +1,4 @@
-//! What TLS looks like, as far as this Octavia can do it.
+//! The TLS attributes that this Octavia supports.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServicePort;
@@ -7,10 +7,10 @@ use super::sources::Sources;
 use crate::load_balancer::annotations::{ALPN_PROTOCOLS, TLS_CIPHERS, TLS_VERSIONS};
 use crate::load_balancer::objects::TlsAttributes;
 
-/// The cloud cannot do what the Service asks for.
+/// The cloud does not support a setting of the Service.
 pub(super) const NOT_SUPPORTED: &str = "LoadBalancerSettingNotSupported";
 
-/// The attributes of the listener of a port.
+/// Returns the TLS attributes of a port's listener.
 pub(super) fn attributes(sources: Sources<'_>, port: &ServicePort) -> TlsAttributes {
     if sources.settings.tls_of(port).is_none() {
         return TlsAttributes::default();
@@ -27,7 +27,7 @@ pub(super) fn attributes(sources: Sources<'_>, port: &ServicePort) -> TlsAttribu
     }
 }
 
-/// What is said about options that this Octavia does not have.
+/// Returns the warnings about options that this Octavia does not support.
 pub(super) fn notices(sources: Sources<'_>) -> impl Iterator<Item = Notice> {
     let (options, features) = (&sources.settings.tls_options, sources.facts.features);
     let asked = [

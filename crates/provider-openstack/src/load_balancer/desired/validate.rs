@@ -1,7 +1,7 @@
-//! What Octavia checks in a tree, checked before it is sent.
+//! Checks a tree as Octavia does, before it is sent.
 //!
-//! What the user can get wrong is reported where it is read, in the user's words. This is the net below: a tree that
-//! does not pass is a defect of this program, and is not sent.
+//! Mistakes of the user are reported where settings are read, in the user's terms. This is the safety net: a tree that fails here
+//! is a bug of this controller, and is not sent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn listener(wanted: &DesiredListener, vip_families: &[IpFamily]) -> Result<(), F
     pool.monitor.as_ref().map_or(Ok(()), |spec| monitor(spec, to))
 }
 
-/// The pairs that Octavia accepts.
+/// Returns whether Octavia accepts this pair.
 fn fits(listener: &ListenerProtocol, pool: &PoolProtocol) -> bool {
     let proxied = matches!(pool, PoolProtocol::Proxy | PoolProtocol::ProxyV2);
     match listener {
@@ -125,7 +125,7 @@ fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
     })
 }
 
-/// The pairs that Octavia accepts.
+/// Returns whether Octavia accepts this pair.
 fn checks(kind: &HealthMonitorType, pool: &PoolProtocol) -> bool {
     let packets = matches!(pool, PoolProtocol::Udp | PoolProtocol::Sctp);
     match kind {

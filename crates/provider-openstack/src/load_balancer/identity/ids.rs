@@ -1,4 +1,4 @@
-//! Ids of load balancers, by who vouches for them.
+//! Ids of load balancers, by how far they can be trusted.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use openstack_ccm_core::service::Service;
 use super::outputs;
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 
-/// Somebody wrote it into a Service. It decides about that Service, and nothing else.
+/// An id that any user may have written into a Service. It affects only that Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenId(String);
 
@@ -32,14 +32,14 @@ impl fmt::Display for WrittenId {
     }
 }
 
-/// A controller wrote it into a Service that it has published, for a load balancer that was made for the Service. What is decided for the whole
-/// cluster takes no other.
+/// The id of a load balancer that was made for a Service, written into it by a controller that has published it. Decisions for the
+/// whole cluster use only such ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublishedId(String);
 
 impl PublishedId {
-    /// That of a Service, if it has one. Users cannot write a status, which stays while a load balancer that broke is deleted to be
-    /// recreated; the annotation with its address goes then.
+    /// Returns the published id of a Service, if it has one. Users cannot write a status. The status stays while a broken load balancer is
+    /// deleted to be recreated; the annotation with its address is then removed.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let has_address = service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         if !service.is_published || !has_address || !outputs::is_written_by_us(service) {

@@ -1,4 +1,5 @@
-//! Whose a load balancer is: ids that somebody wrote or published, what a controller wrote into Services, and the judgement. Pure.
+//! Determines who owns a load balancer: ids that were written or published, what controllers wrote into Services, and the verdict.
+//! Pure.
 
 pub mod ids;
 pub(crate) mod outputs;

@@ -1,4 +1,4 @@
-//! What earlier reconciliations wrote into the Service, and what follows from it. Pure.
+//! What controllers wrote into the Service, and its meaning. Pure.
 
 use openstack_ccm_core::service::Service;
 
@@ -6,8 +6,8 @@ use crate::load_balancer::annotations::{
     Annotation, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID,
 };
 
-/// Whether the id in the Service's annotation was written there by an earlier reconciliation, for a load balancer that
-/// was made for the Service. OCCM writes only the address, which the user never writes.
+/// Returns whether an earlier reconciliation wrote the id in the Service's annotation, for a load balancer that was made for the
+/// Service. OCCM writes only the address, which users never write.
 pub(crate) fn is_written_by_us(service: &Service) -> bool {
     let value = |annotation: &Annotation| service.annotations.get(annotation.key);
     match value(&OWNED_LOAD_BALANCER_ID) {
@@ -16,15 +16,15 @@ pub(crate) fn is_written_by_us(service: &Service) -> bool {
     }
 }
 
-/// Whether the Service carries what only controllers write into one that they serve.
+/// Returns whether the Service has an annotation that only controllers write.
 pub(crate) fn was_served(service: &Service) -> bool {
     [OWNED_LOAD_BALANCER_ID, LOAD_BALANCER_ADDRESS]
         .iter()
         .any(|output| service.annotations.contains_key(output.key))
 }
 
-/// Whether the Service may have used another load balancer than the one that its annotation names: it is a guest, or
-/// the user changed the annotation.
+/// Returns whether the Service may have used another load balancer than the one in its annotation: it is a guest, or the user
+/// changed the annotation.
 pub(crate) fn may_have_moved(service: &Service) -> bool {
     let owned = service.annotations.get(OWNED_LOAD_BALANCER_ID.key);
     owned.is_some_and(|owned| service.annotations.get(LOAD_BALANCER_ID.key) != Some(owned))

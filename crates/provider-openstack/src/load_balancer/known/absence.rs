@@ -1,4 +1,4 @@
-//! How many of the load balancers that Services name are there, and what it means that others are not. Pure.
+//! Counts the existing load balancers among those that Services name, and says what the absence of the others means. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,12 @@ use crate::load_balancer::identity::ids::PublishedId;
 use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::objects::Tags;
 
-/// What a list of all load balancers shows of those that Services name.
+/// What a list of all load balancers shows about those that Services name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Load balancers that were made for Services, and are there or not.
+    /// Load balancers that were made for Services, existing or missing.
     pub(crate) named: usize,
-    /// Those of them that the list lacks.
+    /// How many of `named` the list lacks.
     pub(crate) missing: usize,
     /// Whether the list has any load balancer of this cluster, or this process has found one before.
     pub(crate) any_of_cluster: bool,
@@ -23,16 +23,16 @@ pub(crate) struct Count {
 /// What the absence of a load balancer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
-    /// It is gone: others of this cluster are there.
+    /// The load balancer is gone: others of this cluster exist.
     Gone,
-    /// Most are missing: this may be another project or region.
+    /// Most load balancers are missing: this may be another project or region.
     Most,
-    /// It is the only one that could show it.
+    /// No other load balancer shows whether this is the right project and region.
     Unproven,
 }
 
 impl Count {
-    /// What it means that one of the named is missing.
+    /// Returns what it means that one of the named load balancers is missing.
     pub(crate) fn absence(self) -> Absence {
         let Self { named, missing, any_of_cluster } = self;
         if missing >= 2 && missing.saturating_mul(2) > named {
@@ -44,13 +44,13 @@ impl Count {
         }
     }
 
-    /// Whether a load balancer may be created for a Service that never had one.
+    /// Returns whether a load balancer may be created for a Service that never had one.
     pub(in crate::load_balancer) fn allows_more(self) -> bool {
         self.missing == 0 || self.absence() == Absence::Gone
     }
 }
 
-/// A load balancer that was made for a Service, as the Service says.
+/// A load balancer that was made for a Service, according to the Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) struct Named {
     pub(in crate::load_balancer) id: PublishedId,
@@ -59,21 +59,22 @@ pub(in crate::load_balancer) struct Named {
     pub(in crate::load_balancer) generated_name: String,
 }
 
-/// What was found of one of them.
+/// What was found about one named load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Presence {
     Nothing,
-    /// Something has its name, or its id is that of something else. That proves neither its presence nor its absence.
+    /// Another load balancer has its name, or its id belongs to a load balancer of another name. That proves neither presence nor
+    /// absence.
     Doubtful,
-    /// It is there: the cloud says so, and not only the Service.
+    /// The load balancer exists: the cloud confirms it, and not only the Service.
     Present,
 }
 
-/// What is kept of a list of all load balancers: a cloud may have thousands that nobody counts.
+/// What is kept of a list of all load balancers: a cloud may have thousands that are not counted.
 #[derive(Debug)]
 pub(in crate::load_balancer) struct PresenceTally<'a> {
     cluster: &'a ClusterIdentity,
-    /// Uids of the Services whose load balancers show nothing.
+    /// Uids of Services whose load balancers confirm nothing.
     on_word: &'a HashSet<String>,
     named: &'a [Named],
     findings: Vec<Presence>,
@@ -84,7 +85,7 @@ pub(in crate::load_balancer) struct PresenceTally<'a> {
 }
 
 impl<'a> PresenceTally<'a> {
-    /// Of these, for a cluster.
+    /// Creates a tally of the `named` load balancers of a cluster.
     pub(in crate::load_balancer) fn new(
         named: &'a [Named],
         cluster: &'a ClusterIdentity,
@@ -105,7 +106,7 @@ impl<'a> PresenceTally<'a> {
         }
     }
 
-    /// What the list shows.
+    /// Returns what the list shows.
     pub(in crate::load_balancer) fn count(&self) -> Count {
         let of = |finding| self.findings.iter().filter(|one| **one == finding).count();
         let (missing, present) = (of(Presence::Nothing), of(Presence::Present));
@@ -120,7 +121,7 @@ impl<'a> PresenceTally<'a> {
 
     fn see(&mut self, one: &LoadBalancer) {
         let by_id = self.by_id.get(one.id.as_str()).copied();
-        // Made by OCCM, it has no tags with uids yet; nobody can have both the id and the name by chance.
+        // A load balancer that OCCM made has no tags with uids yet; but no other has both the id and the name by chance.
         let made_for_it = by_id
             .and_then(|place| self.named.get(place))
             .is_some_and(|named| named.generated_name == one.name);
@@ -138,8 +139,8 @@ impl<'a> PresenceTally<'a> {
     }
 }
 
-/// Whether a load balancer was made by this cluster: it has its tag and its name. Any other one gets the tag as soon as some Service of the cluster names
-/// it in an annotation, to share it.
+/// Returns whether this cluster made a load balancer: it has the cluster's tag and name. Any other load balancer gets the tag as
+/// soon as a Service of the cluster names it in an annotation, to share it.
 pub(in crate::load_balancer) fn is_made_here(cluster: &ClusterIdentity, name: &str, tags: &Tags) -> bool {
     let named = GeneratedName::parse(name).is_some_and(|made_for| made_for.cluster == cluster.name);
     named && has_tag(cluster, tags)
@@ -149,7 +150,7 @@ fn has_tag(cluster: &ClusterIdentity, tags: &Tags) -> bool {
     names::cluster_uids(tags).any(|uid| uid == cluster.uid)
 }
 
-/// Whether the tags name one of these Services.
+/// Returns whether the tags name one of these Services.
 pub(in crate::load_balancer) fn is_for_any(tags: &Tags, service_uids: &HashSet<String>) -> bool {
     names::service_uids(tags).any(|uid| service_uids.contains(uid))
 }
@@ -176,9 +177,8 @@ mod tests {
         ClusterIdentity { name: "c".to_owned(), uid: "uid".to_owned() }
     }
 
-    /// The count of those that are named, by a list of these: `x` was made by OCCM for the Service that names `x`, `x*` has the tags of the cluster and
-    /// of that Service, `x!` has nothing but the id, `x?` only the name,
-    /// `x+` the id, and the tags of a guest.
+    /// Counts the named load balancers in a list of these: OCCM made `x` for the Service that names `x`, `x*` has the tags of the cluster
+    /// and of that Service, `x!` only the id, `x?` only the name, `x+` the id and the tags of a guest.
     fn count(services: &str, listed: &str) -> Count {
         let services: Vec<Named> = services.split_whitespace().map(named).collect();
         let load_balancer = |text: &str| -> LoadBalancer {

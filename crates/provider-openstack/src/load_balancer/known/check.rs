@@ -1,7 +1,7 @@
-//! Whether the children of a load balancer are there as they are expected, by the statuses that Octavia shows. Pure.
+//! Compares the statuses that Octavia shows with the expected children of a load balancer. Pure.
 //!
-//! The status tree shows what exists, statuses, and members by address and port. It shows neither attributes nor tags, and no pool
-//! that no listener uses.
+//! The status tree shows which objects exist, their statuses, and members by address and port. It shows no attributes, no tags, and
+//! no pools without a listener.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::load_balancer::objects::{
     Children, Member, MemberKey, ObservedLoadBalancer, ObservedMember, ObservedPool, Ownership,
 };
 
-/// What of the members is compared.
+/// How members are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) enum Members {
-    /// They are to be those that are known.
+    /// The shown members must be the known ones.
     Compare,
-    /// Those that are shown count.
+    /// The shown members replace the known ones.
     TakeOver,
 }
 
-/// Compares what is expected with the status tree, and takes over ids and statuses. Returns whether all that the tree shows is
-/// as expected, and nothing has failed.
+/// Compares the status tree with what is expected, and takes over ids and statuses. Returns whether all that the tree shows is as
+/// expected, and nothing has failed.
 pub(in crate::load_balancer) fn agrees(
     there: &mut ObservedLoadBalancer,
     tree: &StatusTree,
@@ -63,7 +63,7 @@ fn pools_agree(children: &mut Children, tree: &StatusTree, members: Members) -> 
     own.all(|pool| shown.get(pool.id.as_str()).is_some_and(|seen| pool_agrees(pool, seen, members)))
 }
 
-/// The same for one pool, as Octavia shows it with what is in it.
+/// Compares one pool with its status, members and monitor included.
 pub(in crate::load_balancer) fn pool_agrees(
     pool: &mut ObservedPool,
     seen: &PoolStatus,
@@ -85,7 +85,7 @@ pub(in crate::load_balancer) fn pool_agrees(
         }
 }
 
-/// A member that is being deleted is still shown.
+/// Compares all members: Octavia still shows a member that is being deleted.
 fn members_agree(pool: &mut ObservedPool, listed: &[MemberStatus]) -> bool {
     let Some(shown) = by_key(listed) else { return false };
     shown.len() == pool.members.len()
@@ -112,7 +112,7 @@ fn by_key(listed: &[MemberStatus]) -> Option<BTreeMap<MemberKey, &MemberStatus>>
     listed.iter().map(|member| Some((key(member)?, member))).collect()
 }
 
-/// Attributes are not shown: nothing is compared with these.
+/// Makes a member of a status, which has no attributes: the values here are never compared.
 fn from_status(key: MemberKey, seen: &MemberStatus) -> ObservedMember {
     let member = Member {
         name: key.to_string(),

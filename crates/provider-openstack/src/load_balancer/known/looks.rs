@@ -11,10 +11,10 @@
 //! | a batch that names members which are there | another reconciliation began, or only the status tree shows them | members of that pool |
 //! | the end, or steps on Neutron that lead to it | any step was made | check |
 //!
-//! A load balancer that is ACTIVE again says nothing of its children: a listener or a batch that failed leaves it ACTIVE. An HTTP
-//! monitor that meets members which were not made for it takes all of them down. Tags are written all at once, so that those which
-//! others have added since would be lost. A replica of Octavia's database that lags behind may not show a member, and a batch that names
-//! it would put back what administrators have set on it.
+//! A load balancer that is ACTIVE again proves nothing about its children: it becomes ACTIVE even after a failed listener or batch.
+//! An HTTP monitor takes all members down that were not made for it. An update replaces all tags, so that tags which another client
+//! added meanwhile would be lost. A lagging replica of Octavia's database may lack a member, and a batch that names it would undo
+//! what administrators set on it.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -28,15 +28,15 @@ use crate::load_balancer::plan::{Plan, Then};
 /// A look at the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The statuses of all children: whether they are there as the steps so far have made them.
+    /// The statuses of all children: whether they exist as the steps so far made them.
     Check,
-    /// The members of this pool, with what administrators have set.
+    /// The members of this pool, with what administrators set on them.
     Members(String),
     /// Everything.
     Whole,
 }
 
-/// What somebody has looked at, and what was done since.
+/// What was looked at, and which steps were accepted since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looked {
     /// Whether everything was read in this reconciliation.
@@ -45,15 +45,15 @@ pub(crate) struct Looked {
     pub(in crate::load_balancer) checked: bool,
     /// The pools whose members were listed in this reconciliation, where not everything was read.
     pub(in crate::load_balancer) members: BTreeSet<String>,
-    /// What was done since the last look, in this reconciliation or an earlier one.
+    /// The steps that were accepted since the last look, in this reconciliation or an earlier one.
     pub(in crate::load_balancer) since: Vec<Done>,
-    /// Addresses of the nodes that have joined since the reconciliation before.
+    /// Addresses of the nodes that joined since the previous reconciliation.
     pub(in crate::load_balancer) joined: BTreeSet<IpAddr>,
     /// Whether the answer that showed the load balancer is older than this reconciliation.
     pub(in crate::load_balancer) is_older: bool,
 }
 
-/// What a step that was accepted was about.
+/// What an accepted step changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) enum Done {
     Members(String),
@@ -65,7 +65,7 @@ pub(in crate::load_balancer) enum Done {
 }
 
 impl Done {
-    /// `made` is the id of the child that it made.
+    /// Returns what `step` changed; `made` is the id of the child that it created.
     pub(in crate::load_balancer) fn by(step: &Step, made: Option<&str>) -> Option<Self> {
         match step {
             Step::FloatingIp(_) => None,
@@ -91,24 +91,24 @@ impl Done {
 }
 
 impl Looked {
-    /// Everything was read just now.
+    /// Notes that everything was read just now.
     pub(in crate::load_balancer) fn at_everything() -> Self {
         Self { whole: true, checked: true, ..Self::default() }
     }
 
-    /// The statuses were read just now.
+    /// Notes that the statuses were read just now.
     pub(in crate::load_balancer) fn at_statuses(&mut self) {
         self.checked = true;
         self.since.clear();
     }
 
-    /// A reconciliation has ended; the next one has looked at nothing yet.
+    /// Ends a reconciliation; the next one has looked at nothing yet.
     pub(in crate::load_balancer) fn rest(&mut self) {
         let Self { since, joined, .. } = std::mem::take(self);
         *self = Self { since, joined, ..Self::default() };
     }
 
-    /// The look that is needed before the steps of a plan that can be sent now, or before its end counts as reached.
+    /// Returns the look that is needed before the steps that can be sent now, or before the plan counts as finished.
     pub(crate) fn before(
         &self,
         plan: &Plan,
@@ -125,7 +125,7 @@ impl Looked {
             }
             return steps.filter_map(|step| self.before_addition(step, children)).next();
         }
-        // Steps on Neutron alone do not change what Octavia has made: the Service is published after them.
+        // Steps on Neutron alone do not change Octavia's objects: the Service is published after them.
         let ends = !plan.steps.iter().any(Step::locks) && matches!(plan.then, Then::Done | Then::Held(_));
         let end = (ends && !self.since.is_empty()).then_some(Look::Check);
         if plan.steps.is_empty() {
@@ -175,7 +175,7 @@ impl Looked {
         }
     }
 
-    /// What nobody expects to be missing is asked for once more.
+    /// Returns a look that confirms that members are missing, unless they are expected to be.
     fn before_addition(&self, step: &Step, children: Option<&Children>) -> Option<Look> {
         let Step::Member(MemberStep::Add { pool: Handle::Id(id), members }) = step else { return None };
         let pool = children?.pools.iter().find(|pool| pool.id == *id)?;

@@ -2,11 +2,11 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `advance` | what is there once a step is done |
-//! | `check` | whether a check shows what is expected |
-//! | `looks` | which look a plan needs before it goes on |
+//! | `advance` | what exists after a step |
+//! | `check` | whether statuses show what is expected |
+//! | `looks` | which look a plan needs before it continues |
 //! | `observation` | what was read, with the accepted steps applied to it |
-//! | `absence` | what it means that load balancers that Services name are not there |
+//! | `absence` | what it means that load balancers which Services name are missing |
 
 pub(crate) mod absence;
 pub(crate) mod advance;

@@ -1,4 +1,4 @@
-//! What is there, what of it was looked at, and what was done since.
+//! What exists, what of it was looked at, and which steps were accepted since.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,20 +19,20 @@ use crate::load_balancer::settings::Fault;
 #[derive(Debug)]
 pub(crate) struct Observation {
     observed: Observed,
-    /// Owner of the load balancer.
+    /// Project that owns the load balancer.
     project_id: Option<String>,
-    /// `updated_at` of the load balancer in an answer from before its children were read. Absent once anything was done, and where the
-    /// second that it names was not over then.
+    /// `updated_at` of the load balancer, from an answer that precedes the reading of its children. `None` after any accepted step,
+    /// and where the second that it names was not over then.
     updated_at: Option<String>,
     looked: Looked,
-    /// What showed to be wrong with the Service's wishes on the way.
+    /// Errors in the Service's settings that appeared while reading.
     faults: Vec<Fault>,
     /// Why the floating IPs could not be read.
     unread: Option<Failure>,
 }
 
 impl Observation {
-    /// What was read just now.
+    /// Creates the observation of what was read just now.
     pub(in crate::load_balancer) fn whole(
         observed: Observed,
         project_id: Option<String>,
@@ -48,7 +48,7 @@ impl Observation {
         }
     }
 
-    /// What was there when all was well. Nobody has looked since.
+    /// Creates an observation of the last converged state, which has not been looked at since.
     pub(crate) fn known(observed: Observed, project_id: Option<String>) -> Self {
         Self {
             observed,
@@ -64,12 +64,12 @@ impl Observation {
         Self { faults, ..self }
     }
 
-    /// Without the floating IPs, where these could not be read.
+    /// Notes why the floating IPs could not be read; `None` if they were.
     pub(in crate::load_balancer) fn without(self, unread: Option<Failure>) -> Self {
         Self { unread, ..self }
     }
 
-    /// Why the floating IPs are not known, if they are not.
+    /// Returns why the floating IPs could not be read, if so.
     pub(crate) fn unread(&self) -> Option<&Failure> {
         self.unread.as_ref()
     }
@@ -102,38 +102,38 @@ impl Observation {
         &self.faults
     }
 
-    /// Nodes with these addresses have joined since the reconciliation before.
+    /// Notes the addresses of nodes that joined since the previous reconciliation.
     pub(crate) fn expect(&mut self, joined: &BTreeSet<IpAddr>) {
         self.looked.joined.extend(joined);
     }
 
-    /// The answer that shows the load balancer was begun before this reconciliation.
+    /// Notes that the answer that shows the load balancer was begun before this reconciliation.
     pub(in crate::load_balancer) fn is_from_before(&mut self) {
         self.looked.is_older = true;
     }
 
-    /// Whether everything was read in this reconciliation, so that reading again would show nothing else.
+    /// Returns whether everything was read in this reconciliation, so that reading again would show nothing new.
     pub(crate) fn is_whole(&self) -> bool {
         self.looked.whole
     }
 
-    /// Whether a step was made on a pool since somebody looked.
+    /// Returns whether a step on this pool was accepted since the last look.
     pub(in crate::load_balancer) fn has_changed_pool(&self, pool_id: &str) -> bool {
         self.looked.since.iter().any(|done| done.pool() == Some(pool_id))
     }
 
-    /// Whether a pool was deleted since somebody looked: only the list of pools shows that it is gone.
+    /// Returns whether a pool was deleted since the last look: only the list of pools shows that it is gone.
     pub(in crate::load_balancer) fn has_removed(&self) -> bool {
         self.looked.since.contains(&Done::Removal)
     }
 
-    /// The look that the plan needs before it goes on.
+    /// Returns the look that the plan needs before it continues.
     pub(crate) fn look_before(&self, plan: &Plan) -> Option<Look> {
         let ownership = self.load_balancer().map(|there| there.ownership);
         self.looked.before(plan, ownership, self.children())
     }
 
-    /// Pools that Octavia refused an algorithm for pass for having it: it would be refused again.
+    /// Pretends that pools have the algorithms that Octavia refused for them, since it would refuse them again.
     pub(crate) fn mask_rejected_algorithms(&mut self, refused: &[(String, LbAlgorithm)]) {
         let children = self.observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());
         for pool in children.into_iter().flat_map(|children| &mut children.pools) {
@@ -143,20 +143,20 @@ impl Observation {
         }
     }
 
-    /// Whether Octavia shows the load balancer with the owner that is known: otherwise somebody else has written to it.
+    /// Returns whether Octavia shows the known owner of the load balancer: otherwise another client has written to it.
     pub(crate) fn belongs_as_shown(&self, shown: &LoadBalancer) -> bool {
         self.project_id == shown.project_id
             && self.load_balancer().is_some_and(|there| there.belongs_as_shown(shown))
     }
 
-    /// Octavia has ended the work that a step of ours began. A load balancer that was renamed has no previous name any more.
+    /// Notes that Octavia finished the work of our step. After a renaming there is no previous name any more.
     pub(crate) fn lock_ended(&mut self, previous_name: Option<String>) {
         if let Some(there) = &mut self.observed.load_balancer {
             there.previous_name = previous_name;
         }
     }
 
-    /// Steps were accepted. Returns whether it is still known what is there.
+    /// Applies accepted steps. Returns whether the result is known.
     pub(crate) fn accepted(&mut self, steps: &[Step], applied: &Applied) -> bool {
         self.updated_at = self.updated_at.take().filter(|_| applied.accepted.is_empty());
         for (step, answer) in
@@ -179,21 +179,21 @@ impl Observation {
         true
     }
 
-    /// The reconciliation ends, and the next one goes on.
+    /// Ends the reconciliation and keeps the observation for the next one.
     pub(crate) fn rest(mut self) -> Self {
         self.looked.rest();
         self.faults.clear();
         self
     }
 
-    /// What stands for all of it while nothing changes: of a whole look after which nothing was done.
+    /// Returns the digest of everything, if everything was read and no step followed.
     pub(crate) fn agreement(&self, desired: &Desired) -> Option<Agreement> {
         let there = self.load_balancer().filter(|_| self.looked.whole && self.unread.is_none())?;
         let digest = Digest::of_tree(&there.id, self.updated_at.as_deref()?, desired);
         Some(Agreement { digest, looked: Instant::now() })
     }
 
-    /// What is kept when all is well: everything but the members, of which there may be thousands.
+    /// Returns what is kept of a converged load balancer: all but the members, of which there may be thousands.
     pub(crate) fn into_known(self) -> (Observed, Option<String>) {
         let Self { mut observed, project_id, .. } = self;
         let children = observed.load_balancer.as_mut().and_then(|there| there.children.as_mut());

@@ -1,27 +1,27 @@
-//! Generated names and descriptions, and how to read them.
+//! Generates and parses names and descriptions.
 
 use openstack_ccm_core::service::ServiceKey;
 use uuid::Uuid;
 
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
-/// Every name that OCCM generates for a load balancer starts so.
+/// Prefix of every name that OCCM generates for a load balancer.
 const SERVICE_PREFIX: &str = "kube_service_";
 
-/// Every description that OCCM generates for a load balancer starts so.
+/// Prefix of every description that OCCM generates for a load balancer.
 pub(super) const DESCRIPTION: &str = "Kubernetes external service ";
 
-/// Every description that OCCM generates for a floating IP starts so.
+/// Prefix of every description that OCCM generates for a floating IP.
 const FLOATING_IP_DESCRIPTION: &str = "Floating IP for Kubernetes external service ";
 
-/// Every name that OCCM generates for a security group starts so.
+/// Prefix of every name that OCCM generates for a security group.
 pub(super) const SECURITY_GROUP_PREFIX: &str = "lb-sg-";
 
-/// What the description of a load balancer begins with that outlives its Service.
+/// Prefix of the description of a load balancer that outlives its Service.
 const RETAINED: &str = "Retained: ";
 
-/// A text that fits as it is, counted in bytes, of which a text has never fewer than characters; of one that does not, the beginning and a mark that no other text gets. The `~`
-/// occurs in no name of Kubernetes.
+/// Returns the text if Octavia can store it; a longer one is truncated, and made unique by `~` and a digest. The length is counted in
+/// bytes, which is never less than in characters. Kubernetes names never contain `~`.
 pub(super) fn fit(text: &str) -> String {
     if text.len() <= MAX_OCTAVIA_LENGTH {
         return text.to_owned();
@@ -31,7 +31,7 @@ pub(super) fn fit(text: &str) -> String {
     format!("{}{mark}", cut(text, MAX_OCTAVIA_LENGTH - mark.len()))
 }
 
-/// The beginning of a text, up to so many bytes, and never half a character.
+/// Truncates a text to this many bytes, at a character boundary.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -44,32 +44,31 @@ pub(super) fn floating_ip_description(service: &ServiceKey, cluster: &str) -> St
     fit(&format!("{FLOATING_IP_DESCRIPTION}{service} from cluster {cluster}"))
 }
 
-/// Whether a description is one that OCCM or this program generated for a floating IP.
+/// Returns whether OCCM or this controller generated this description for a floating IP.
 pub fn describes_floating_ip(description: &str) -> bool {
     description.starts_with(FLOATING_IP_DESCRIPTION)
 }
 
-/// The name of a child when that of its load balancer has changed from `previous` to `present`; absent for names that
-/// are not `<kind>_<index>_<previous>`. Rebuilt from its parts, so that no name of a cluster can spoil it.
+/// Returns the name of a child after its load balancer was renamed from `previous` to `present`; `None` unless it is
+/// `<kind>_<index>_<previous>`. Built from its parts, so that no cluster name can break it.
 pub fn renamed_child(name: &str, kind: &str, previous: &str, present: &str) -> Option<String> {
     let (index, parent) = name.strip_prefix(kind)?.strip_prefix('_')?.split_once('_')?;
     let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
     (is_index && parent == previous).then(|| fit(&format!("{kind}_{index}_{present}")))
 }
 
-/// What a generated load balancer name says.
+/// The parts of a generated load balancer name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeneratedName {
-    /// The cluster's name.
+    /// Name of the cluster.
     pub cluster: String,
     pub service: ServiceKey,
 }
 
 impl GeneratedName {
-    /// Reads `kube_service_<cluster>_<namespace>_<service>`. `None` for any other text, and for generated names that
-    /// had to be shortened.
+    /// Parses `kube_service_<cluster>_<namespace>_<service>`. `None` for any other text, and for truncated names.
     pub fn parse(name: &str) -> Option<Self> {
-        // Only the cluster's name may hold a `_`.
+        // Only the cluster's name may contain `_`.
         let mut parts = name.strip_prefix(SERVICE_PREFIX)?.rsplitn(3, '_');
         let (service, namespace, cluster) = (parts.next()?, parts.next()?, parts.next()?);
         let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);
@@ -77,7 +76,7 @@ impl GeneratedName {
             .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
     }
 
-    /// Description of the floating IP of such a load balancer.
+    /// Returns the description of such a load balancer's floating IP.
     pub fn floating_ip_description(&self) -> String {
         floating_ip_description(&self.service, &self.cluster)
     }
@@ -87,30 +86,30 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.'
 }
 
-/// The description of a load balancer that has outlived its Service (`reclaim-policy: retain`), made of the one that it
-/// had. Every Octavia has descriptions, and whoever looks at the load balancer reads why it is there.
+/// Returns the description of a load balancer that has outlived its Service (`reclaim-policy: retain`), made from its former one.
+/// Every Octavia version has descriptions, and they explain to operators why the load balancer exists.
 pub fn retained_description(description: &str) -> String {
     if is_retained(description) { description.to_owned() } else { fit(&format!("{RETAINED}{description}")) }
 }
 
-/// Whether a description says that the load balancer has outlived its Service, and nobody has taken it over yet.
+/// Returns whether the description says that the load balancer has outlived its Service, and no Service has taken it over.
 pub fn is_retained(description: &str) -> bool {
     description.starts_with(RETAINED)
 }
 
-/// Whether a load balancer was made for a Service, of any cluster, by its name or description. One that a person made has neither, even
-/// while a Service that uses it has its tags there.
+/// Returns whether a load balancer was made for a Service of any cluster, by its name or description. One that a user made has
+/// neither, even while a Service uses it and has set tags.
 pub fn is_made_for_service(name: &str, description: &str) -> bool {
     let description = description.strip_prefix(RETAINED).unwrap_or(description);
     is_generated(name) || description.starts_with(DESCRIPTION)
 }
 
-/// Whether a name is one that OCCM or this program generated for a security group.
+/// Returns whether OCCM or this controller generated this name for a security group.
 pub fn is_generated_security_group(name: &str) -> bool {
     name.starts_with(SECURITY_GROUP_PREFIX)
 }
 
-/// Whether a name was generated for a cluster of another name. Of one that had to be shortened only its begin is left.
+/// Returns whether a name was generated for a cluster of another name. Of a truncated name only the beginning is compared.
 pub fn is_generated_elsewhere(name: &str, cluster: &str) -> bool {
     match GeneratedName::parse(name) {
         Some(parsed) => parsed.cluster != cluster,
@@ -118,7 +117,7 @@ pub fn is_generated_elsewhere(name: &str, cluster: &str) -> bool {
     }
 }
 
-/// Whether a name is one that OCCM or this program generated, for any cluster.
+/// Returns whether OCCM or this controller generated this name, for any cluster.
 pub fn is_generated(name: &str) -> bool {
     name.starts_with(SERVICE_PREFIX)
 }

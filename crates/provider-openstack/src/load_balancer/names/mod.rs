@@ -1,8 +1,7 @@
-//! Names, descriptions and tags of what is made for a Service, and how to read them.
+//! Generates and parses names, descriptions and tags of a Service's objects.
 //!
-//! Names and descriptions are those of OCCM, so that either program finds what the other made. The two tags of our own
-//! say what a name cannot: which of several clusters of one name, and which of several Services of one name in the
-//! course of time.
+//! Names and descriptions are OCCM's, so that each program finds what the other made. The two tags of this controller add what a
+//! name cannot tell: which of several clusters with the same name, and which of successive Services with the same name.
 //!
 //! | tag | on | value |
 //! | --- | --- | --- |
@@ -10,14 +9,15 @@
 //! | `openstack-ccm-cluster=<uid>` | everything | uid of the cluster's namespace `kube-system` |
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
 //! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
-//! | `openstack-ccm-former-vip=<address>` | floating IP | where it led, while its load balancer is recreated |
-//! | `openstack-ccm-refused=<hash of the Service>` | listener, floating IP | what was to take its place was refused, and is not tried again before the Service changes |
+//! | `openstack-ccm-former-vip=<address>` | floating IP | its former VIP, while its load balancer is recreated |
+//! | `openstack-ccm-refused=<hash of the Service>` | listener, floating IP | the cloud refused its replacement, which is not tried again until the Service changes |
 //!
-//! Tags of the user stand beside these and never look like them (`user_tag`).
+//! Tags of the user are added to these and never look like them (`user_tag`).
 //!
-//! With a uid of 36 characters ours have 58 at most; Neutron takes 60, Octavia 255.
+//! With a uid of 36 characters, our tags have at most 58 characters; Neutron allows 60, Octavia 255.
 //!
-//! Where a floating IP takes no tags, its description is OCCM's followed by ` (UID-OF-CLUSTER UID-OF-SERVICE)`, see [`described_owner`].
+//! Where the cloud has no tags of floating IPs, the description is OCCM's followed by ` (UID-OF-CLUSTER UID-OF-SERVICE)`, see
+//! [`described_owner`].
 //!
 //! The description of a load balancer that outlives its Service begins with `Retained: `, see [`is_retained`].
 
@@ -43,7 +43,7 @@ pub use tags::{
     refused_tag, says_owner, service_uids, user_names,
 };
 
-/// The tag of everything that is made for a cluster.
+/// Returns the tag of everything that is made for a cluster.
 pub fn cluster_tag(cluster: &ClusterIdentity) -> String {
     format!("{CLUSTER_TAG}{}", cluster.uid)
 }
@@ -54,7 +54,7 @@ pub struct Names {
     cluster: ClusterIdentity,
     service: ServiceKey,
     service_uid: String,
-    /// The generated name of the load balancer before it is shortened.
+    /// The generated name of the load balancer before truncation.
     whole: String,
     load_balancer: String,
 }
@@ -71,52 +71,51 @@ impl Names {
         }
     }
 
-    /// The same names and tags under another name of the cluster.
+    /// Returns the same names and tags under another name of the cluster.
     pub fn under(&self, cluster: &str) -> Self {
         let whole = generated_name(cluster, &self.service);
         let cluster = ClusterIdentity { name: cluster.to_owned(), ..self.cluster.clone() };
         Self { cluster, load_balancer: fit(&whole), whole, ..self.clone() }
     }
 
-    /// Name of the load balancer. Also the tag by which OCCM knows the Service's users and listeners.
+    /// Returns the name of the load balancer, which is also OCCM's tag of the Service's load balancers and listeners.
     pub fn load_balancer(&self) -> &str {
         &self.load_balancer
     }
 
-    /// Name of the load balancer if the cluster had another name.
+    /// Returns the name of the load balancer under another name of the cluster.
     pub fn load_balancer_under(&self, cluster: &str) -> String {
         fit(&generated_name(cluster, &self.service))
     }
 
-    /// The name that OCCM gives, where it is another one: it cuts names that are too long, so that two Services may get
-    /// the same. A load balancer of this name is ours only if its description says so.
+    /// Returns OCCM's name, if it differs: OCCM truncates long names, so that two Services may get the same one. A load balancer
+    /// with this name is ours only if its description says so.
     pub fn cut_load_balancer(&self) -> Option<String> {
         (self.whole.len() > MAX_OCTAVIA_LENGTH).then(|| cut(&self.whole, MAX_OCTAVIA_LENGTH).to_owned())
     }
 
-    /// The name that Kubernetes gave before OCCM had names of its own: `a` and the Service's uid without dashes, 32
-    /// characters in all.
+    /// Returns the name from before OCCM had its own names: `a` and the Service's uid without dashes, 32 characters in all.
     pub fn legacy_load_balancer(&self) -> String {
         let digits = self.service_uid.chars().filter(|letter| *letter != '-');
         std::iter::once('a').chain(digits).take(32).collect()
     }
 
-    /// Name of the listener of the port with this index in `spec.ports`.
+    /// Returns the name of the listener of the port with this index in `spec.ports`.
     pub fn listener(&self, index: usize) -> String {
         self.child("listener", index)
     }
 
-    /// Name of the listener with the load balancer's own metrics.
+    /// Returns the name of the listener for the load balancer's metrics.
     pub fn metrics_listener(&self) -> String {
         fit(&format!("listener_metrics_{}", self.load_balancer))
     }
 
-    /// Name of the pool of the port with this index.
+    /// Returns the name of the pool of the port with this index.
     pub fn pool(&self, index: usize) -> String {
         self.child("pool", index)
     }
 
-    /// Name of the health monitor of the port with this index.
+    /// Returns the name of the health monitor of the port with this index.
     pub fn monitor(&self, index: usize) -> String {
         self.child("monitor", index)
     }
@@ -125,7 +124,7 @@ impl Names {
         fit(&format!("{kind}_{index}_{}", self.load_balancer))
     }
 
-    /// Description of the load balancer. It says "external" for internal ones too.
+    /// Returns the description of the load balancer. It says "external" even for internal ones.
     pub fn description(&self) -> String {
         fit(&format!("{DESCRIPTION}{} from cluster {}", self.service, self.cluster.name))
     }
@@ -134,7 +133,7 @@ impl Names {
         floating_ip_description(&self.service, &self.cluster.name)
     }
 
-    /// Name of the security group. Its uid makes it unique, whatever the cluster's name.
+    /// Returns the name of the security group. The Service's uid makes it unique, whatever the cluster's name.
     pub fn security_group(&self) -> String {
         let ServiceKey { namespace, name } = &self.service;
         cut(&format!("{SECURITY_GROUP_PREFIX}{}-{namespace}-{name}", self.service_uid), MAX_OCTAVIA_LENGTH)
@@ -145,30 +144,30 @@ impl Names {
         fit(&format!("{}{}", self.security_group_description_stem(), self.cluster.name))
     }
 
-    /// What the description of the Service's security group begins with, whatever the cluster was called then.
+    /// Returns the prefix of the description of the Service's security group, which does not depend on the cluster's name.
     pub fn security_group_description_stem(&self) -> String {
         format!("Security Group for {} Service LoadBalancer in cluster ", self.service)
     }
 
-    /// Tags of the load balancer and its children.
+    /// Returns the tags of the load balancer and its children.
     pub fn tags(&self) -> Tags {
         let mut tags = self.identity_tags();
         tags.insert(self.load_balancer.clone());
         tags
     }
 
-    /// Tags of what Neutron keeps, where the generated name would be too long a tag.
+    /// Returns the tags of Neutron objects, for which the generated name would be too long.
     pub fn identity_tags(&self) -> Tags {
         Tags::from([cluster_tag(&self.cluster), self.service_tag()])
     }
 
-    /// The tag that only this Service's objects carry.
+    /// Returns the tag that only this Service's objects have.
     pub fn service_tag(&self) -> String {
         format!("{SERVICE_TAG}{}", self.service_uid)
     }
 }
 
-/// Name of a member where members are made one by one. In batches it is the name of the node.
+/// Returns the name of a member in serial mode. In batches, members have the name of the node.
 pub fn serial_member(node: &str, address: IpAddr, port: u16) -> String {
     fit(&format!("member_{node}_{address}_{port}"))
 }

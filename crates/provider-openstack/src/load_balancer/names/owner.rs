@@ -1,12 +1,12 @@
-//! What tags would say of a floating IP, in its description.
+//! Stores the owner of a floating IP in its description, for clouds without tags.
 
 use super::generated::{cut, describes_floating_ip};
 use super::tags::{CLUSTER_TAG, SERVICE_TAG, Tags, cluster_uids, service_uids};
 
-/// The longest description that Neutron keeps.
+/// Maximum length of a description in Neutron.
 const MAX_DESCRIPTION_LENGTH: usize = 255;
 
-/// The description of a floating IP where it takes no tags: OCCM's, and then the uids that the tags would have.
+/// Returns the description of a floating IP for clouds without tags: OCCM's, followed by the uids that the tags would have.
 pub fn described_owner(description: &str, tags: &Tags) -> String {
     let (Some(cluster), Some(service)) = (cluster_uids(tags).next(), service_uids(tags).next()) else {
         return description.to_owned();
@@ -15,7 +15,7 @@ pub fn described_owner(description: &str, tags: &Tags) -> String {
     format!("{}{uids}", cut(description, MAX_DESCRIPTION_LENGTH.saturating_sub(uids.len())))
 }
 
-/// Reads it: OCCM's description, and the tags that stand in it.
+/// Parses such a description: returns OCCM's part, and the tags for the uids.
 pub fn read_owner(description: &str) -> (&str, Tags) {
     let uids = description.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
     let uids = uids.and_then(|(text, uids)| Some((text, uids.split_once(' ')?)));

@@ -1,4 +1,4 @@
-//! By which of its addresses a node becomes a member.
+//! Chooses the address with which a node becomes a member.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,16 +7,16 @@ use ipnet::IpNet;
 use openstack_ccm_core::node::{AddressKind, Node};
 use openstack_ccm_core::service::IpFamily;
 
-/// By which of its addresses a node becomes a member.
+/// How the address of a member is chosen among those of its node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressChoice {
-    /// The family that it has; absent, any.
+    /// The required IP family; absent, any.
     pub family: Option<IpFamily>,
-    /// The kind that the user prefers.
+    /// The address type that the user prefers.
     pub kind: Option<NodeAddressKind>,
-    /// The subnet of the members, where somebody names it and it was looked up.
+    /// The subnet of the members, if it is configured and was looked up.
     pub member_network: Option<IpNet>,
-    /// Addresses of the members that are there. A node that is a member stays what it is, unless the user names a kind.
+    /// Addresses of existing members. A node keeps its member's address, unless the user prefers a type.
     pub present: BTreeSet<IpAddr>,
 }
 
@@ -30,16 +30,16 @@ pub enum NodeAddressKind {
 }
 
 impl NodeAddressKind {
-    /// The words of the annotation, and what they mean.
+    /// The values of the annotation.
     pub(crate) const WORDS: [(&str, Self); 2] =
         [("InternalIP", Self::Internal), ("ExternalIP", Self::External)];
 }
 
 impl AddressChoice {
-    /// The address by which a node becomes a member; absent where it has none of the family, so that it cannot be one.
+    /// Returns the address with which a node becomes a member; `None` where it has no address of the family.
     ///
-    /// An InternalIP goes before an ExternalIP, unless the user prefers the latter. Of several, that in the subnet of the members is taken, else the
-    /// first. Where no kind is preferred, the subnet decides between the kinds too.
+    /// An InternalIP is preferred to an ExternalIP, unless the user prefers ExternalIP. Of several, the one in the members' subnet
+    /// is taken, else the first. If the user prefers no type, the subnet also decides between types.
     pub fn of(&self, node: &Node) -> Option<IpAddr> {
         let in_order = self.in_order(node);
         let preferred =
@@ -56,7 +56,7 @@ impl AddressChoice {
         chosen.or(first).map(|(_, ip)| ip)
     }
 
-    /// Whether it takes the subnet of the members to choose.
+    /// Returns whether the choice for this node depends on the members' subnet.
     pub(crate) fn depends_on_subnet(&self, node: &Node) -> bool {
         let in_order = self.in_order(node);
         let Some((first, _)) = in_order.first() else { return false };
@@ -66,7 +66,7 @@ impl AddressChoice {
         }
     }
 
-    /// The addresses of the family, those of the preferred kind first.
+    /// Returns the addresses of the family, those of the preferred type first.
     fn in_order(&self, node: &Node) -> Vec<(AddressKind, IpAddr)> {
         let kinds = match self.kind {
             None | Some(NodeAddressKind::Internal) => [AddressKind::InternalIp, AddressKind::ExternalIp],

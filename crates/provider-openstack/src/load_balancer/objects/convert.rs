@@ -1,4 +1,4 @@
-//! What Octavia and Neutron show, in the types that plans compare. An answer that makes no sense is a failure.
+//! Converts answers of Octavia and Neutron to the types that plans compare. An invalid value is a failure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use super::observed::{
 };
 use super::pool::{Persistence, PoolAttributes};
 
-/// A load balancer without its children.
+/// Converts a load balancer without its children.
 pub(crate) fn load_balancer(
     seen: LoadBalancer,
     ownership: Ownership,
@@ -88,12 +88,12 @@ fn listener_attributes(seen: &Listener) -> Result<ListenerAttributes, Failure> {
     })
 }
 
-/// What Octavia shows as an empty list is not there.
+/// An empty list of Octavia means that there is no value.
 fn some_set(list: &[String]) -> Option<BTreeSet<String>> {
     (!list.is_empty()).then(|| list.iter().cloned().collect())
 }
 
-/// Octavia shows "no limit" as -1, and where nobody ever set one as null.
+/// Octavia shows "no limit" as -1, or as null if the limit was never set.
 fn limits(mut seen: ListenerLimits) -> ListenerLimits {
     if seen.get(ListenerLimit::Connections).is_none() {
         seen.set(ListenerLimit::Connections, -1);
@@ -101,7 +101,7 @@ fn limits(mut seen: ListenerLimits) -> ListenerLimits {
     seen
 }
 
-/// A pool. Members and monitor are added where it is the Service's own.
+/// Converts a pool. The caller adds members and monitor if the pool is the Service's own.
 pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> ObservedPool {
     let session_persistence = seen.session_persistence.as_ref().map(Persistence::of);
     ObservedPool {
@@ -120,7 +120,7 @@ pub(crate) fn pool(seen: Pool, ours: bool, used_by: BTreeSet<String>) -> Observe
     }
 }
 
-/// A pool of the Service that was just made, with what is in it.
+/// Converts a pool of the Service that was just created, with members and monitor.
 pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
     let CreatedPool { pool: seen, members, healthmonitor } = seen;
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
@@ -130,8 +130,8 @@ pub(crate) fn created_pool(seen: CreatedPool) -> Result<ObservedPool, Failure> {
     Ok(ObservedPool { members, monitor: healthmonitor.map(monitor), ..pool(seen, true, used_by) })
 }
 
-/// The members of a pool, each converted as soon as it is read: a thousand in both types at once would be most of the memory of a
-/// reconciliation.
+/// The members of a pool, each converted as soon as it is parsed: a thousand members in both types at once would be most of a
+/// reconciliation's memory.
 #[derive(Debug, Default)]
 pub(crate) struct MemberList {
     members: Vec<ObservedMember>,
@@ -139,15 +139,15 @@ pub(crate) struct MemberList {
 }
 
 impl MemberList {
-    /// The members.
+    /// Returns the members.
     ///
     /// # Errors
-    /// One that makes no sense.
+    /// A member has an invalid value.
     pub(crate) fn into_members(self) -> Result<Vec<ObservedMember>, Failure> {
         self.failure.map_or(Ok(self.members), Err)
     }
 
-    /// A subnet, whose id members that follow each other share.
+    /// Returns the id of a subnet, shared between consecutive members.
     fn subnet(&self, id: &str) -> Arc<str> {
         let before = self.members.last().and_then(|member| member.member.subnet_id.as_ref());
         before.filter(|before| ***before == *id).map_or_else(|| Arc::from(id), Arc::clone)
@@ -185,7 +185,7 @@ fn member(seen: OctaviaMember, subnet_id: Option<Arc<str>>) -> Result<ObservedMe
 pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
     let asks_http = matches!(seen.kind, HealthMonitorType::Http | HealthMonitorType::Https);
     let http = asks_http.then(|| HttpCheck {
-        // What Octavia takes when nothing is said.
+        // Octavia's defaults.
         path: seen.url_path.unwrap_or_else(|| "/".to_owned()),
         method: seen.http_method.unwrap_or_else(|| "GET".to_owned()),
         codes: seen.expected_codes.unwrap_or_else(|| "200".to_owned()),
@@ -206,7 +206,7 @@ pub(crate) fn monitor(seen: HealthMonitor) -> ObservedMonitor {
     }
 }
 
-/// An address that OpenStack shows for an object.
+/// Parses an address that OpenStack shows for an object.
 pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failure> {
     parse(kind, id, "address", text)
 }

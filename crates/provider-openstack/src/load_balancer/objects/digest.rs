@@ -1,4 +1,4 @@
-//! What stands for content that is compared and not kept.
+//! Digests of content that is compared but not kept.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,16 +12,16 @@ use crate::load_balancer::annotations::{
 use crate::load_balancer::objects::Desired;
 use crate::load_balancer::objects::step::Step;
 
-/// In seconds.
+/// Seconds of a day.
 const DAY: u64 = 24 * 3600;
 
-/// 64 bits of a hash. Two that are equal stand for equal content.
+/// 64 bits of a hash. Equal digests mean equal content.
 ///
-/// Not stable between versions of the program. In the cloud it only says that something was tried already.
+/// Not stable between versions of this controller. In the cloud a digest only says that something was tried already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Digest(u64);
 
-/// What was wanted and what was there agreed.
+/// The desired and the existing state were equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Agreement {
     pub(crate) digest: Digest,
@@ -30,8 +30,8 @@ pub(crate) struct Agreement {
 }
 
 impl Agreement {
-    /// Whether it still stands: clocks are set back and replicas lag behind, so everything is read once a day, of each Service at an
-    /// hour of its own.
+    /// Returns whether the agreement still holds: clocks may be set back and replicas may lag, so everything is read once a day, at
+    /// another time of day for each Service.
     pub(crate) fn stands(&self, service: &ServiceKey, started: Instant, now: Instant) -> bool {
         let Digest(hash) = Digest::of((&service.namespace, &service.name));
         let day = |at: Instant| {
@@ -55,12 +55,12 @@ impl Digest {
         Self(hasher.finish())
     }
 
-    /// The steps of a plan, as they are shown.
+    /// Returns the digest of the steps of a plan, as they are displayed.
     pub(crate) fn of_steps(steps: &[Step]) -> Self {
         Self::of(steps.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
-    /// A Service without what reconciliations write into it.
+    /// Returns the digest of a Service without what this controller writes into it.
     pub(crate) fn of_service(service: &Service) -> Self {
         let mut input = Service {
             published: Vec::new(),
@@ -74,11 +74,11 @@ impl Digest {
         Self::of(input)
     }
 
-    /// What a Service wants of a load balancer, and the `updated_at` that the load balancer had when it was so. Octavia sets
-    /// `updated_at` with every change of anything on a load balancer, when the change begins and when it ends, failed ones
-    /// included: what agreed at one `updated_at` agrees as long as that stands.
+    /// Returns the digest of what a Service wants of a load balancer, and the `updated_at` when both agreed. Octavia sets
+    /// `updated_at` with every change of a load balancer or its children, when the change begins and when it ends, failed or not:
+    /// so the agreement holds as long as `updated_at` is the same.
     pub(crate) fn of_tree(load_balancer_id: &str, updated_at: &str, desired: &Desired) -> Self {
-        // Of the load balancer itself only the tags are compared; floating IPs are listed, and compared with the list.
+        // Only the tags of the load balancer itself are compared; floating IPs are compared by their list.
         let Desired { load_balancer, listeners, metrics, .. } = desired;
         Self::of((load_balancer_id, updated_at, &load_balancer.tags, listeners, metrics))
     }

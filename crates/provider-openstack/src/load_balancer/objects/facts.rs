@@ -1,4 +1,4 @@
-//! What had to be looked up before the tree could be built.
+//! The facts that are looked up before the desired tree is built.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -18,24 +18,24 @@ use super::floating_ip::SubnetChoice;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) features: Features,
-    /// Subnet of the VIP, configured or found; absent where only the network is known.
+    /// Subnet of the VIP, configured or found; absent if only the network is known.
     pub(crate) vip_subnet_id: Option<String>,
     pub(crate) vip_network_id: Option<String>,
     /// Family of the primary VIP.
     pub(crate) vip_family: IpFamily,
-    /// The other VIPs: those to ask for, or those that the load balancer has.
+    /// The additional VIPs: those to request, or those of the existing load balancer.
     pub(crate) additional_vips: Vec<ResolvedVip>,
-    /// VIP address of the Service's previous load balancer, which broke and was deleted: it is asked for again.
+    /// Primary VIP of the Service's previous load balancer, which broke and was deleted: it is requested again.
     pub(crate) previous_vip_address: Option<IpAddr>,
-    /// Subnet through which the load balancer reaches the members; absent, Octavia uses that of the VIP. Octavia accepts an
-    /// unknown one and then fails, so this one exists.
+    /// Subnet through which the load balancer reaches the members; absent, Octavia uses the VIP's. It is known to exist, since
+    /// Octavia accepts an unknown subnet and then fails.
     pub(crate) member_subnet_id: Option<String>,
-    /// By which of its addresses a node becomes a member.
+    /// How the address of each member is chosen.
     pub(crate) node_addresses: AddressChoice,
-    /// Networks from which the cluster itself connects, where it may in any case. Empty where nobody asks for that.
+    /// Networks from which the cluster itself connects, if the Service allows them in any case; otherwise empty.
     pub(crate) cluster_sources: BTreeSet<IpNet>,
-    /// Whether the source ranges let the cluster itself in. Looked up only where the Service's clients in the cluster may
-    /// have to go through the load balancer.
+    /// Whether the source ranges allow the cluster itself. Looked up only where the Service's clients in the cluster may have to
+    /// use the load balancer.
     pub(crate) cluster_access: ClusterAccess,
     /// External network for a new floating IP, configured or found.
     pub(crate) floating_network_id: Option<String>,
@@ -44,29 +44,29 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Whether an address of the previous load balancer is asked for.
+    /// Returns whether an address of the previous load balancer is requested.
     pub(crate) fn asks_for_previous(&self) -> bool {
         self.previous_vip_address.is_some()
             || self.additional_vips.iter().any(|vip| vip.previous_address.is_some())
     }
 
-    /// Families of all VIPs, that of the primary one first.
+    /// Returns the families of all VIPs, the primary one first.
     pub(crate) fn vip_families(&self) -> impl Iterator<Item = IpFamily> + '_ {
         std::iter::once(self.vip_family).chain(self.additional_vips.iter().map(|vip| vip.family))
     }
 }
 
-/// A VIP in addition to the primary one. Octavia cannot add one later, nor take one away.
+/// An additional VIP. Octavia cannot add or remove one later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedVip {
-    /// Its subnet, on the network of the primary VIP.
+    /// Subnet of this VIP, on the network of the primary VIP.
     pub(crate) subnet_id: String,
     pub(crate) family: IpFamily,
-    /// Its address on the Service's previous load balancer, which broke and was deleted: it is asked for again.
+    /// Address of this VIP on the Service's previous load balancer, which broke and was deleted: it is requested again.
     pub(crate) previous_address: Option<IpAddr>,
 }
 
-/// What Octavia can do for this provider.
+/// What Octavia supports with this provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features {
     pub(crate) timeouts: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Features {
     pub(crate) availability_zones: bool,
     pub(crate) http_monitor: bool,
     pub(crate) http_monitor_on_udp: bool,
-    /// Everything above the transport: HTTP, TLS termination, PROXY protocol, a choice of algorithms.
+    /// Layer 7 and more: HTTP, TLS termination, PROXY protocol, a choice of algorithms.
     pub(crate) layer_7: bool,
     pub(crate) proxy_v2: bool,
     pub(crate) sctp: bool,
@@ -90,14 +90,14 @@ pub(crate) struct Features {
     pub(crate) floating_ip_marks: FloatingIpMarks,
 }
 
-/// What says on a floating IP whose it is.
+/// What marks the owner of a floating IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FloatingIpMarks {
     #[default]
     Tags,
-    /// The cloud has no tags of floating IPs.
+    /// The description, because the cloud has no tags of floating IPs.
     Description,
-    /// Nor does it let a description be changed.
+    /// Neither: the cloud does not allow changes of the description either.
     Nothing,
 }
 
@@ -111,7 +111,7 @@ impl FloatingIpMarks {
         }
     }
 
-    /// What a floating IP is to carry of the tags that say whose it is, and of the user's.
+    /// Returns the tags for a floating IP: those that name the owner, and the user's, as far as the cloud supports them.
     pub(crate) fn of_tags(self, identity: Tags, of_user: &Tags) -> Tags {
         match self {
             Self::Tags => &identity | of_user,
@@ -121,16 +121,16 @@ impl FloatingIpMarks {
     }
 }
 
-/// The provider driver that forwards packets and terminates nothing.
+/// The provider driver that only forwards packets.
 pub(crate) const OVN: &str = "ovn";
 
 impl Features {
-    /// Whether members see the clients' addresses as senders, because the load balancer only forwards packets.
+    /// Returns whether members see the clients' source addresses, because the load balancer only forwards packets.
     pub(crate) fn keeps_client_addresses(self) -> bool {
         !self.layer_7
     }
 
-    /// Why what needs a version of the API, and a provider other than ovn, is not there.
+    /// Returns why a feature is missing that requires this API version and a provider other than ovn.
     pub(crate) fn lack(self, version: &str) -> String {
         if self.layer_7 {
             format!("it requires Octavia API {version}, which this cloud does not have")
@@ -139,8 +139,8 @@ impl Features {
         }
     }
 
-    /// Features of an API version with a provider, by its name: Octavia has no question for what a provider can do.
-    /// Providers other than ovn are taken to do what amphora does.
+    /// Returns the features of an API version with a provider. They follow from the provider's name, since Octavia does not report
+    /// them; any provider but ovn is assumed to support what amphora does.
     pub(crate) fn of(api: OctaviaFeatures, provider: Option<&str>) -> Self {
         let proxies = provider != Some(OVN);
         Self {

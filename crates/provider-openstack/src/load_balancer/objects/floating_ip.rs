@@ -1,4 +1,4 @@
-//! Which floating IP is wanted.
+//! The wanted floating IP.
 
 use std::net::IpAddr;
 
@@ -7,18 +7,18 @@ use super::Tags;
 /// How clients outside the network reach the VIP.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FloatingIpGoal {
-    /// Not at all: the Service is internal. A floating IP of its own on the VIP is taken off.
+    /// Not at all: the Service is internal. A floating IP of its own is detached from the VIP.
     Internal {
-        /// `keep-floatingip`: take it off, but do not delete it; leave one of somebody else where it is.
+        /// `keep-floatingip`: detach the Service's floating IP without deleting it; leave a foreign one attached.
         keep: bool,
-        /// Whether one of somebody else is taken off, too: the Service has become internal.
+        /// Whether a foreign floating IP is detached too, because the Service has become internal.
         takes_off_others: bool,
     },
-    /// Directly: an IPv6 VIP needs no translation. Floating IPs are not looked at.
+    /// Directly: an IPv6 VIP needs no floating IP. Existing ones are ignored.
     NotNeeded,
-    /// As it is: what is there could not be read.
+    /// As it is, because the present floating IPs could not be read.
     Unknown {
-        /// The address that clients use so far.
+        /// The address that clients have used so far.
         address: Option<IpAddr>,
     },
     /// Through a floating IP.
@@ -28,25 +28,25 @@ pub(crate) enum FloatingIpGoal {
 /// The floating IP of an external Service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FloatingIpSpec {
-    /// External network; absent where none is configured and none was found.
+    /// External network; absent where none is configured or found.
     pub(crate) network_id: Option<String>,
-    /// From which of the network's subnets the address is taken.
+    /// The network's subnet that the address is taken from.
     pub(crate) subnet: SubnetChoice,
     /// The address that the user asked for.
     pub(crate) address: Option<IpAddr>,
-    /// By which field or annotation.
+    /// The field or annotation that asks for `address`.
     pub(crate) asked_by: &'static str,
-    /// Whether one that is attached makes way for it.
+    /// Whether an attached floating IP is exchanged for `address`.
     pub(crate) exchanges: bool,
-    /// Description of one that is made here. It identifies it, so it is exact.
+    /// Description of a floating IP that this controller creates. It must be exact, since it identifies the floating IP.
     pub(crate) description: String,
-    /// Tags of one that is made here.
+    /// Tags of a floating IP that this controller creates.
     pub(crate) tags: Tags,
-    /// Whether the cloud has tags of floating IPs.
+    /// Whether the cloud supports tags of floating IPs.
     pub(crate) takes_tags: bool,
-    /// `keep-floatingip`: never delete it.
+    /// `keep-floatingip`: never delete the floating IP.
     pub(crate) keep: bool,
-    /// Where a new one would come from cannot be read: one that is attached stays, and none is made or attached.
+    /// Whether the settings of a new floating IP are invalid: then an attached one stays, and none is created or attached.
     pub(crate) unreadable: bool,
 }
 
@@ -56,6 +56,6 @@ pub(crate) enum SubnetChoice {
     /// Neutron chooses.
     Any,
     Id(String),
-    /// The first of these that has a free address. Never empty.
+    /// The first of these that has a free address; never empty.
     FirstFree(Vec<String>),
 }

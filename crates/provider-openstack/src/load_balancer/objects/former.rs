@@ -1,5 +1,5 @@
-//! What a listener was that makes way for one of another protocol, as tags of the pool that stays. Octavia takes the new one only
-//! when the old one is gone; if it refuses, the old one comes back, also where another process has to see to it.
+//! Describes a listener that is replaced by one of another protocol, as tags of the pool that stays. Octavia accepts the new
+//! listener only when the old one is gone; if it refuses, the old one is restored, if need be by another process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use openstack_ccm_openstack_api::octavia::ListenerProtocol;
 
 use super::{ListenerKey, ObservedListener, Tags, TlsAttributes, header, tls};
 
-/// What all of these tags begin with; `openstack-ccm-former-listener-protocol=TCP`, for example.
+/// Prefix of all these tags; for example `openstack-ccm-former-listener-protocol=TCP`.
 const BEGIN: &str = "openstack-ccm-former-listener-";
-/// Octavia takes tags of 255 characters.
+/// Octavia accepts tags of up to 255 characters.
 const MAX_VALUE_LENGTH: usize = 200;
 
-/// What follows from the protocol of a listener.
+/// The attributes of a listener that depend on its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormerListener {
     pub(crate) port: u16,
@@ -20,7 +20,7 @@ pub(crate) struct FormerListener {
     pub(crate) insert_headers: BTreeMap<String, String>,
     pub(crate) tls_container_ref: Option<String>,
     pub(crate) tls: TlsAttributes,
-    /// Its tags about headers and TLS.
+    /// Tags of the listener about headers and TLS.
     pub(crate) tags: Tags,
 }
 
@@ -41,7 +41,7 @@ impl FormerListener {
         ListenerKey::of(&self.protocol, self.port)
     }
 
-    /// The tags that say all of it: a list has a tag for each entry, which begins with its place.
+    /// Returns the tags that contain all attributes: a list has a tag for each entry, numbered by its position.
     pub(crate) fn to_tags(&self) -> Tags {
         let one = |name: &str, value: &str| format!("{BEGIN}{name}={value}");
         let list = |name: &str, values: Vec<&str>| -> Vec<String> {
@@ -65,14 +65,14 @@ impl FormerListener {
         ];
         for (name, values) in lists {
             let Some(values) = values else { continue };
-            // An empty list is something else than none.
+            // An empty list differs from none.
             tags.push(one(name, ""));
             tags.extend(list(name, values.iter().map(String::as_str).collect()));
         }
         tags.into_iter().collect()
     }
 
-    /// Returns what the tags of a pool say, if they say something whole.
+    /// Parses the tags of a pool; `None` if they are incomplete.
     pub(crate) fn from_tags(tags: &Tags) -> Option<Self> {
         let values = |name: &str| {
             let begin = format!("{BEGIN}{name}=");
@@ -101,7 +101,7 @@ impl FormerListener {
     }
 }
 
-/// Returns whether a tag of a pool is about a listener that made way.
+/// Returns whether a tag of a pool describes a former listener.
 pub(crate) fn is_about_former(tag: &str) -> bool {
     tag.starts_with(BEGIN)
 }

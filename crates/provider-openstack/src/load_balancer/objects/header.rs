@@ -1,6 +1,6 @@
-//! The HTTP headers that a listener inserts, as one table: by which annotation, and what may be taken off again.
+//! A table of the HTTP headers that a listener inserts: the annotation of each, and which ones may be removed again.
 //!
-//! Reading, wishes and plans go through this table. A further header is a row here, an annotation and an aspect.
+//! Settings, desired state and plans use this table. A new header needs a row here, an annotation and an aspect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,19 +18,19 @@ pub enum InsertedHeader {
     ForwardedProto,
 }
 
-/// What is known of a header.
+/// The properties of a header.
 struct Row {
     name: &'static str,
     annotation: &'static Annotation,
-    /// Whether Octavia inserts it where the pool speaks the PROXY protocol.
+    /// Whether Octavia inserts the header where the pool speaks the PROXY protocol.
     beside_proxy: bool,
-    /// Tag of a listener on which the Service asked for it. Without one the header is taken off wherever nobody asks, as OCCM
-    /// does with those that it knows.
+    /// Tag of a listener on which the Service asked for the header. A header without a tag is removed wherever no Service asks for
+    /// it, as OCCM does with the headers that it knows.
     tag: Option<&'static str>,
 }
 
 impl InsertedHeader {
-    /// All of them.
+    /// All headers.
     pub const ALL: [Self; 3] = [Self::ForwardedFor, Self::ForwardedPort, Self::ForwardedProto];
 
     const fn row(self) -> Row {
@@ -53,51 +53,51 @@ impl InsertedHeader {
         }
     }
 
-    /// As Octavia writes it.
+    /// Returns the name that Octavia uses.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The annotation that asks for it.
+    /// Returns the annotation that asks for the header.
     pub fn annotation(self) -> &'static Annotation {
         self.row().annotation
     }
 
-    /// Whether Octavia inserts it where the pool speaks the PROXY protocol.
+    /// Returns whether Octavia inserts the header where the pool speaks the PROXY protocol.
     pub fn goes_with_proxy(self) -> bool {
         self.row().beside_proxy
     }
 
-    /// Whether a listener that shows these headers inserts it.
+    /// Returns whether a listener with these headers inserts this one.
     pub(crate) fn is_among(self, headers: &BTreeMap<String, String>) -> bool {
         headers.get(self.name()).is_some_and(|value| value == "true")
     }
 }
 
-/// Headers as Octavia takes them.
+/// Converts headers to Octavia's attribute.
 pub(crate) fn to_insert(headers: &BTreeSet<InsertedHeader>) -> BTreeMap<String, String> {
     headers.iter().map(|header| (header.name().to_owned(), "true".to_owned())).collect()
 }
 
-/// The tags of a listener on which a Service asked for these headers.
+/// Returns the tags of a listener on which a Service asked for these headers.
 pub(crate) fn tags(headers: &BTreeSet<InsertedHeader>) -> Tags {
     headers.iter().filter_map(|header| header.row().tag).map(str::to_owned).collect()
 }
 
-/// The tags about headers that nobody asks for any more.
+/// Returns the tags about headers that the Service no longer asks for.
 pub(crate) fn stale(observed: &Tags, wanted: &Tags) -> Tags {
     let tags = tags(&BTreeSet::from(InsertedHeader::ALL));
     tags.into_iter().filter(|tag| observed.contains(tag) && !wanted.contains(tag)).collect()
 }
 
-/// The wanted tags of a listener on which some headers are as they are there: their tags are too.
+/// Returns the wanted tags of a listener that keeps some headers: it keeps their tags too.
 pub(crate) fn with_kept(wanted: &Tags, kept: &BTreeSet<InsertedHeader>, there: &Tags) -> Tags {
     let tags = tags(kept);
     &(wanted - &tags) | &(there & &tags)
 }
 
-/// What a listener is to insert from now on, if that is something else than before. Headers that a Service never asked for
-/// are somebody else's and stay; `stale` names those that it did.
+/// Returns the headers that a listener inserts from now on, if they change. Headers that the Service never asked for belong to
+/// another client and stay; `stale` names those that it used to ask for.
 pub(crate) fn changed(
     before: &BTreeMap<String, String>,
     wanted: &BTreeMap<String, String>,

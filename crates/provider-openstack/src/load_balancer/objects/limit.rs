@@ -1,4 +1,4 @@
-//! Which annotation decides about a number of a listener, and what applies without it.
+//! The annotation and the default of each limit of a listener.
 
 use openstack_ccm_openstack_api::octavia::ListenerLimit;
 
@@ -7,7 +7,7 @@ use crate::load_balancer::annotations::{
     TIMEOUT_TCP_INSPECT,
 };
 
-/// The annotation, and Octavia's default.
+/// Returns the annotation, and Octavia's default.
 pub(crate) fn source(limit: ListenerLimit) -> (&'static Annotation, i64) {
     match limit {
         ListenerLimit::Connections => (&CONNECTION_LIMIT, -1),

@@ -9,8 +9,8 @@ use openstack_ccm_openstack_api::octavia::{ListenerLimits, ListenerProtocol};
 
 use super::Tags;
 
-/// What makes a listener unique on its load balancer: Octavia allows one for each transport protocol and port, so
-/// HTTP beside TCP on one port is a conflict, UDP beside TCP is not.
+/// Identifies a listener on its load balancer: Octavia allows one per transport protocol and port, so HTTP and TCP on one port
+/// conflict, UDP and TCP do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ListenerKey {
     pub(crate) transport: Protocol,
@@ -23,8 +23,8 @@ impl ListenerKey {
         Self { transport, port }
     }
 
-    /// The key that a listener takes. A protocol that is not known here counts as TCP: every protocol that Octavia
-    /// ever added runs over it, and a conflict that is not there does less harm than one that is overlooked.
+    /// Returns the key of a listener. An unknown protocol counts as TCP: all protocols that Octavia added use TCP, and a wrongly
+    /// assumed conflict does less harm than an overlooked one.
     pub(crate) fn of(protocol: &ListenerProtocol, port: u16) -> Self {
         let transport = match protocol {
             ListenerProtocol::Udp => Protocol::Udp,
@@ -41,17 +41,17 @@ impl fmt::Display for ListenerKey {
     }
 }
 
-/// A listener as it is created. Its default pool is named by the step that creates it.
+/// A listener as it is created. The step that creates it names its default pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerSpec {
-    /// Name. Not compared: children keep the name, and with it the index, that they were made with.
+    /// Name. Not compared: children keep the name, and the index in it, from their creation.
     pub(crate) name: String,
     /// Protocol. Cannot be changed.
     pub(crate) protocol: ListenerProtocol,
     /// Port. Cannot be changed.
     pub(crate) port: u16,
     pub(crate) attributes: ListenerAttributes,
-    /// Tags that it carries at least. Empty where Octavia has no tags.
+    /// Minimum tags. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
 }
 
@@ -63,31 +63,31 @@ impl ListenerSpec {
 
 /// The attributes of a listener that are compared.
 ///
-/// In what is wanted, an absent value means that the attribute is not managed (the cloud lacks the feature); in what
-/// is seen, that Octavia shows none.
+/// An absent desired value means that the attribute is not managed (the cloud lacks the feature); an absent observed value, that
+/// Octavia shows none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerAttributes {
     pub(crate) limits: ListenerLimits,
-    /// Headers that the listener inserts, with Octavia's texts `true` and `false` as values. Those that a Service may ask for
-    /// are compared ([`super::header`]); others are an administrator's and stay.
+    /// Headers that the listener inserts; the values are Octavia's strings `true` and `false`. Headers that a Service may ask for
+    /// are compared ([`super::header`]); others belong to an administrator and stay.
     pub(crate) insert_headers: BTreeMap<String, String>,
-    /// Networks that may connect. Octavia shows "everybody" as null and as an empty list alike.
+    /// Networks that may connect. Octavia shows "all networks" as null or as an empty list.
     pub(crate) allowed_cidrs: Option<BTreeSet<IpNet>>,
     /// Barbican reference of the certificate.
     pub(crate) tls_container_ref: Option<String>,
-    /// What TLS looks like beyond its certificate.
+    /// TLS attributes other than the certificate.
     pub(crate) tls: TlsAttributes,
 }
 
-/// What TLS looks like beyond its certificate. What is absent in what is wanted is left alone, unless a tag shows that it
-/// was set here before ([`super::tls`]).
+/// TLS attributes other than the certificate. An attribute that is not wanted is left alone, unless a tag shows that this
+/// controller set it before ([`super::tls`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TlsAttributes {
-    /// References to further certificates.
+    /// References to additional certificates, for SNI.
     pub(crate) sni_container_refs: Option<BTreeSet<String>>,
     pub(crate) versions: Option<BTreeSet<String>>,
-    /// Ciphers, as OpenSSL writes them.
+    /// Ciphers in OpenSSL format.
     pub(crate) ciphers: Option<String>,
-    /// Protocols of ALPN, in the order of preference.
+    /// ALPN protocols in order of preference.
     pub(crate) alpn_protocols: Option<Vec<String>>,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// What makes a member unique in its pool.
+/// Identifies a member in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MemberKey {
     pub(crate) address: IpAddr,
@@ -17,30 +17,30 @@ impl fmt::Display for MemberKey {
     }
 }
 
-/// A member with all its attributes, so that none falls back to its default in a batch.
+/// A member with all its attributes, since a batch resets missing ones to their defaults.
 ///
-/// Compared are key, name and `monitor_port`. Subnet, `monitor_address`, weight, `backup` and `admin_state_up` of a
-/// member that is there already are an administrator's, and kept.
+/// Key, name and `monitor_port` are compared. Subnet, `monitor_address`, weight, `backup` and `admin_state_up` of an existing
+/// member belong to an administrator and are kept.
 ///
-/// Shared by what is wanted, what is there, plans and requests: copies of a thousand members for each load balancer that is
-/// changed would be most of the memory.
+/// Shared between desired and observed state, plans and requests: copies of a thousand members for each changed load balancer would
+/// be most of the memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Member {
-    /// Name: that of the node.
+    /// Name of the node.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
-    /// Subnet through which the load balancer reaches it; fixed at creation.
+    /// Subnet through which the load balancer reaches the member; fixed at creation.
     pub(crate) subnet_id: Option<Arc<str>>,
     /// Port to check, if not `port`.
     pub(crate) monitor_port: Option<u16>,
     /// Address to check, if not `address`.
     pub(crate) monitor_address: Option<IpAddr>,
-    /// Share of the connections; 0 takes no new ones.
+    /// Share of the connections; a member with weight 0 gets no new ones.
     pub(crate) weight: u16,
-    /// Whether it is used only when all others fail.
+    /// Whether the member is used only when all others fail.
     pub(crate) backup: bool,
-    /// Whether it is used at all.
+    /// Whether the member is used at all.
     pub(crate) admin_state_up: bool,
 }
 

@@ -1,23 +1,22 @@
-//! What a load balancer is made of, wanted and seen, in the same comparable types.
+//! The parts of a load balancer, desired and observed, in the same comparable types.
 //!
-//! Everything that is compared is normalised here once: addresses and networks are parsed, lists without an order are
-//! sets or sorted, absent and default values are one thing. Identity and status, which are never compared, stand
-//! beside the comparable part and not in it.
+//! Everything that is compared is normalised here: addresses and networks are parsed, unordered lists are sets or sorted, absent
+//! and default values are equal. Identity and status, which are never compared, are kept outside of the comparable part.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | [`listener`], [`pool`], [`member`], [`monitor`] | the comparable part of each kind of child |
 //! | [`header`], [`limit`] | the headers that a listener inserts, and its numbers, as tables |
-//! | [`tls`] | which attributes of TLS were set here |
-//! | [`former`] | what a listener was that makes way for one of another protocol |
-//! | [`tree`] | what is wanted, whole |
-//! | [`floating_ip`] | which floating IP is wanted |
-//! | [`address_choice`] | by which of its addresses a node becomes a member |
-//! | [`facts`] | what had to be looked up before the tree could be built |
-//! | [`observed`] | what is there |
-//! | [`step`] | the steps of a plan, one call to the cloud each, and what became of them |
-//! | [`digest`] | what stands for content that is compared and not kept |
-//! | [`convert`] | what Octavia and Neutron show, as what is there |
+//! | [`tls`] | which TLS attributes this controller set |
+//! | [`former`] | what a listener was that is replaced by one of another protocol |
+//! | [`tree`] | the whole desired state |
+//! | [`floating_ip`] | the wanted floating IP |
+//! | [`address_choice`] | the address with which a node becomes a member |
+//! | [`facts`] | what is looked up before the desired tree is built |
+//! | [`observed`] | the observed state |
+//! | [`step`] | the steps of a plan, one call to the cloud each, and their results |
+//! | [`digest`] | digests of content that is compared but not kept |
+//! | [`convert`] | converts answers of Octavia and Neutron to the observed state |
 
 pub(crate) mod address_choice;
 pub(crate) mod convert;

@@ -7,12 +7,12 @@ use super::Tags;
 /// A health monitor as it is created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MonitorSpec {
-    /// Name. Not compared: children keep the name, and with it the index, that they were made with.
+    /// Name. Not compared: children keep the name, and the index in it, from their creation.
     pub(crate) name: String,
-    /// How members are checked. Cannot be changed.
+    /// Type of the check. Cannot be changed.
     pub(crate) kind: HealthMonitorType,
     pub(crate) attributes: MonitorAttributes,
-    /// Tags that it carries at least. Empty where Octavia has no tags.
+    /// Minimum tags. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct MonitorAttributes {
 pub struct HttpCheck {
     pub path: String,
     pub method: String,
-    /// Good statuses: one, a list or a range.
+    /// Expected status codes: one, a list or a range.
     pub codes: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is there.
+//! The observed state of the cloud.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,12 +16,12 @@ use super::monitor::MonitorAttributes;
 use super::pool::PoolAttributes;
 use crate::load_balancer::names;
 
-/// What is there for one Service.
+/// What exists for one Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
-    /// The Service's load balancer. One in PENDING_DELETE counts as there, one in DELETED as gone.
+    /// The Service's load balancer. One in PENDING_DELETE counts as existing, one in DELETED as gone.
     pub(crate) load_balancer: Option<ObservedLoadBalancer>,
-    /// The floating IPs that matter: on the VIP port, of the wanted address, and this Service's own. Each once.
+    /// The floating IPs that matter: on the VIP port, with the wanted address, and this Service's own; each once.
     pub(crate) floating_ips: Vec<ObservedFloatingIp>,
 }
 
@@ -30,26 +30,26 @@ pub(crate) struct ObservedLoadBalancer {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) description: String,
-    /// Whether Octavia is at work on it.
+    /// Whether Octavia is working on the load balancer.
     pub(crate) status: ProvisioningStatus,
-    /// Whether it forwards, as far as Octavia hears from it.
+    /// Whether the load balancer forwards traffic, as far as Octavia knows.
     pub(crate) operating: OperatingStatus,
     pub(crate) vip_address: Option<IpAddr>,
-    /// Addresses of the VIPs other than the primary one, each with its subnet.
+    /// Addresses of the additional VIPs, each with its subnet.
     pub(crate) additional_vips: Vec<(String, IpAddr)>,
     pub(crate) vip_port_id: Option<String>,
     pub(crate) vip_subnet_id: Option<String>,
     pub(crate) made_with: MadeWith,
     pub(crate) tags: Tags,
     pub(crate) ownership: Ownership,
-    /// The Service's generated name before the cluster was renamed, where the load balancer still shows it: in its
-    /// name, or in a tag where it is somebody else's.
+    /// The Service's generated name from before the cluster was renamed, if the load balancer still shows it: in its name, or, if
+    /// it belongs to another Service, in a tag.
     pub(crate) previous_name: Option<String>,
-    /// Its children. Absent where it was not read, which is right only while the load balancer is PENDING.
+    /// The children. `None` if they were not read, which is allowed only while the load balancer is PENDING.
     pub(crate) children: Option<Children>,
 }
 
-/// What a load balancer was made with and cannot be changed.
+/// Attributes of a load balancer that cannot be changed after its creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MadeWith {
     pub(crate) provider: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct MadeWith {
     pub(crate) vip_network_id: Option<String>,
 }
 
-/// As messages name it.
+/// Writes name and id, for messages.
 impl fmt::Display for ObservedLoadBalancer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "load balancer {} ({})", self.name, self.id)
@@ -66,17 +66,17 @@ impl fmt::Display for ObservedLoadBalancer {
 }
 
 impl ObservedLoadBalancer {
-    /// Whether it has outlived its Service, and nobody has taken it over yet.
+    /// Returns whether the load balancer has outlived its Service, and no other Service has taken it over.
     pub(crate) fn is_retained(&self) -> bool {
         names::is_retained(&self.description)
     }
 
-    /// Whether Octavia shows what says whose it is as it is known.
+    /// Returns whether Octavia shows the known name, description and tags, which identify the owner.
     pub(crate) fn belongs_as_shown(&self, shown: &LoadBalancer) -> bool {
         self.name == shown.name && self.description == shown.description && self.tags == shown.tags
     }
 
-    /// The same without its children.
+    /// Returns a copy without children.
     pub(crate) fn without_children(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -96,28 +96,28 @@ impl ObservedLoadBalancer {
         }
     }
 
-    /// All VIP addresses, the primary one first.
+    /// Returns all VIP addresses, the primary one first.
     pub(crate) fn vip_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.vip_address.into_iter().chain(self.additional_vips.iter().map(|(_, address)| *address))
     }
 }
 
-/// To whom a load balancer belongs.
+/// The relation between a load balancer and the Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// Made for this Service, or adopted, and no other Service uses it: it goes with the Service.
+    /// Made for this Service, or adopted, and used by no other Service: it is deleted with the Service.
     Sole,
-    /// Made for this Service, or adopted; other Services use it too, so it stays when this one goes.
+    /// Made for this Service, or adopted; other Services use it too, so it outlives this one.
     Shared,
-    /// Made for somebody else; this Service only has listeners on it.
+    /// Made for another owner; this Service only has listeners on it.
     Guest,
 }
 
-/// The children of a load balancer, complete.
+/// All children of a load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Children {
     pub(crate) listeners: Vec<ObservedListener>,
-    /// Pools, whether on a listener or not.
+    /// Pools, with or without a listener.
     pub(crate) pools: Vec<ObservedPool>,
 }
 
@@ -127,8 +127,7 @@ impl Children {
         self.pools.iter().find(|pool| pool.id == *id)
     }
 
-    /// Whether Octavia has built none of them: each still waits for its first build, or, where `failed` counts too, is in
-    /// ERROR.
+    /// Returns whether Octavia has built no child: each still waits for its first build or, with `failed`, is in ERROR.
     pub(crate) fn none_was_built(&self, failed: bool) -> bool {
         let waits = |status: &ProvisioningStatus| {
             *status == ProvisioningStatus::PendingCreate || failed && *status == ProvisioningStatus::Error
@@ -146,14 +145,14 @@ impl Children {
 pub(crate) struct ObservedListener {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Whether it was made for this Service.
+    /// Whether the listener was made for this Service.
     pub(crate) ours: bool,
     /// Whether the last change succeeded.
     pub(crate) status: ProvisioningStatus,
     pub(crate) protocol: ListenerProtocol,
     pub(crate) port: u16,
     pub(crate) default_pool_id: Option<String>,
-    /// Whether it has L7 policies, which are never made here.
+    /// Whether the listener has L7 policies, which this controller never creates.
     pub(crate) has_policies: bool,
     pub(crate) attributes: ListenerAttributes,
     pub(crate) tags: Tags,
@@ -164,7 +163,7 @@ impl ObservedListener {
         ListenerKey::of(&self.protocol, self.port)
     }
 
-    /// Whether it shows the load balancer's own metrics, and serves no port of a Service.
+    /// Returns whether the listener serves the load balancer's metrics instead of a Service port.
     pub(crate) fn is_of_metrics(&self) -> bool {
         self.protocol == ListenerProtocol::Prometheus
     }
@@ -174,22 +173,22 @@ impl ObservedListener {
 pub(crate) struct ObservedPool {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Whether it was made for this Service.
+    /// Whether the pool was made for this Service.
     pub(crate) ours: bool,
-    /// Whether the last change succeeded. That of the members shows on themselves.
+    /// Whether the last change succeeded. Members have their own status.
     pub(crate) status: ProvisioningStatus,
-    /// Whether it is used at all. An administrator may have switched it off.
+    /// Whether the pool is used at all. An administrator may have disabled it.
     pub(crate) admin_state_up: bool,
     pub(crate) protocol: PoolProtocol,
     pub(crate) attributes: PoolAttributes,
     pub(crate) tags: Tags,
-    /// Ids of the listeners that use it, as default pool or in a policy.
+    /// Ids of the listeners that use the pool, as default pool or in a policy.
     pub(crate) used_by: BTreeSet<String>,
-    /// Members. Not read, and empty, where the pool is not this Service's.
+    /// Members; not read, and empty, unless the pool is this Service's.
     pub(crate) members: Vec<ObservedMember>,
-    /// Whether only the status tree shows the members: of each, id, address, port and status are known and nothing else.
+    /// Whether the members come from the status tree: only their id, address, port and status are known.
     pub(crate) members_from_status: bool,
-    /// Health monitor. Not read, and absent, where the pool is not this Service's.
+    /// Health monitor; not read, and absent, unless the pool is this Service's.
     pub(crate) monitor: Option<ObservedMonitor>,
 }
 
@@ -219,9 +218,9 @@ pub(crate) struct ObservedMonitor {
 }
 
 impl ObservedFloatingIp {
-    /// Whether it is the Service's, and somebody has attached it to something that is no load balancer.
+    /// Returns whether the floating IP is the Service's and is attached to something other than a load balancer.
     pub(crate) fn is_astray(&self) -> bool {
-        // Octavia writes this id on the ports of its VIPs.
+        // Octavia sets this device id on the ports of its VIPs.
         let is_vip = |device: &String| device.rsplit(' ').next().is_some_and(|id| id.starts_with("lb-"));
         self.ours && self.port_id.is_some() && !self.device.as_ref().is_some_and(is_vip)
     }
@@ -231,24 +230,24 @@ impl ObservedFloatingIp {
 pub(crate) struct ObservedFloatingIp {
     pub(crate) id: String,
     pub(crate) address: IpAddr,
-    /// The external network that its address is on.
+    /// The external network of the address.
     pub(crate) network_id: Option<String>,
-    /// Port that it leads to.
+    /// The port that the floating IP is attached to.
     pub(crate) port_id: Option<String>,
-    /// Address of the port that it leads to.
+    /// The address of that port to which the floating IP leads.
     pub(crate) fixed_address: Option<IpAddr>,
-    /// What has the port that it leads to.
+    /// The owner of that port.
     pub(crate) device: Option<String>,
-    /// Whether it leads somewhere without being attached to a port: it has port forwardings, or a router uses it.
+    /// Whether the floating IP is used without being attached to a port: by port forwardings or a router.
     pub(crate) in_use: bool,
-    /// Whether it was made for this Service: its description is exactly the Service's, and no tag says otherwise.
+    /// Whether the floating IP was made for this Service: its description is exactly the Service's, and no tag contradicts this.
     pub(crate) ours: bool,
-    /// The tag or the description that says that it was made for another Service, or for another cluster.
+    /// The tag or description that says that the floating IP was made for another Service or cluster.
     pub(crate) claimed_by: Option<String>,
-    /// The other Service that has it, with its load balancer, where that is known.
+    /// The other Service that uses the floating IP, with its load balancer, if known.
     pub(crate) user: Option<String>,
-    /// Without the uids that stand in it where floating IPs take no tags.
+    /// The description, without the uids that it contains where floating IPs have no tags.
     pub(crate) description: String,
-    /// Its tags, or what stands in the description in their place.
+    /// The tags, or the uids in the description instead.
     pub(crate) tags: Tags,
 }

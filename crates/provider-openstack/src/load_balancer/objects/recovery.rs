@@ -1,32 +1,32 @@
-//! What is known apart from the load balancer itself when it is in ERROR.
+//! What decides about a load balancer in ERROR, apart from the load balancer itself.
 
 use crate::config::ErrorRecovery;
 
 /// What decides about a load balancer in ERROR, as far as Octavia does not show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Recovery {
-    /// `error-recovery`: the choice of the operator.
+    /// `error-recovery`: the operator's choice.
     pub(crate) choice: ErrorRecovery,
-    /// Whether the Service's `reclaim-policy` is anything but `delete`.
+    /// Whether the Service's `reclaim-policy` is not `delete`.
     pub(crate) retained: bool,
-    /// Whether the Service says that this load balancer was ready once.
+    /// Whether the Service records that this load balancer was ready.
     pub(crate) was_ready: bool,
-    /// Whether the Service's status shows an address, be it of this load balancer or of one before it.
+    /// Whether the Service's status has an address, of this load balancer or of an earlier one.
     pub(crate) was_published: bool,
-    /// What became of the request to fail it over.
+    /// The result of the failover request.
     pub(crate) failover: Failover,
-    /// Why no load balancer is replaced at present.
+    /// Why no load balancer is replaced now.
     pub(crate) no_replacement: Option<String>,
 }
 
-/// What became of the request to fail a load balancer over.
+/// The result of a failover request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Failover {
-    /// Octavia has not been asked.
+    /// Failover has not been requested.
     #[default]
     NotAsked,
-    /// Octavia has been asked.
+    /// Failover has been requested.
     Asked,
-    /// Octavia refused, and said this.
+    /// Octavia refused, with this message.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! What is wanted, whole.
+//! The whole desired state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,24 +21,23 @@ pub(crate) struct Desired {
     pub(crate) load_balancer: LoadBalancerSpec,
     /// One listener for each port of the Service.
     pub(crate) listeners: BTreeMap<ListenerKey, DesiredListener>,
-    /// The listener with the load balancer's own metrics. It has no pool, and comes when the load balancer is there.
+    /// The listener for the load balancer's metrics. It has no pool, and is created after the load balancer.
     pub(crate) metrics: Option<ListenerSpec>,
     pub(crate) floating_ip: FloatingIpGoal,
-    /// Whether Octavia's provider takes neither whole trees nor batches of members: everything is made one by one.
+    /// Whether Octavia's provider accepts neither whole trees nor batches of members, so that objects are created one by one.
     pub(crate) serial: bool,
     /// Whether members can be added without naming the others.
     pub(crate) additive: bool,
-    /// Whether members that are there stand in for those that the nodes would give: there is no node to put in their place, it cannot
-    /// be read which ones, or a node shows no address.
+    /// Whether existing members are kept in place of those from nodes: no node is selected, the selector is invalid, or a node has
+    /// no address.
     pub(crate) keeps_members: bool,
-    /// What is known for the case that the load balancer is in ERROR.
+    /// What decides if the load balancer is in ERROR.
     pub(crate) recovery: Recovery,
-    /// What the user should know about how this came out.
+    /// Notices about how this state was determined.
     pub(crate) notices: Vec<Notice>,
 }
 
-/// A load balancer as it is created. Of these only the tags are compared later: the others cannot be changed, or
-/// belong to whoever made it.
+/// A load balancer as it is created. Only the tags are compared later: the rest cannot be changed, or belongs to its creator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LoadBalancerSpec {
     pub(crate) name: String,
@@ -48,11 +47,11 @@ pub(crate) struct LoadBalancerSpec {
     pub(crate) vip: Vip,
     pub(crate) flavor_id: Option<String>,
     pub(crate) availability_zone: Option<String>,
-    /// Tags that it carries at least. Empty where Octavia has no tags.
+    /// Minimum tags. Empty where Octavia has no tags.
     pub(crate) tags: Tags,
 }
 
-/// Where the VIP of a new load balancer is.
+/// The VIP of a new load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Vip {
     /// An existing port; excludes subnet and network.
@@ -89,37 +88,37 @@ pub(crate) struct DesiredListener {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DesiredPool {
     pub(crate) pool: PoolSpec,
-    /// Its members, sorted by key, each key once.
+    /// Members, sorted by key, each key once.
     pub(crate) members: Vec<Arc<Member>>,
     pub(crate) monitor: Option<MonitorSpec>,
 }
 
-/// What becomes of a load balancer that is a Service's alone, when the Service goes (`reclaim-policy`).
+/// What happens to a load balancer that only this Service uses, when the Service is deleted (`reclaim-policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reclaim {
-    /// It goes too.
+    /// The load balancer is deleted too.
     Delete,
-    /// It stays with its floating IP, for whoever takes it over.
+    /// The load balancer stays with its floating IP, for another Service.
     Retain,
 }
 
-/// What a Service leaves behind, and how, when it goes.
+/// What a deleted Service leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReleaseTerms {
-    /// The tags of this Service alone, to be taken off a load balancer that stays.
+    /// Tags of this Service alone, which are removed from a load balancer that stays.
     pub(crate) tags: Tags,
-    /// The tags that all Services of the cluster have in common: they go with the last user.
+    /// Tags that all Services of the cluster have in common: they are removed with the last user.
     pub(crate) common_tags: Tags,
-    /// Tags of the Service's floating IP: by them it is found again when the load balancer is gone.
+    /// Tags of the Service's floating IP, which identify it after the load balancer is deleted.
     pub(crate) floating_ip_tags: Tags,
-    /// Whether the load balancer goes too.
+    /// What happens to the load balancer.
     pub(crate) reclaim: Reclaim,
-    /// `keep-floatingip`: leave the floating IP.
+    /// `keep-floatingip`: keep the floating IP.
     pub(crate) keep_floating_ip: bool,
-    /// The user's own VIP port (`port-id`). It outlives the load balancer, with the floating IP on it.
+    /// The user's own VIP port (`port-id`). It outlives the load balancer, with its floating IP.
     pub(crate) vip_port_id: Option<String>,
-    /// VIP ports of load balancers that stay as a whole: their floating IPs stay too.
+    /// VIP ports of load balancers that are kept: their floating IPs are kept too.
     pub(crate) retained_vip_ports: BTreeSet<String>,
-    /// Whether the load balancer is deleted with its children in one call, or child by child before.
+    /// Whether the load balancer is deleted with its children in one call, or after its children one by one.
     pub(crate) cascade: bool,
 }

@@ -1,4 +1,4 @@
-//! Questions about all children of a load balancer, and the removal of what is ours and not wanted.
+//! Queries over all children of a load balancer, and the removal of our children that are not wanted.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::types::Wait;
 use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Step};
 use crate::load_balancer::objects::{Children, ObservedListener, ObservedPool};
 
-/// Whether anything was made for this Service.
+/// Returns whether any child was made for this Service.
 pub(crate) fn any_own(children: &Children) -> bool {
     children.listeners.iter().any(|listener| listener.ours) || children.pools.iter().any(|pool| pool.ours)
 }
 
-/// The first child that was not made for this Service, in words.
+/// Describes the first child that was not made for this Service.
 pub(super) fn first_foreign(children: &Children) -> Option<String> {
     let listener = children.listeners.iter().find(|listener| !listener.ours);
     let pool = children.pools.iter().find(|pool| !pool.ours);
@@ -23,11 +23,12 @@ pub(super) fn first_foreign(children: &Children) -> Option<String> {
         .or_else(|| pool.map(|pool| format!("the pool {} ({})", pool.name, pool.id)))
 }
 
-/// The first child of this Service that Octavia is at work on.
+/// Returns the first PENDING child of this Service.
 ///
-/// Load balancer and children are read one after the other, so a change by somebody else may begin in between.
+/// The load balancer and its children are read one after the other, so another client's change may begin in between.
 ///
-/// With ovn nobody waits for listeners: its driver leaves them PENDING after changes of pools and monitors, and takes all further changes.
+/// With ovn, listeners are ignored: its driver leaves them PENDING after changes of pools and monitors, and accepts all further
+/// changes.
 pub(super) fn pending(children: &Children, is_ovn: bool) -> Option<Wait> {
     let listeners = children.listeners.iter().filter(|listener| listener.ours && !is_ovn);
     let listeners = listeners.map(|listener| ("listener", &listener.id, &listener.status));
@@ -48,8 +49,9 @@ fn statuses(pool: &ObservedPool) -> impl Iterator<Item = (&'static str, &String,
 
 /// Removes this Service's listeners that are not wanted, then its pools that no wanted listener claimed.
 ///
-/// The listener goes first: without its pool it would answer for a while, with errors. A pool that a listener of
-/// somebody else uses stays, and one to which a policy of a listener that stays redirects: Octavia would refuse.
+/// The listener goes first: without its pool it would answer for a while, with errors. Two kinds of pools stay, since Octavia would
+/// refuse to delete them: those that another client's listener uses, and those to which an L7 policy of a remaining listener
+/// redirects.
 pub(super) fn remove_unwanted(
     draft: &mut Draft,
     children: &Children,

@@ -1,4 +1,4 @@
-//! Brings a load balancer that is there in line with what is wanted.
+//! Brings an existing load balancer in line with the desired state.
 
 use std::net::IpAddr;
 
@@ -19,18 +19,18 @@ use crate::load_balancer::objects::{
     ObservedLoadBalancer, Ownership, Tags,
 };
 
-/// An internal Service joins a load balancer of others.
+/// An internal Service joins a load balancer that other Services use.
 const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
 
 /// Creates the load balancer with everything below it.
 pub(super) fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
-    // One by one, the children are made when the load balancer is there.
+    // In serial mode the children are created after the load balancer.
     let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
     let load_balancer = Box::new(load_balancer);
     draft.step(Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }));
 }
 
-/// Brings an ACTIVE load balancer in line.
+/// Brings an ACTIVE load balancer in line with the desired state.
 pub(super) fn converge(
     mut draft: Draft,
     desired: &Desired,
@@ -48,9 +48,9 @@ pub(super) fn converge(
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
     let wait = children::pending(below, draft.is_ovn);
     let identity = identify(&draft, desired, load_balancer);
-    // While it is not renamed, the previous name shows which children are to be renamed.
+    // Until the load balancer is renamed, its previous name shows which children have to be renamed.
     let (first, last) = if draft.rename.is_some() { (None, identity) } else { (identity, None) };
-    // The Service is announced before anything is done for it where others would not know whose that is.
+    // Other users of the load balancer must know to which Service its new children belong, so the Service is announced first.
     let is_unknown = load_balancer.ownership != Ownership::Sole || load_balancer.is_retained();
     let announces = is_unknown && wait.is_none();
     let (announcement, first) = if announces { (first, None) } else { (None, first) };
@@ -58,13 +58,13 @@ pub(super) fn converge(
     let ports: Vec<Port<'_>> =
         desired.listeners.iter().map(|(key, wanted)| Port::of(&mut draft, below, *key, wanted)).collect();
     if wait.is_none() {
-        // Nodes that come and go are followed whatever becomes of all the rest.
+        // The pools follow the nodes whatever blocks the rest of the plan.
         ports.iter().for_each(|port| port::keep_up(&mut draft, port));
     }
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(load_balancer));
     let conflicts = conflicts(&mut draft, desired, load_balancer, below);
     if draft.blocked.is_some() && !children::any_own(below) {
-        // Nothing of this Service is there yet, so nothing has to be kept up: leave no trace.
+        // Nothing of this Service exists, so nothing has to be kept up: leave no trace.
         draft.plan.steps.clear();
         draft.plan.identity_tags.clear();
         return draft.finish();
@@ -83,7 +83,7 @@ pub(super) fn converge(
     for port in ports.iter().filter(|port| !conflicts.contains(&port.key)) {
         port::converge(&mut draft, &load_balancer.id, below, port);
     }
-    // Build for all ports, then swap, then remove: one look serves all swaps, and one all removals.
+    // Build for all ports, then swap, then delete: one look serves all swaps, and one all deletions.
     let swaps = std::mem::take(&mut draft.swaps);
     draft.plan.steps.extend(swaps);
     let metrics = port::converge_metrics(&mut draft, &load_balancer.id, below, desired.metrics.as_ref());
@@ -99,7 +99,7 @@ pub(super) fn converge(
     draft.finish()
 }
 
-/// Whether an internal Service is about to use the load balancer of another one for the first time.
+/// Returns whether an internal Service is about to use another Service's load balancer for the first time.
 fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let internal = matches!(desired.floating_ip, FloatingIpGoal::Internal { .. });
     let mut users = names::user_names(&load_balancer.tags).peekable();
@@ -107,8 +107,8 @@ fn joins_internally(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> 
     internal && joins && load_balancer.ownership == Ownership::Guest && load_balancer.previous_name.is_none()
 }
 
-/// What says that the load balancer is used by this Service: its tags, its name where the cluster was renamed, and its
-/// description where it has outlived another Service.
+/// Returns the update that marks the load balancer as used by this Service: its tags, its name if the cluster was renamed, and its
+/// description if it outlived another Service.
 fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalancer) -> Option<Step> {
     let wanted = &desired.load_balancer.tags;
     let tags = match load_balancer.ownership {
@@ -126,7 +126,7 @@ fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalanc
         .then(|| Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }))
 }
 
-/// The wanted ports that listeners of others have taken.
+/// Returns the wanted ports that foreign listeners occupy, and blocks the plan if there are any.
 fn conflicts(
     draft: &mut Draft,
     desired: &Desired,
@@ -151,8 +151,8 @@ fn conflicts(
     taken.iter().map(|listener| listener.key()).collect()
 }
 
-/// Whether the Service's load balancer is as OCCM leaves it: its name or the tag of OCCM says that the Service
-/// uses it, and the uids are missing; tags of the user may be, too. One that carries a wrong uid is corrected at once.
+/// Returns whether the load balancer is as OCCM leaves it: its name or OCCM's tag says that the Service uses it, and tags with uids
+/// are missing, perhaps user tags too. A wrong uid is corrected at once, so it does not count.
 fn is_untagged(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool {
     let wanted = &desired.load_balancer.tags;
     let missing: Tags = wanted - &load_balancer.tags;
@@ -170,7 +170,7 @@ fn is_untagged(desired: &Desired, load_balancer: &ObservedLoadBalancer) -> bool 
 pub(super) fn vip_port(load_balancer: &ObservedLoadBalancer) -> VipPort {
     let port =
         load_balancer.vip_port_id.clone().map_or_else(|| new_vip_port(&load_balancer.name), Handle::Id);
-    // A floating IP translates to an IPv4 address only.
+    // A floating IP translates only to an IPv4 address.
     let ipv4 = load_balancer.vip_addresses().find(IpAddr::is_ipv4);
     VipPort {
         port,

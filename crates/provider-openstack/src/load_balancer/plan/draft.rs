@@ -1,4 +1,4 @@
-//! A plan in the making.
+//! A plan under construction.
 
 use std::collections::BTreeSet;
 
@@ -16,36 +16,36 @@ use crate::load_balancer::objects::{ListenerKey, ObservedListener, Tags};
 /// Reason of the notice that something failed inside Octavia and is sent again.
 const CHILD_FAILED: &str = "LoadBalancerChildFailed";
 
-/// Collects steps and what else a plan says.
+/// Collects the steps and the other contents of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// The plan so far; what comes after its steps is said when it is whole.
+    /// The plan so far; `then` is set at the end.
     pub(super) plan: Plan,
-    /// The first thing that nothing can be done about here.
+    /// The first obstacle that this controller cannot remove.
     pub(super) blocked: Option<Failure>,
-    /// Whether the load balancer is as OCCM leaves it: what only says whose it is can wait.
+    /// Whether the load balancer is as OCCM leaves it: then steps that only set identity tags can wait.
     pub(super) untagged: bool,
-    /// Whether everything is made one by one.
+    /// Whether members are changed one by one.
     pub(super) serial: bool,
-    /// What the cloud does not get again for now.
+    /// Steps that are not sent again for now because the cloud refused them.
     pub(super) refusals: Refusals,
-    /// Subnet of the VIP: that of members for which none is named.
+    /// Subnet of the VIP: the default subnet of members.
     pub(super) vip_subnet_id: Option<String>,
-    /// The listeners of another protocol for which nothing can be put in their place for now.
+    /// Listeners whose protocol cannot be changed for now.
     pub(super) stuck: BTreeSet<ListenerKey>,
-    /// The pools in use whose members were looked after already.
+    /// Pools in use whose members are already planned.
     pub(super) kept_up: BTreeSet<String>,
     /// Whether members can be added without naming the others.
     pub(super) additive: bool,
     /// Whether the provider is ovn.
     pub(super) is_ovn: bool,
-    /// The rename of the cluster that objects still need.
+    /// The renaming that objects still need because the cluster was renamed.
     pub(super) rename: Option<Rename>,
-    /// What gives pools to listeners: for all ports together, after everything for them is built.
+    /// The steps that give pools to listeners, for all ports together, after everything for them is built.
     pub(super) swaps: Vec<Step>,
-    /// The ports whose listener stays with what serves it until the pool that takes its place is sound.
+    /// Ports whose listener keeps its pool until the pool that replaces it is repaired.
     pub(super) unready: BTreeSet<ListenerKey>,
-    /// Pools that some listener keeps or gets.
+    /// Pools that a listener keeps or gets.
     pub(super) claimed_pools: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ impl Draft {
         self.plan.steps.push(step);
     }
 
-    /// Adds a step that changes something, or does nothing but send again what failed.
+    /// Adds a step that changes something; with `repairs`, it only sends again what failed.
     pub(super) fn change(&mut self, repairs: bool, step: Step) {
         if repairs {
             self.plan.repairs.insert(self.plan.steps.len());
@@ -62,15 +62,14 @@ impl Draft {
         self.step(step);
     }
 
-    /// Has the steps from a place on wait together with an earlier one, if that does nothing but send again what failed: they must not
-    /// come before it.
+    /// Makes the steps from place `from` on wait for the step at `earlier`, if that is a repair: they must not precede it.
     pub(super) fn wait_with(&mut self, earlier: usize, from: usize) {
         if self.plan.repairs.contains(&earlier) {
             self.plan.after_repairs.extend(from..self.plan.steps.len());
         }
     }
 
-    /// Whether something of a pool is sent again because Octavia failed at it: nobody can rely on that pool yet.
+    /// Returns whether the plan repairs something of this pool: until then no listener may be switched to it.
     pub(super) fn is_under_repair(&self, pool: &Handle) -> bool {
         let is_of_pool = |step: &Step| match step {
             Step::Member(step) => step.pool_id() == pool.id(),
@@ -80,7 +79,7 @@ impl Draft {
         pool.id().is_some() && self.plan.repairs.iter().any(|place| is_of_pool(&self.plan.steps[*place]))
     }
 
-    /// Has the listeners of unready ports keep what serves them until the repairs are done, and with them the pools that they have.
+    /// Makes the listeners of unready ports, and their pools, wait until the repairs are done.
     pub(super) fn keep_until_repaired(&mut self, listeners: &[ObservedListener]) {
         let is_unready = |listener: &&ObservedListener| self.unready.contains(&listener.key());
         let in_use: Vec<&str> =
@@ -98,7 +97,7 @@ impl Draft {
         self.plan.after_repairs.extend(places);
     }
 
-    /// Adds a step that does nothing but say who owns an object.
+    /// Adds a step that only sets identity tags.
     pub(super) fn identify(&mut self, step: Step) {
         if self.untagged {
             self.plan.identity_tags.insert(self.plan.steps.len());
@@ -106,7 +105,7 @@ impl Draft {
         self.step(step);
     }
 
-    /// Adds a change of a child: one of nothing but tags comes with those of the load balancer, if it lacks some.
+    /// Adds a change of a child; a change of nothing but tags waits with the load balancer's identity tags, if these are missing.
     pub(super) fn label_or_change(&mut self, labels: bool, repairs: bool, step: Step) {
         if labels && self.untagged { self.identify(step) } else { self.change(repairs, step) }
     }
@@ -115,19 +114,19 @@ impl Draft {
         self.plan.notices.push(Notice::warning(reason, message));
     }
 
-    /// Whether a change of nothing but tags waits for the next one that is needed anyway: Octavia reloads the load
-    /// balancer for each. It adds what names and descriptions say meanwhile, and takes nothing away.
+    /// Returns whether a change of nothing but tags waits for the next necessary change, because Octavia reloads the load balancer
+    /// for each. It must only add tags, which repeat what names and descriptions say meanwhile.
     pub(super) fn can_wait(&self, tags: Option<&Tags>, observed: &Tags, wanted: &Tags) -> bool {
         let adds = tags.is_some_and(|tags| observed.is_subset(tags));
         adds && self.rename.is_none() && lacks_owner_only(observed, wanted)
     }
 
-    /// Notes an obstacle. The first one is reported: others show when it is out of the way.
+    /// Notes an obstacle. Only the first one is reported; others appear once it is removed.
     pub(super) fn block(&mut self, failure: Failure) {
         self.blocked.get_or_insert(failure);
     }
 
-    /// Whether an object has to be sent again because it is in ERROR; says so to the user.
+    /// Returns whether an object has to be sent again because it is in ERROR, and warns the user if so.
     pub(super) fn must_heal(
         &mut self,
         kind: &str,
@@ -146,19 +145,19 @@ impl Draft {
         failed
     }
 
-    /// The plan, ending as everything so far says.
+    /// Completes the plan: it ends blocked if an obstacle was noted.
     pub(super) fn finish(self) -> Plan {
         Plan { then: self.blocked.map_or(Then::Done, Then::Blocked), ..self.plan }
     }
 
-    /// The plan, ending in a wait.
+    /// Completes the plan with a wait.
     pub(super) fn wait(self, wait: Wait) -> Plan {
         Plan { then: Then::WaitFor(wait), ..self.plan }
     }
 }
 
-/// All tags of an object that is this Service's alone, if they have to change: it lacks some of the wanted ones, or
-/// has others that only this program gives, which were true before it was taken over. Tags of others stay.
+/// Returns all tags for an object that only this Service uses, if they have to change: wanted tags are missing, or there are
+/// outdated tags that only this controller sets. Tags of other clients stay.
 pub(crate) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     let kept: Tags =
         observed.iter().filter(|tag| wanted.contains(*tag) || !names::is_own_tag(tag)).cloned().collect();
@@ -166,24 +165,24 @@ pub(crate) fn tags_of_own(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_empty() && tags != *observed).then_some(tags)
 }
 
-/// The same without the tags about attributes that are not set here any more.
+/// Returns the same, also without the `stale` tags about attributes that are no longer set here.
 pub(super) fn tags_without(observed: &Tags, wanted: &Tags, stale: &Tags) -> Option<Tags> {
     let kept = observed - stale;
     let tags = tags_of_own(&kept, wanted);
     tags.or_else(|| (!stale.is_empty()).then_some(kept))
 }
 
-/// All tags of an object that others use too, if it lacks some of the wanted ones.
+/// Returns all tags for an object that others use too, if wanted ones are missing.
 pub(super) fn tags_of_shared(observed: &Tags, wanted: &Tags) -> Option<Tags> {
     (!wanted.is_subset(observed)).then(|| observed | wanted)
 }
 
-/// Whether an object has none of the tags that only this program gives but wanted ones.
+/// Returns whether all controller tags on an object are wanted ones.
 pub(super) fn says_nothing_wrong(observed: &Tags, wanted: &Tags) -> bool {
     observed.iter().all(|tag| wanted.contains(tag) || !names::is_own_tag(tag))
 }
 
-/// Whether the tags say nothing wrong, and what they lack does nothing but say who owns the object.
+/// Returns whether the tags contain nothing wrong, and only tags that name the owner are missing.
 pub(super) fn lacks_owner_only(observed: &Tags, wanted: &Tags) -> bool {
     says_nothing_wrong(observed, wanted) && wanted.difference(observed).all(|tag| names::says_owner(tag))
 }

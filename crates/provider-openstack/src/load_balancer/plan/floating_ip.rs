@@ -1,4 +1,4 @@
-//! Which floating IP the VIP gets, keeps or loses.
+//! Decides which floating IP the VIP gets, keeps or loses.
 
 use std::net::IpAddr;
 
@@ -13,30 +13,31 @@ use crate::load_balancer::objects::{
     FloatingIpGoal, FloatingIpSpec, ObservedFloatingIp, Ownership, ReleaseTerms, Tags,
 };
 
-/// The user asked for an external Service and there is no external network: as OCCM names it.
+/// The user asked for an external Service, but there is no external network. OCCM's reason for the same.
 const FORCED_INTERNAL: &str = "LoadBalancerForcedInternal";
-/// `spec.loadBalancerIP` names another address than the one that stays.
+/// `spec.loadBalancerIP` names another address than the floating IP that stays.
 const ADDRESS_IGNORED: &str = "LoadBalancerIPIgnored";
-/// A floating IP of the Service leads somewhere else and is left there.
+/// A floating IP of the Service is attached elsewhere, and stays there.
 const LEFT_IN_USE: &str = "FloatingIPLeftInUse";
 
-/// Somebody has given an internal Service a floating IP.
+/// Another client attached a floating IP to an internal Service.
 pub(crate) const ON_INTERNAL: &str = "FloatingIPOnInternalService";
 
-/// The port that floating IPs are about.
+/// The VIP port, to which floating IPs are attached.
 #[derive(Debug)]
 pub(super) struct VipPort {
     pub(super) port: Handle,
-    /// Its address, once it has one.
+    /// Address of the port, once it has one.
     pub(super) address: Option<IpAddr>,
-    /// To whom the load balancer belongs: a guest leaves its floating IP alone.
+    /// Ownership of the load balancer: a guest leaves its floating IP alone.
     pub(super) ownership: Ownership,
-    /// The load balancer, where Octavia shows it without its port.
+    /// Describes the load balancer if Octavia shows it without its VIP port.
     pub(super) without_port: Option<String>,
 }
 
 impl VipPort {
-    /// Whether a floating IP leads to it. One that is ours shows it by the address, too, where Neutron shows no port.
+    /// Returns whether a floating IP leads to this port. Where Neutron shows no port, the fixed address counts for one that is
+    /// ours.
     fn carries(&self, floating_ip: &ObservedFloatingIp) -> bool {
         let has_address = self.address.is_some() && floating_ip.fixed_address == self.address;
         is_on(floating_ip, self.port.id())
@@ -44,7 +45,7 @@ impl VipPort {
     }
 }
 
-/// Plans the floating IP of a Service that is served, and with it the address of the Service.
+/// Plans the floating IP of a served Service, and determines the address of the Service.
 pub(super) fn serve(
     draft: &mut Draft,
     goal: &FloatingIpGoal,
@@ -72,7 +73,7 @@ pub(super) fn serve(
     }
 }
 
-/// What is said of a floating IP that somebody has attached to the VIP of an internal Service: it may be wanted, so it stays.
+/// Returns the warning about a floating IP that another client attached to an internal Service: it may be intended, so it stays.
 fn exposed(attached: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, .. } = attached;
     format!(
@@ -83,8 +84,8 @@ fn exposed(attached: &ObservedFloatingIp) -> String {
     )
 }
 
-/// Takes a floating IP off the VIP, unless other Services may be published by it: what is ours is deleted, what is not, or is to be
-/// kept, only detached.
+/// Detaches a floating IP from the VIP, unless other Services may be published with it. One that is ours is deleted, unless it has
+/// to be kept.
 fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, ownership: Ownership) {
     let ObservedFloatingIp { id, address, .. } = attached.clone();
     match ownership {
@@ -104,8 +105,8 @@ fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, owners
     });
 }
 
-/// A floating IP that is there stays, whoever made it. Only one that is ours gives way, and only to the address that
-/// the user asked for, when that is sure to be had.
+/// Keeps an attached floating IP, whoever made it. Only one that is ours is exchanged, and only for the address that the user asked
+/// for, when that is sure to be available.
 fn keep_or_swap(
     draft: &mut Draft,
     spec: &FloatingIpSpec,
@@ -120,7 +121,7 @@ fn keep_or_swap(
                 && candidate.port_id.is_none()
                 && !candidate.in_use
                 && candidate.claimed_by.is_none()
-                // No router need lead to another network.
+                // A router may not connect the VIP to another external network.
                 && candidate.network_id == attached.network_id
         });
         match free {
@@ -162,7 +163,7 @@ fn keep_or_swap(
     tag(draft, attached, &spec.tags);
 }
 
-/// Gives the VIP a floating IP: the asked-for one, the Service's own from before, or a new one.
+/// Gives the VIP a floating IP: the one that the user asked for, the Service's own former one, or a new one.
 fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloatingIp], vip: &VipPort) {
     if vip.ownership == Ownership::Guest {
         return draft.block(Failure::user_input(
@@ -207,7 +208,7 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
                     _ => {}
                 }
             }
-            // What the Service had so far goes on serving it.
+            // The Service keeps its present floating IP.
             (Some(why), Some(own)) => {
                 draft.warn(ADDRESS_IGNORED, why.message);
                 attach(draft, spec, own, vip, None);
@@ -226,18 +227,18 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
     }
 }
 
-/// The command that takes a floating IP off its port.
+/// Returns the command that detaches a floating IP from its port.
 fn unset_port(id: &str) -> String {
     command(["openstack", "floating", "ip", "unset", "--port", id])
 }
 
-/// The Service's own floating IP that leads elsewhere, unless it has another one that leads nowhere.
+/// Returns the Service's own floating IP that is attached elsewhere, unless the Service has a detached one.
 fn only_astray(candidates: &[ObservedFloatingIp]) -> Option<&ObservedFloatingIp> {
     let has_free = candidates.iter().any(|own| own.ours && own.port_id.is_none());
     candidates.iter().find(|own| own.is_astray() && !has_free)
 }
 
-/// Two floating IPs would be one too many, and only a person knows which of them is meant.
+/// A second floating IP would be one too many, and only the user knows which of them is meant.
 fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     let ObservedFloatingIp { id, address, port_id, device, .. } = own;
     let device = device.as_ref().map(|device| format!(", which belongs to {device}")).unwrap_or_default();
@@ -249,7 +250,7 @@ fn is_elsewhere(own: &ObservedFloatingIp) -> String {
     )
 }
 
-/// Why the floating IP cannot be had that the user asked for, where the Service has none of its own. A load balancer is not made for that.
+/// Returns why the floating IP that the user asked for is unavailable to a Service without one: then no load balancer is created.
 pub(super) fn refusal(goal: &FloatingIpGoal, candidates: &[ObservedFloatingIp]) -> Option<Failure> {
     let FloatingIpGoal::External(spec) = goal else { return None };
     if let Some(elsewhere) = only_astray(candidates) {
@@ -260,7 +261,7 @@ pub(super) fn refusal(goal: &FloatingIpGoal, candidates: &[ObservedFloatingIp]) 
     unavailable(asked, spec.asked_by).filter(|_| !has_own)
 }
 
-/// Why a floating IP that the user asked for cannot be had.
+/// Returns why a floating IP that the user asked for is unavailable, if it is.
 fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
     if let Some(user) = found.user.as_ref().filter(|_| found.port_id.is_some() || found.claimed_by.is_some())
     {
@@ -284,7 +285,7 @@ fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
     )))
 }
 
-/// The address that the user asked for was made for another Service.
+/// Says that the floating IP that the user asked for was made for another Service.
 fn claimed(floating_ip: &ObservedFloatingIp, asked_by: &str) -> Failure {
     let ObservedFloatingIp { id, address, claimed_by, .. } = floating_ip;
     let tag = claimed_by.as_deref().unwrap_or_default();
@@ -341,15 +342,15 @@ fn create(draft: &mut Draft, spec: &FloatingIpSpec, network_id: &str, vip: &VipP
     draft.step(step);
 }
 
-/// Tags a floating IP that is ours; others are never marked as ours.
+/// Tags a floating IP that is ours; foreign ones are never tagged.
 fn tag(draft: &mut Draft, floating_ip: &ObservedFloatingIp, wanted: &Tags) {
     if let Some(tags) = tags_of_own(&floating_ip.tags, wanted).filter(|_| floating_ip.ours) {
         draft.identify(tag_step(floating_ip, tags));
     }
 }
 
-/// Before the load balancer goes, and its port with it: marks the floating IP on the port if it is ours, because it
-/// can only be found by its tags afterwards.
+/// Tags the floating IP on the VIP port, if it is ours, before the load balancer and the port are deleted: afterwards only the tags
+/// identify it.
 pub(super) fn mark(
     draft: &mut Draft,
     wanted: &Tags,
@@ -361,7 +362,7 @@ pub(super) fn mark(
     }
 }
 
-/// Takes off a floating IP that outlives its Service what says who owns it: it is anybody's in the project from now on.
+/// Removes the owner tags of a floating IP that outlives its Service, so that any Service of the project may use it.
 fn set_free(draft: &mut Draft, floating_ip: &ObservedFloatingIp) {
     let tags: Tags = floating_ip.tags.iter().filter(|tag| !names::is_own_tag(tag)).cloned().collect();
     if tags != floating_ip.tags {
@@ -374,13 +375,13 @@ fn tag_step(floating_ip: &ObservedFloatingIp, tags: Tags) -> Step {
     Step::FloatingIp(FloatingIpStep::Tag { id, tags, description, port_id })
 }
 
-/// Whether a floating IP leads to a port that exists.
+/// Returns whether a floating IP is attached to the port.
 pub(super) fn is_on(floating_ip: &ObservedFloatingIp, port_id: Option<&str>) -> bool {
     port_id.is_some() && floating_ip.port_id.as_deref() == port_id
 }
 
-/// Deletes the floating IPs that are ours, or sets them free where they are to be kept, after the load balancer: an address that is given up before its load
-/// balancer is sure to go may be lost for nothing.
+/// Deletes the floating IPs that are ours, or only removes their owner tags if they have to be kept. This comes after the load
+/// balancer: giving up an address before its load balancer is sure to go may lose it for nothing.
 pub(super) fn release(
     draft: &mut Draft,
     terms: &ReleaseTerms,

@@ -1,8 +1,8 @@
-//! A listener that cannot change its protocol keeps the one that it has, with all that follows from it. Pure.
+//! Keeps the protocol of a listener that cannot change it, with all that depends on the protocol. Pure.
 //!
-//! Octavia has no other way to change a protocol than to delete the listener and to make another one. So where the new one is
-//! refused, or something would be lost with the old one, the listener is as it was in what the protocol follows from (TLS, headers, the
-//! protocol of the pool), and as the Service asks in everything else.
+//! Octavia can change a protocol only by replacing the listener. So where the new listener is refused, or the old one has something
+//! that would be lost, the listener keeps what depends on its protocol (TLS, headers, the protocol of the pool), and follows the
+//! Service in everything else.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::load_balancer::objects::{
     ObservedListener, ObservedLoadBalancer, Tags, header, tls,
 };
 
-/// What is wanted, without the changes of protocols that are held back, and those.
+/// Returns the desired state without the protocol changes that are held back, and these changes.
 pub(super) fn hold_back<'a>(
     desired: &'a Desired,
     there: &ObservedLoadBalancer,
@@ -50,7 +50,7 @@ pub(super) fn hold_back<'a>(
     (desired, held)
 }
 
-/// The listener of another protocol that is there, or was before its successor was refused, and the one that is there.
+/// Returns the listener of another protocol that exists, or existed before its successor was refused; and the existing one, if any.
 fn predecessor<'a>(
     children: &'a Children,
     key: ListenerKey,
@@ -68,7 +68,7 @@ fn predecessor<'a>(
     }
 }
 
-/// What would go with the listener, and nobody could make again.
+/// Returns a failure if replacing the listener would delete L7 policies, which only the user can recreate.
 fn lost_with(listener: &ObservedListener) -> Option<Failure> {
     listener.has_policies.then(|| {
         Failure::user_input(format!(
@@ -79,7 +79,7 @@ fn lost_with(listener: &ObservedListener) -> Option<Failure> {
     })
 }
 
-/// Another process met the refusal.
+/// Says that an earlier process met the refusal.
 fn refused_before(listener: &ObservedListener) -> Failure {
     Failure::user_input(format!(
         "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event reported, and the replacement is \
@@ -96,7 +96,7 @@ fn keeping(wanted: &DesiredListener, predecessor: &Predecessor) -> DesiredListen
     kept
 }
 
-/// What is wanted of a listener, as far as it goes with the protocol that it has.
+/// Returns the desired listener with the present protocol and all that depends on it.
 pub(super) fn listener(wanted: &ListenerSpec, before: &FormerListener) -> ListenerSpec {
     let mut kept = wanted.clone();
     kept.protocol = before.protocol.clone();
@@ -108,7 +108,7 @@ pub(super) fn listener(wanted: &ListenerSpec, before: &FormerListener) -> Listen
     kept
 }
 
-/// The wanted tags, but for those that say where TLS and headers come from.
+/// Returns the wanted tags, but the present ones about the origin of TLS settings and headers.
 fn tags(wanted: &Tags, before: &Tags) -> Tags {
     let tags = header::with_kept(wanted, &BTreeSet::from(InsertedHeader::ALL), before);
     let none = Tags::new();

@@ -1,4 +1,4 @@
-//! Which attributes of a listener change.
+//! Decides which attributes of a listener change.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::load_balancer::objects::{
     InsertedHeader, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
 };
 
-/// Headers that a listener is to insert do not reach the members.
+/// Octavia does not insert the headers that a listener is configured to insert.
 const HEADERS_NOT_INSERTED: &str = "LoadBalancerHeadersNotInserted";
 
-/// The changes that make a listener the wanted one, for one update. With `whole`, all managed attributes are sent,
-/// changed or not: any good update heals a listener in ERROR.
+/// Returns the update that turns a listener into the wanted one. With `whole`, it contains all managed attributes, changed or not:
+/// any valid update heals a listener in ERROR.
 pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole: bool) -> UpdateListener {
     let stale = &tls::stale(&observed.tags, &wanted.tags) | &header::stale(&observed.tags, &wanted.tags);
     let (before, after) = (&observed.attributes, &wanted.attributes);
@@ -42,7 +42,7 @@ pub(super) fn changes(observed: &ObservedListener, wanted: &ListenerSpec, whole:
     }
 }
 
-/// The changes of what TLS looks like. What is cleared goes back to Octavia's default.
+/// Returns the changes of the TLS attributes. A cleared attribute gets Octavia's default.
 fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, whole: bool) -> UpdateListener {
     let stale = |tag| stale.contains(tag);
     let sni = change(&before.sni_container_refs, &wanted.sni_container_refs, stale(tls::SNI), whole);
@@ -59,7 +59,7 @@ fn tls_changes(before: &TlsAttributes, wanted: &TlsAttributes, stale: &Tags, who
     }
 }
 
-/// What is wanted is set where it differs; what is not wanted any more and was set here goes back to Octavia's default.
+/// Sets a wanted value where it differs; a value that was set here and is no longer wanted gets Octavia's default.
 fn change<T: Clone + PartialEq>(
     before: &Option<T>,
     wanted: &Option<T>,
@@ -73,8 +73,8 @@ fn change<T: Clone + PartialEq>(
     }
 }
 
-/// What is said about headers that somebody has a listener insert, and that Octavia silently does not insert where the
-/// members speak the PROXY protocol. One that is managed here is taken off, others stay.
+/// Returns the warning about headers that another client configured, and that Octavia silently does not insert where the members
+/// speak the PROXY protocol. Headers that this controller manages are removed; others stay.
 pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> Option<Notice> {
     if !matches!(pool, PoolProtocol::Proxy | PoolProtocol::ProxyV2) {
         return None;
@@ -94,7 +94,7 @@ pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> 
     })
 }
 
-/// Octavia shows no list where everybody may connect; a list that names everybody says the same.
+/// Octavia shows no list where all clients may connect; a list with a prefix length of 0 means the same.
 fn same_cidrs(before: Option<&BTreeSet<IpNet>>, wanted: &BTreeSet<IpNet>) -> bool {
     match before {
         Some(before) => before == wanted,

@@ -1,8 +1,8 @@
-//! What makes the members of a pool the wanted ones.
+//! Changes the members of a pool to the wanted ones.
 //!
-//! A batch puts weight, backup, `admin_state_up` and monitor port of each member that it names back to what it says of them. So new
-//! members come in a batch that names them alone, and a single one goes by its id. Everything else is one batch of all members,
-//! which keeps what an administrator has set.
+//! A batch resets weight, backup, `admin_state_up` and monitor port of each member that it names to the values in the batch. So new
+//! members are added by a batch that names only them, and a single member is deleted by its id. Any other change is one batch of
+//! all members, which keeps what an administrator set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::draft::Draft;
 use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
 use crate::load_balancer::objects::{Member, MemberKey, ObservedMember, ObservedPool};
 
-/// How much of what is wanted the members follow.
+/// How far the members follow the desired state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of it.
+    /// In everything.
     Whole,
-    /// Which members there are. What they are checked by stays.
+    /// In which members exist. Their monitor ports stay.
     Keys,
 }
 
-/// Whether a member that failed is on another subnet than it should be. The subnet of a member cannot be changed.
+/// Returns whether a failed member needs another subnet. The subnet of a member cannot be changed.
 pub(super) fn need_another_subnet(draft: &Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) -> bool {
     let vip_subnet = draft.vip_subnet_id.as_deref();
     let differs = |failed: &ObservedMember| {
@@ -36,8 +36,8 @@ pub(super) fn need_another_subnet(draft: &Draft, pool: &ObservedPool, wanted: &[
     !pool.members_from_status && failed.into_iter().any(differs)
 }
 
-/// Replaces the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds. An empty set of nodes
-/// takes nothing away.
+/// Changes the members in one batch, if they differ: even an unchanged batch locks the load balancer for seconds. An empty set of
+/// nodes removes nothing.
 pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>], extent: Extent) {
     if wanted.is_empty() {
         return;
@@ -70,7 +70,7 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         .copied()
         .filter(|one| merged.binary_search_by_key(&one.key(), |member| member.key()).is_err())
         .collect();
-    // What new members are checked by shows on those that are there.
+    // New members get the monitor port of existing members, which the status tree does not show.
     let is_known = extent == Extent::Whole || !from_status;
     if stay_as_they_are && before.values().all(|one| is_sound(one)) {
         match (new.as_slice(), gone.as_slice()) {
@@ -85,13 +85,13 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
             _ => {}
         }
     }
-    // What failed goes along with every other change, at once; alone it is a repair.
+    // Failed members are sent with any other change, at once; sending only them is a repair.
     let repairs = stay_as_they_are && new.is_empty() && gone.is_empty();
     draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle, members: merged }));
 }
 
-/// A wanted member as it is sent: what an administrator may have set on the existing one stays, and its subnet, which cannot be changed.
-/// A new one is checked as the one that it is to be like.
+/// Returns a wanted member as it is sent: with what an administrator may have set on the existing member, and its subnet, which
+/// cannot be changed. A new member gets the monitor port of `like`.
 fn merge(
     before: Option<&ObservedMember>,
     like: Option<&ObservedMember>,

@@ -1,8 +1,8 @@
-//! What is to be done, computed from what is wanted and what is there. Pure.
+//! Computes the steps from the existing to the desired state. Pure.
 //!
-//! A plan holds every difference in the order in which it is removed; the order is right at each step when the
-//! process dies there. Octavia locks a load balancer with each change, so a reconciliation applies the steps up to and with the
-//! first one that locks, and the next one plans afresh from a new observation.
+//! A plan holds every difference, in an order that is safe if the process dies after any step. Octavia locks a load balancer with
+//! each change, so a reconciliation applies the steps up to and including the first one that locks, and the next one plans again
+//! from a new observation.
 
 mod children;
 mod converge;

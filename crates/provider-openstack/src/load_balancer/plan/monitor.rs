@@ -1,4 +1,4 @@
-//! What makes the health monitor of a pool the wanted one.
+//! Changes the health monitor of a pool to the wanted one.
 
 use openstack_ccm_openstack_api::octavia::UpdateHealthMonitor;
 
@@ -8,14 +8,14 @@ use crate::load_balancer::objects::{
     DesiredPool, MonitorAttributes, MonitorSpec, ObservedMonitor, ObservedPool,
 };
 
-/// Whether a pool has a monitor, and is to have one of another type: the type cannot be changed, and without a monitor the pool would send to
-/// nodes that do not serve.
+/// Returns whether a pool has a monitor of another type than the wanted one: the type cannot be changed, and without a monitor the
+/// pool would send traffic to nodes that do not serve.
 pub(super) fn is_of_another_type(pool: &ObservedPool, wanted: &DesiredPool) -> bool {
     let (observed, wanted) = (pool.monitor.as_ref(), wanted.monitor.as_ref());
     observed.zip(wanted).is_some_and(|(observed, wanted)| observed.kind != wanted.kind)
 }
 
-/// Deletes a monitor that is not wanted, or not of this type. Returns one that stays.
+/// Deletes a monitor that is not wanted, or has another type. Returns a monitor that stays.
 pub(super) fn remove_unfit<'a>(
     draft: &mut Draft,
     pool: &'a ObservedPool,
@@ -31,7 +31,7 @@ pub(super) fn remove_unfit<'a>(
     None
 }
 
-/// Makes or changes the monitor of a pool. `kept` is what [`remove_unfit`] left.
+/// Creates or updates the monitor of a pool. `kept` is the result of [`remove_unfit`].
 pub(super) fn converge(
     draft: &mut Draft,
     pool_id: &str,

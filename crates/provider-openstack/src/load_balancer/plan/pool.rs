@@ -1,4 +1,4 @@
-//! What makes a pool, with its members and monitor, the wanted one.
+//! Changes a pool, its members and its monitor to the wanted ones.
 
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
@@ -14,7 +14,7 @@ use crate::load_balancer::objects::{
     pool,
 };
 
-/// Makes a new pool that no listener uses, with all that belongs to it.
+/// Creates a pool that no listener uses, with members and monitor.
 pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &DesiredPool) -> Handle {
     draft.step(Step::Pool(PoolStep::Create {
         load_balancer_id: load_balancer_id.to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
     handle
 }
 
-/// Makes an existing pool the wanted one.
+/// Changes an existing pool to the wanted one.
 pub(super) fn converge(
     draft: &mut Draft,
     observed: &ObservedPool,
@@ -53,9 +53,10 @@ pub(super) fn converge(
     }
     let updates = [attributes, algorithm];
     for mut changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        // What OCCM set because the Service asks for it is noted when the load balancer gets its identity tags.
+        // Tags about settings that OCCM made for the Service wait until the load balancer gets its identity tags.
         let labels = changes.only_tags().is_some();
-        // Without it ovn-octavia-provider (11.0) leaves the listener PENDING for ever, and fails at session persistence.
+        // Without `admin_state_up`, ovn-octavia-provider (11.0) leaves the listener PENDING for ever, and fails to set session
+        // persistence.
         changes.admin_state_up = draft.is_ovn.then_some(observed.admin_state_up);
         let step = Step::Pool(PoolStep::Update { id: observed.id.clone(), changes });
         draft.label_or_change(labels, whole, step);
@@ -69,12 +70,11 @@ pub(super) fn converge(
     Handle::Id(observed.id.clone())
 }
 
-/// Has the members of a pool in use follow the nodes, before anything else. One that does not stay follows them until another one takes its
-/// place.
+/// Makes the members of a pool in use follow the nodes, before anything else. A pool that will be replaced follows them until then.
 ///
-/// A monitor that goes does so before the members change: an HTTP check of the health check node port must never meet members without
-/// `monitor_port`, which would take them all down. So where the deletion of such a monitor failed, the members wait with it. They do
-/// not wait with that of another one. Where it is refused, the monitor stays, and the members with what it checks.
+/// A monitor is deleted before the members change: an HTTP check of the health check node port must never meet members without
+/// `monitor_port`, which it would all take down. So if the deletion of an HTTP monitor has to be repaired, the members wait for it;
+/// they do not wait for other types. If the deletion is refused, the monitor stays, and the members keep their monitor ports.
 pub(super) fn keep_up(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool, stays: bool) {
     if !stays {
         return converge_members(draft, observed, wanted, Extent::Keys);
@@ -90,7 +90,7 @@ pub(super) fn keep_up(draft: &mut Draft, observed: &ObservedPool, wanted: &Desir
     }
 }
 
-/// Makes members and monitor of a pool that no listener uses the wanted ones: the monitor comes last.
+/// Changes members and monitor of a pool that no listener uses: the monitor comes last.
 fn complete(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) {
     let removal = draft.plan.steps.len();
     let kept = monitor::remove_unfit(draft, observed, wanted.monitor.as_ref());
@@ -110,7 +110,8 @@ fn converge_members(draft: &mut Draft, observed: &ObservedPool, wanted: &Desired
     }
 }
 
-/// Notes on a pool what its listener is, before that makes way for one of another protocol. Not where Octavia has no tags, or it is noted.
+/// Notes a listener in its pool's tags before it is replaced by one of another protocol. `None` without tags in Octavia, or if
+/// noted.
 pub(super) fn note_former(
     pool: &ObservedPool,
     listener: &ObservedListener,
@@ -122,7 +123,7 @@ pub(super) fn note_former(
     notes.then(|| Step::Pool(PoolStep::Update { id: pool.id.clone(), changes }))
 }
 
-/// With `settled`, the pool serves the listener that it is to serve, and what a former one was counts no more.
+/// With `settled`, the pool serves the wanted listener, and the tags about a former one are removed.
 fn changes(observed: &ObservedPool, wanted: &PoolSpec, settled: bool) -> UpdatePool {
     let (before, after) = (&observed.attributes, &wanted.attributes);
     let persistence_stale = pool::stale(&observed.tags, &wanted.tags);
@@ -140,15 +141,15 @@ fn changes(observed: &ObservedPool, wanted: &PoolSpec, settled: bool) -> UpdateP
     }
 }
 
-/// The change of the algorithm, alone: a provider may refuse it, and that must not stop anything else.
+/// Returns the change of the algorithm, alone: a provider may refuse it, which must not stop other changes.
 fn algorithm(observed: &ObservedPool, wanted: &PoolSpec, whole: bool) -> UpdatePool {
     let after = &wanted.attributes.lb_algorithm;
     let changes = whole || observed.attributes.lb_algorithm != *after;
     UpdatePool { lb_algorithm: changes.then(|| after.clone()), ..UpdatePool::default() }
 }
 
-/// The change of session persistence. What the Service asks for is set; what it asked for and does not any more is
-/// cleared, as a tag shows. Anything else was set by somebody else, and stays.
+/// Returns the change of session persistence. It is set if the Service asks for it, and cleared if a tag shows that the Service
+/// used to ask for it. Anything else was set by another client, and stays.
 fn persistence(
     before: Option<&Persistence>,
     wanted: Option<&Persistence>,
@@ -157,7 +158,7 @@ fn persistence(
     match (before, wanted) {
         (Some(before), Some(wanted)) if before.satisfies(wanted) => Change::Keep,
         (_, Some(wanted)) => Change::Set(wanted.request()),
-        // Cookies are not what a Service can ask for: somebody chose them since.
+        // A Service cannot ask for cookies: another client set them since.
         (Some(before), None) if set_here && before.kind == SessionPersistenceType::SourceIp => Change::Clear,
         (_, None) => Change::Keep,
     }

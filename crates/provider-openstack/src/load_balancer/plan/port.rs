@@ -1,9 +1,8 @@
 //! One port of a Service: its listener and the pool behind it.
 //!
-//! A pool is always complete before a listener gets it: it is made on the load balancer, filled, given its monitor,
-//! and only then becomes the default pool. So a change of the pool's protocol (PROXY on or off) interrupts nothing,
-//! and a listener is never seen without members. A pool that was left behind half-way is found again by its name and
-//! protocol, or is removed as not needed.
+//! A pool is always complete before a listener gets it: it is created on the load balancer, filled, given its monitor, and only
+//! then becomes the default pool. So a change of the pool's protocol (PROXY on or off) interrupts nothing, and no listener lacks
+//! members. A pool that an interrupted reconciliation left is found again by its name and protocol, or is deleted if not needed.
 
 use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
@@ -16,20 +15,20 @@ use crate::load_balancer::objects::{
     ObservedPool,
 };
 
-/// A change that interrupts connections, because Octavia offers no other way.
+/// A change interrupts connections, because Octavia offers no other way.
 const LISTENER_REPLACED: &str = "LoadBalancerListenerReplaced";
 
-/// The port for the load balancer's own metrics is somebody else's.
+/// The port for the load balancer's metrics is in use by another listener.
 const NO_METRICS: &str = "LoadBalancerMetricsPortTaken";
 
-/// The pods have to follow a switch of the PROXY protocol at the same moment.
+/// The pods have to switch the PROXY protocol at the same moment.
 const PROXY_SWITCHED: &str = "LoadBalancerProxyProtocolSwitched";
 
-/// A port of the Service, what it has, and what it is to have.
+/// A port of the Service, its existing objects, and its wanted ones.
 pub(super) struct Port<'a> {
     pub(super) key: ListenerKey,
     wanted: &'a DesiredListener,
-    /// Its listener, of whatever protocol.
+    /// The Service's listener on this port, of any protocol.
     existing: Option<&'a ObservedListener>,
     /// The pool that this listener uses.
     present: Option<&'a ObservedPool>,
@@ -46,7 +45,7 @@ impl<'a> Port<'a> {
     ) -> Self {
         let existing = children.listeners.iter().find(|listener| listener.key() == key && listener.ours);
         let present = existing.and_then(|listener| children.default_pool(listener));
-        // Its listener may have made way for one of another protocol a moment ago.
+        // The listener may just have been deleted for one of another protocol.
         let predecessor = draft.refusals.predecessors.get(&key);
         let left =
             predecessor.and_then(|before| children.pools.iter().find(|pool| pool.id == before.pool.id));
@@ -57,7 +56,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// Has the pool that serves the port follow the nodes: also one that is about to make way for another.
+/// Makes the pool that serves the port follow the nodes, even if it is about to be replaced.
 pub(super) fn keep_up(draft: &mut Draft, port: &Port<'_>) {
     let Some(present) = port.present.filter(|pool| pool.ours) else { return };
     let stays = port.pool.is_some_and(|pool| pool.id == present.id);
@@ -66,7 +65,7 @@ pub(super) fn keep_up(draft: &mut Draft, port: &Port<'_>) {
     }
 }
 
-/// Plans one port whose key is free, or taken by a listener of this Service.
+/// Plans a port that is free or has a listener of this Service.
 pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Children, port: &Port<'_>) {
     let Port { key, wanted, existing, pool, .. } = *port;
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
@@ -102,7 +101,7 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
     }
 }
 
-/// Plans the listener with the load balancer's own metrics. Returns its key where it is to be; not where somebody else has the port.
+/// Plans the listener for the load balancer's metrics. Returns its key, if it can exist: another listener may occupy the port.
 pub(super) fn converge_metrics(
     draft: &mut Draft,
     load_balancer_id: &str,
@@ -114,7 +113,7 @@ pub(super) fn converge_metrics(
     let there = children.listeners.iter().find(|listener| listener.key() == key);
     match there {
         Some(there) if there.ours && there.is_of_metrics() => update(draft, there, key, wanted),
-        // One of a port that the Service has no more makes way for it first.
+        // A listener of a port that the Service no longer has is deleted first.
         Some(there) if there.ours => return None,
         Some(there) => {
             let message = format!(
@@ -137,7 +136,7 @@ fn is_proxy(protocol: &PoolProtocol) -> bool {
     matches!(protocol, PoolProtocol::Proxy | PoolProtocol::ProxyV2)
 }
 
-/// Octavia switches without a gap; whether the pods read what they get from then on is up to who configures them.
+/// Warns about a PROXY protocol switch: Octavia switches without a gap, but the pods must understand what they get from then on.
 fn warn_of_proxy(draft: &mut Draft, children: &Children, listener: &ObservedListener, wanted: &DesiredPool) {
     let default_id = listener.default_pool_id.as_deref();
     let Some(before) = children.pools.iter().find(|pool| Some(pool.id.as_str()) == default_id) else {
@@ -175,8 +174,8 @@ fn update(draft: &mut Draft, observed: &ObservedListener, key: ListenerKey, want
     }
 }
 
-/// The existing pool that is to be the default pool: the one that is, if its protocol is right, no other port has it, and all of
-/// it can be changed as it serves; or one that an interrupted reconciliation made for this port.
+/// Returns the existing pool that becomes or stays the default pool: the present one, if its protocol fits, no other port claimed
+/// it, and it can be changed while it serves; else one that an interrupted reconciliation made for this port.
 fn find_pool<'a>(
     draft: &Draft,
     children: &'a Children,
@@ -196,7 +195,7 @@ fn find_pool<'a>(
     })
 }
 
-/// Makes the listener; one of this Service with another protocol makes way for it first.
+/// Creates the listener, after deleting one of this Service with another protocol.
 fn replace(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, default_pool: Handle) {
     let wanted = &port.wanted.listener;
     if let Some(existing) = port.existing {

@@ -1,8 +1,7 @@
-//! What is to be done about a load balancer in ERROR.
+//! Decides what to do about a load balancer in ERROR.
 //!
-//! ERROR says that Octavia's last work on it failed, and nothing about traffic: what carried it may go on. So only one
-//! that Octavia has never built is recreated without being asked; any other one is left as it is, unless the operator
-//! chose otherwise.
+//! ERROR says that Octavia's last work on a load balancer failed, and nothing about traffic, which may continue. So only one that
+//! Octavia has never built is recreated unasked; any other stays as it is, unless the operator configured otherwise.
 
 use std::net::IpAddr;
 
@@ -27,23 +26,22 @@ const IN_ERROR: &str = "LoadBalancerInError";
 /// Octavia is asked to fail the load balancer over.
 const FAILOVER: &str = "LoadBalancerFailover";
 
-/// What helps.
+/// The remedy for a load balancer in ERROR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Deleting it and creating another one.
+    /// Delete the load balancer and create another one.
     Replace,
     /// Octavia's failover.
     FailOver,
-    /// Nothing that may be done unasked, for this reason.
+    /// Do nothing unasked, for this reason.
     Leave(String),
 }
 
-/// Whether the creation of a load balancer in ERROR failed, so that it has never served anybody.
+/// Returns whether the creation of a load balancer in ERROR failed, so that it has never served.
 ///
-/// Octavia creates a load balancer as OFFLINE, with children in PENDING_CREATE, and only a finished build changes either;
-/// where the creation failed they stay so for ever (measured on Octavia 19). Drivers of other providers may put the children
-/// into ERROR, which counts where the Service was never published. The word of the Service that it was ready
-/// outweighs both.
+/// Octavia creates a load balancer as OFFLINE, with children in PENDING_CREATE, and only a finished build changes either; after a
+/// failed creation they stay so for ever (measured on Octavia 19). Other providers' drivers may put the children into ERROR, which
+/// counts if the Service was never published. A Service that was ready, by its own record, outweighs both.
 pub(crate) fn was_never_built(recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
     let built = |below: &Children| !below.none_was_built(!recovery.was_published);
     !recovery.was_ready
@@ -84,7 +82,7 @@ fn of_somebody_else(broken: &ObservedLoadBalancer) -> Option<&'static str> {
     broken.is_retained().then_some("it was retained when its previous Service was deleted")
 }
 
-/// Why one that could be replaced is not.
+/// Returns why a load balancer that could be replaced is kept.
 fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<String> {
     if recovery.retained {
         return Some("its reclaim-policy is retain".to_owned());
@@ -95,7 +93,7 @@ fn reason_to_keep(recovery: &Recovery, broken: &ObservedLoadBalancer) -> Option<
     }
 }
 
-/// Why a load balancer in ERROR cannot be deleted.
+/// Returns why a load balancer in ERROR cannot be deleted.
 fn obstacle_to_replacement(
     desired: &Desired,
     observed: &Observed,
@@ -121,7 +119,7 @@ fn obstacle_to_replacement(
     })
 }
 
-/// Octavia refuses every change of a load balancer in ERROR but its deletion and its failover.
+/// Plans the remedy: Octavia refuses every change of a load balancer in ERROR except deletion and failover.
 pub(super) fn recover(
     mut draft: Draft,
     desired: &Desired,
@@ -137,7 +135,7 @@ pub(super) fn recover(
                 format!("{}; Octavia is asked to fail the load balancer over", statuses(broken)),
             );
             draft.step(Step::LoadBalancer(LoadBalancerStep::Failover { id: broken.id.clone() }));
-            // Where Octavia refuses.
+            // This is reported where Octavia refuses.
             draft.block(in_error(broken));
             draft.finish()
         }
@@ -149,13 +147,13 @@ fn statuses(broken: &ObservedLoadBalancer) -> String {
     format!("{broken} has the provisioning status {status} and the operating status {operating}")
 }
 
-/// Recreates it, on its address.
+/// Deletes the load balancer, and creates another one with the same address.
 fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> Plan {
     draft.plan.heals = true;
     draft.warn(REPLACED, format!("{}; the load balancer is deleted and recreated", statuses(broken)));
     if let FloatingIpGoal::External(spec) = &desired.floating_ip {
-        // It comes off when the port goes, and is attached again to the port of the next load balancer. Until then it
-        // records the VIP.
+        // The floating IP is detached when the port is deleted, and is attached to the port of the next load balancer. Until then
+        // its tags record the VIP.
         let vips = broken.vip_addresses().filter(IpAddr::is_ipv4).map(names::previous_vip_tag);
         let tags: Tags = spec.tags.iter().cloned().chain(vips).collect();
         floating_ip::mark(&mut draft, &tags, &observed.floating_ips, broken.vip_port_id.as_deref());
@@ -175,7 +173,7 @@ fn replace(mut draft: Draft, desired: &Desired, observed: &Observed, broken: &Ob
     draft.finish()
 }
 
-/// Leaves it as it is. Neutron is not locked by Octavia, so the floating IP follows the Service all the same.
+/// Leaves the load balancer as it is. Octavia does not lock Neutron, so the floating IP still follows the Service.
 fn leave(
     mut draft: Draft,
     desired: &Desired,
@@ -213,7 +211,7 @@ fn in_error(broken: &ObservedLoadBalancer) -> Failure {
     Failure::held(Hold::LoadBalancerInError, message)
 }
 
-/// Whether only what marks the load balancer, or what failed when it broke, would be sent if it were whole.
+/// Returns whether a healthy load balancer would only need marks, and repairs of what failed.
 fn agrees(desired: &Desired, observed: &Observed, broken: &ObservedLoadBalancer) -> bool {
     let plan = converge(
         Draft { serial: desired.serial, additive: desired.additive, ..Draft::default() },

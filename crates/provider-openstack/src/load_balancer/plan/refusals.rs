@@ -1,15 +1,15 @@
-//! What the cloud has refused, and what a plan leaves out for it. Pure.
+//! Leaves out of a plan what the cloud has refused. Pure.
 //!
 //! | step | needs |
 //! | --- | --- |
-//! | a step on an object that a step makes | that step |
+//! | a step on an object that another step creates | that step |
 //! | any child of a load balancer that the Service joins | the tag that announces the Service |
 //! | the rename of the load balancer | all renames of its children |
 //! | a new health monitor | the members that it checks, and that the one before it is gone |
-//! | a listener with a new pool, a swap | all that makes the pool complete |
-//! | the deletion of a listener that changes its protocol | all that its successor needs, that one, and the tags that say what it was |
-//! | the removal of a pool | what takes the listeners off it |
-//! | what follows a floating IP that is attached | that |
+//! | a listener with a new pool, a swap | all steps that complete the pool |
+//! | the deletion of a listener that changes its protocol | all that its successor needs, the successor, and the tags that describe the old listener |
+//! | the deletion of a pool | the steps that remove its listeners |
+//! | steps after the attachment of a floating IP | the attachment |
 //! | members of a pool in use, the closing of a port, and everything else | nothing |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,44 +26,44 @@ use crate::load_balancer::objects::{
     Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
 };
 
-/// The listener that made way for one of another protocol.
+/// A listener that was deleted for one of another protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Predecessor {
     pub(crate) listener: FormerListener,
     pub(crate) pool: ObservedPool,
 }
 
-/// What the cloud has refused, in the form in which it was sent, and does not get again for now.
+/// The steps that the cloud refused, as they were sent, and that are not sent again for now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refusals {
     pub(crate) steps: Vec<Refused>,
-    /// The listeners that made way for one that is not there yet.
+    /// The listeners that were deleted for a listener that does not exist yet.
     pub(crate) predecessors: BTreeMap<ListenerKey, Predecessor>,
-    /// The listeners that came back after the same wish was refused, as their tags say.
+    /// The listeners that were restored after the same wish was refused, as their tags say.
     pub(crate) returned: BTreeSet<ListenerKey>,
-    /// What stands for the Service's wish in tags.
+    /// Digest of the Service's wish, for tags.
     pub(crate) wish: Option<Digest>,
 }
 
 impl Refusals {
-    /// The tag of a listener that comes back.
+    /// Returns the tag of a listener that is restored.
     pub(super) fn listener_tag(&self) -> Option<String> {
         self.wish.map(names::refused_tag)
     }
 
-    /// The tag of a floating IP that goes on serving because another one, as it is now, was refused.
+    /// Returns the tag of a floating IP that keeps serving because `asked`, as it is now, was refused.
     pub(crate) fn floating_ip_tag(&self, asked: &ObservedFloatingIp) -> Option<String> {
         self.wish.map(|wish| names::refused_tag(Digest::of((wish, asked))))
     }
 
-    /// Why a step is not sent again for now.
+    /// Returns why a step is not sent again for now.
     pub(crate) fn of(&self, step: &Step) -> Option<&Failure> {
         self.steps.iter().find(|refused| is_same(&refused.step, step)).map(|refused| &refused.failure)
     }
 }
 
-/// Whether the cloud would answer alike. A listener is refused for what it is, whichever pool it was to get, and a floating IP
-/// whatever it was to replace.
+/// Returns whether the cloud would answer both steps alike. The default pool of a listener makes no difference, nor does the
+/// floating IP that another one replaces.
 pub(crate) fn is_same(one: &Step, other: &Step) -> bool {
     match (one, other) {
         (
@@ -78,7 +78,7 @@ pub(crate) fn is_same(one: &Step, other: &Step) -> bool {
     }
 }
 
-/// Leaves out of a plan what is refused, and what needs it.
+/// Leaves out the refused steps, and all steps that need them.
 pub(super) fn leave_out(mut plan: Plan, refusals: &Refusals, observed: &Observed) -> Plan {
     let mut causes: BTreeMap<usize, Failure> = BTreeMap::new();
     for (place, step) in plan.steps.iter().enumerate() {
@@ -111,14 +111,14 @@ pub(super) fn leave_out(mut plan: Plan, refusals: &Refusals, observed: &Observed
     plan.keeping(|place| !causes.contains_key(&place))
 }
 
-/// What the steps of a plan need of each other.
+/// Which steps of a plan need which others.
 struct Needs<'a> {
     steps: &'a [Step],
     observed: &'a Observed,
     children: Option<&'a Children>,
-    /// Pools whose listener has made way for one of another protocol, which gets them as they are.
+    /// Pools whose listener was deleted for one of another protocol, which gets them unchanged.
     left: BTreeSet<&'a str>,
-    /// The place of the step that announces the Service on a load balancer of others.
+    /// The place of the step that announces the Service on a shared load balancer.
     announcement: Option<usize>,
 }
 
@@ -158,13 +158,13 @@ impl<'a> Needs<'a> {
             Step::LoadBalancer(_) => Vec::new(),
             Step::Listener(step) => self.of_listener(step),
             Step::Pool(PoolStep::Delete { id, .. }) => self.leaving(id),
-            // Those that come are there before the last one goes.
+            // The last member is deleted only after new ones were created.
             Step::Member(MemberStep::Delete { pool_id, .. }) if self.are_all_taken_out(pool_id) => {
                 self.places(|step| {
                     matches!(step, Step::Member(MemberStep::Create { pool, .. }) if pool.id() == Some(pool_id.as_str()))
                 })
             }
-            // An HTTP check of the health check node port takes members down that were not made for it.
+            // An HTTP check of the health check node port takes down members without `monitor_port`.
             Step::Monitor(MonitorStep::Create { pool, .. }) => {
                 let mut before = self.filling(pool);
                 before.extend(self.places(|step| match step {
@@ -184,7 +184,7 @@ impl<'a> Needs<'a> {
         needed
     }
 
-    /// Whether a step is about members of a pool that serves already, or closes a port.
+    /// Returns whether a step changes members of a pool in use, or closes a port.
     fn keeps_up(&self, step: &Step) -> bool {
         let pool_id = match step {
             Step::Member(step) => step.pool_id(),
@@ -228,7 +228,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// Whether a step notes on the pool of a listener what that listener was.
+    /// Returns whether a step notes in a pool's tags what its listener was.
     fn says_what_was(&self, step: &Step, listener_id: &str) -> bool {
         let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
         let mut listeners = self.children.into_iter().flat_map(|children| &children.listeners);
@@ -238,7 +238,7 @@ impl<'a> Needs<'a> {
         pool == Some(id) && changes.tags.iter().flatten().any(|tag| former::is_about_former(tag))
     }
 
-    /// The steps that make a pool complete which no listener uses yet.
+    /// Returns the steps that complete a pool that no listener uses yet.
     fn completing(&self, pool: &Handle) -> Vec<usize> {
         if pool.id().is_some_and(|id| self.is_used(id)) {
             return Vec::new();
@@ -269,7 +269,7 @@ impl<'a> Needs<'a> {
         })
     }
 
-    /// The steps that take the listeners off a pool.
+    /// Returns the steps that remove the listeners from a pool.
     fn leaving(&self, pool_id: &str) -> Vec<usize> {
         let listeners = self.children.into_iter().flat_map(|children| &children.listeners);
         let users: BTreeSet<&str> = listeners
@@ -287,7 +287,7 @@ impl<'a> Needs<'a> {
     fn of_floating_ip(&self, step: &FloatingIpStep) -> Vec<usize> {
         let is_there = |id: &str| self.observed.floating_ips.iter().any(|one| one.id == *id);
         match step {
-            // One that goes on serving may be tagged whatever was to take its place.
+            // A floating IP that keeps serving may be tagged whatever was meant to replace it.
             FloatingIpStep::Tag { id, .. } if is_there(id) => self.places(|step| match step {
                 Step::FloatingIp(FloatingIpStep::Attach { id: attached, .. }) => attached == id,
                 _ => false,

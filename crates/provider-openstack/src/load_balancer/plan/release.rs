@@ -1,4 +1,4 @@
-//! The plan for a Service that goes, and for a load balancer that outlives its Service (`reclaim-policy: retain`).
+//! Plans the release of a deleted Service, and of a load balancer that outlives its Service (`reclaim-policy: retain`).
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
@@ -13,13 +13,13 @@ use crate::load_balancer::objects::{
     Children, Observed, ObservedLoadBalancer, Ownership, ReleaseTerms, Tags,
 };
 
-/// A load balancer of the Service stays, because somebody else has put something on it.
+/// A load balancer of the Service stays, because it has objects of other clients.
 pub(crate) const LOAD_BALANCER_LEFT: &str = "LoadBalancerLeft";
 
-/// What is to be done so that nothing of the Service is left.
+/// Plans the deletion of everything that belongs to the Service.
 ///
-/// The load balancer goes first and the floating IP last: it is found again by its tags, and an address is not given
-/// up before it is sure that the load balancer goes.
+/// The load balancer goes first and the floating IP last: its tags identify it, and an address is not given up before the load
+/// balancer is sure to go.
 pub(crate) fn release(terms: &ReleaseTerms, observed: &Observed) -> Plan {
     let mut draft = Draft::default();
     let there = observed.load_balancer.as_ref();
@@ -61,7 +61,7 @@ fn delete(
     if !terms.keep_floating_ip {
         floating_ip::mark(&mut draft, &terms.floating_ip_tags, &observed.floating_ips, vip_port_id);
     }
-    // In ERROR, Octavia refuses to delete the children one by one.
+    // Octavia refuses to delete single children of a load balancer in ERROR.
     let cascade = terms.cascade || load_balancer.status == ProvisioningStatus::Error;
     if !cascade {
         let monitors = below.pools.iter().filter_map(|pool| Some((&pool.id, &pool.monitor.as_ref()?.id)));
@@ -75,7 +75,7 @@ fn delete(
     draft.finish()
 }
 
-/// Takes what is the Service's off a load balancer that stays. The tags go last: they say whose the rest is.
+/// Deletes the Service's objects on a load balancer that stays. The tags go last: they say who owns the rest.
 fn leave(
     mut draft: Draft,
     terms: &ReleaseTerms,
@@ -106,20 +106,20 @@ fn leave(
     draft.finish()
 }
 
-/// Whether a load balancer that stays serves another Service of this cluster. Users of other clusters do not count.
+/// Returns whether a load balancer that stays serves another Service of this cluster. Services of other clusters do not count.
 fn serves_own_cluster(tags: &Tags, terms: &ReleaseTerms) -> bool {
     let cluster_of = |name: &str| GeneratedName::parse(name).map(|parsed| parsed.cluster);
     let own = names::user_names(&terms.tags).find_map(cluster_of);
-    // A name that does not show its cluster, because it was cut, may be of this one.
+    // A truncated name does not show its cluster, which may be this one.
     names::user_names(tags).any(|name| cluster_of(name).is_none_or(|cluster| Some(cluster) == own))
 }
 
-/// The load balancer stays.
+/// Reason of the notice that the load balancer stays.
 const RETAINED: &str = "LoadBalancerRetained";
 
-/// What is to be done so that the load balancer stays with all that belongs to it but its members, whatever becomes of later Services of
-/// the name: its description says so until one of them takes it over. The node ports may be those of another Service from now on, whose
-/// source ranges the load balancer does not know.
+/// Plans to keep the load balancer with all its objects except members, whatever later Services of the same name do: its
+/// description says so until one of them takes it over. The members go because their node ports may be given to another Service,
+/// whose source ranges the load balancer does not know.
 pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
     let ObservedLoadBalancer { id, name, status, .. } = load_balancer;
     let mut draft = Draft::default();
@@ -127,7 +127,7 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
         if status.is_pending() {
             return draft.wait(Wait::load_balancer(load_balancer));
         }
-        // Octavia refuses every change of one in ERROR.
+        // Octavia refuses every change of a load balancer in ERROR.
         if *status == ProvisioningStatus::Error {
             let message = format!(
                 "{load_balancer} is in ERROR, so it cannot be marked as retained: have an administrator fail it over (openstack \
@@ -136,7 +136,7 @@ pub(crate) fn retain(load_balancer: &ObservedLoadBalancer) -> Plan {
             draft.block(Failure::new(FailureClass::Unavailable, message));
             return draft.finish();
         }
-        // By id: the provider ovn refuses an empty batch.
+        // Members are deleted by id: the provider ovn refuses an empty batch.
         let pools = load_balancer.children.iter().flat_map(|below| &below.pools).filter(|pool| pool.ours);
         for (pool, member) in pools.flat_map(|pool| pool.members.iter().map(move |member| (pool, member))) {
             draft.step(Step::Member(MemberStep::Delete {

@@ -1,8 +1,8 @@
-//! The objects of a Service whose cluster was renamed get their new names and tags.
+//! Gives a Service's objects new names and tags after the cluster was renamed.
 //!
-//! Each object by itself: its name is rebuilt from its own parts, whatever its neighbours are called by now. The
-//! load balancer comes last, so that a rename that was interrupted is recognised and goes on. Only what is the
-//! Service's own is renamed; on a load balancer of somebody else that is all but the load balancer.
+//! Each object is renamed by itself: its new name is built from its own parts, whatever other objects are called. The load balancer
+//! comes last, so that an interrupted renaming is recognised and continues. Only the Service's own objects are renamed; on a load
+//! balancer of another Service that excludes the load balancer.
 
 use openstack_ccm_core::notice::Notice;
 
@@ -10,10 +10,10 @@ use crate::load_balancer::names;
 use crate::load_balancer::objects::step::Changes;
 use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership, Tags};
 
-/// As OCCM names it.
+/// OCCM uses the same reason.
 const RENAMED: &str = "LoadBalancerRename";
 
-/// From one generated name of the load balancer to another.
+/// A renaming from one generated name of the load balancer to another.
 #[derive(Clone, Debug)]
 pub(super) struct Rename {
     previous: String,
@@ -21,26 +21,26 @@ pub(super) struct Rename {
 }
 
 impl Rename {
-    /// The rename that a load balancer still needs.
+    /// Returns the renaming that a load balancer still needs.
     pub(super) fn of(load_balancer: &ObservedLoadBalancer, present: &str) -> Option<Self> {
         let previous = load_balancer.previous_name.clone().filter(|previous| previous != present)?;
         Some(Self { previous, present: present.to_owned() })
     }
 
-    /// What the user reads about it.
+    /// Returns the notice for the user.
     pub(super) fn notice(&self) -> Notice {
         let Self { previous, present } = self;
         let message = format!("the cluster has been renamed: objects of {previous} are renamed to {present}");
         Notice::warning(RENAMED, message)
     }
 
-    /// The new name of the load balancer itself.
+    /// Returns the new name of the load balancer itself, if it changes.
     pub(super) fn load_balancer(&self, load_balancer: &ObservedLoadBalancer) -> Option<String> {
         let own = load_balancer.ownership != Ownership::Guest && load_balancer.name == self.previous;
         own.then(|| self.present.clone())
     }
 
-    /// All tags, without the previous name; `tags` are those that change anyway.
+    /// Returns all tags without the previous name, if they change; `tags` are the new tags if they change anyway.
     pub(super) fn tags(&self, observed: &Tags, tags: Option<Tags>) -> Option<Tags> {
         let mut tags = tags.unwrap_or_else(|| observed.clone());
         tags.remove(&self.previous);

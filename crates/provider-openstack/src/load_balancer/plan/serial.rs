@@ -1,7 +1,7 @@
-//! What makes the members of a pool the wanted ones, one by one (`provider-requires-serial-api-calls`).
+//! Changes the members of a pool to the wanted ones, one by one (`provider-requires-serial-api-calls`).
 //!
-//! The members are those of the normal mode but for their names. New ones come before old ones go, so that the pool is
-//! never empty in between.
+//! The members are the same as in normal mode except for their names. New ones are created before old ones are deleted, so that the
+//! pool is never empty in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub(super) fn fill(draft: &mut Draft, pool: &Handle, wanted: &[Arc<Member>]) {
     }
 }
 
-/// Adds what is missing, updates what failed or is checked on another port, and takes away what is not wanted. Names
-/// are not compared: a member that was made in the normal mode stays. An empty set of nodes takes nothing away.
+/// Creates missing members, updates those that failed or need another monitor port, and deletes those that are not wanted. Names
+/// are not compared: a member from normal mode stays. An empty set of nodes deletes nothing.
 pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Member>], extent: Extent) {
     if wanted.is_empty() {
         return;

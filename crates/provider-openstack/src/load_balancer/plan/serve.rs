@@ -1,4 +1,4 @@
-//! The plan for a Service that is to be served.
+//! Plans how to serve a Service.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,13 +15,13 @@ use super::types::{Plan, Wait};
 use crate::load_balancer::objects::step::Handle;
 use crate::load_balancer::objects::{Desired, ListenerKey, Observed, Ownership};
 
-/// What is to be done so that the cloud is as wanted, where nothing was refused.
+/// Plans how to reach the desired state, where nothing was refused.
 #[cfg(test)]
 pub(crate) fn serve(desired: &Desired, observed: &Observed) -> Plan {
     serve_beside(desired, observed, &Refusals::default())
 }
 
-/// What is to be done so that the cloud is as wanted, as far as it does not refuse that.
+/// Plans how to reach the desired state, as far as the cloud does not refuse it.
 pub(crate) fn serve_beside(desired: &Desired, observed: &Observed, refusals: &Refusals) -> Plan {
     let active = observed.load_balancer.as_ref().filter(|there| there.status == ProvisioningStatus::Active);
     let (desired, held) = match active {
@@ -30,7 +30,7 @@ pub(crate) fn serve_beside(desired: &Desired, observed: &Observed, refusals: &Re
     };
     let mut plan = leave_out(whole(&desired, observed, refusals, BTreeSet::new()), refusals, observed);
     if !plan.stuck.is_empty() {
-        // What stays, because nothing can take its place, follows the Service in everything else.
+        // A listener that cannot be replaced still follows the Service in everything but its protocol.
         let stuck = plan.stuck.clone();
         plan = leave_out(whole(&desired, observed, refusals, stuck), refusals, observed);
     }
@@ -54,7 +54,7 @@ fn whole(desired: &Desired, observed: &Observed, refusals: &Refusals, stuck: BTr
         ProvisioningStatus::Active => converge(draft, desired, observed, load_balancer),
         ProvisioningStatus::Error => recovery::recover(draft, desired, observed, load_balancer),
         ProvisioningStatus::PendingDelete => draft.wait(Wait::load_balancer(load_balancer)),
-        // The VIP port exists from the first moment: the floating IP need not wait.
+        // The VIP port exists from the start, so the floating IP need not wait.
         ProvisioningStatus::PendingCreate
         | ProvisioningStatus::PendingUpdate
         | ProvisioningStatus::Other(_) => {

@@ -1,4 +1,4 @@
-//! A plan: steps, and what comes after them.
+//! A plan: steps, and how it ends.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,58 +11,57 @@ use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 use crate::load_balancer::objects::step::{ListenerStep, Step};
 use crate::load_balancer::objects::{ListenerKey, ObservedLoadBalancer};
 
-/// A step that is left out, and the refusal that is the cause.
+/// A step that is left out, and the refusal that causes this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) step: Step,
     pub(crate) failure: Failure,
 }
 
-/// What is to be done.
+/// The steps to the desired state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, and none after the first
-    /// that locks the load balancer.
+    /// All steps, in order. Only those are applied for which [`Step::is_applicable`] holds, up to and including the first that
+    /// locks the load balancer.
     pub(crate) steps: Vec<Step>,
     pub(crate) then: Then,
-    /// What the user should know.
+    /// Notices for the user.
     pub(crate) notices: Vec<Notice>,
-    /// Whether a step sends something again because it failed inside Octavia before. Such a plan is worth a
-    /// back-off: what failed once may fail for ever.
+    /// Whether a step sends again what failed inside Octavia before. Such a plan needs a back-off: it may fail for ever.
     pub(crate) heals: bool,
-    /// The places in `steps` of those that do nothing else.
+    /// The places in `steps` of those that only repair.
     pub(crate) repairs: BTreeSet<usize>,
-    /// Places of steps that must not come before one of these repairs.
+    /// Places of steps that must not precede a repair.
     pub(crate) after_repairs: BTreeSet<usize>,
-    /// The places in `steps` of those that do nothing but say who owns an object, which its name and description say as
-    /// well: they can wait, for days if need be.
+    /// The places in `steps` of those that only say who owns an object, as its name and description do already: these can wait,
+    /// even for days.
     pub(crate) identity_tags: BTreeSet<usize>,
-    /// What is left out, because the cloud has refused it or something that it needs.
+    /// Steps that are left out, because the cloud refused them or a step that they need.
     pub(crate) refused: Vec<Refused>,
-    /// The ports that get no listener for that.
+    /// The ports that get no listener because of `refused`.
     pub(crate) closed: BTreeSet<ListenerKey>,
-    /// The ports that keep a listener of another protocol for that.
+    /// The ports that keep a listener of another protocol because of `refused`.
     pub(crate) stuck: BTreeSet<ListenerKey>,
-    /// The address that clients use when the plan is done, as far as it is known already.
+    /// The address that clients use when the plan is done, if known.
     pub(crate) address: Option<IpAddr>,
 }
 
-/// What comes after the steps of a plan.
+/// How a plan ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// Nothing: what is wanted is there. With no steps, this is the end.
+    /// The desired state is reached. With no steps, the reconciliation is done.
     #[default]
     Done,
-    /// Octavia has to finish first; nothing more can be said before.
+    /// Octavia has to finish first; the rest is not known before.
     WaitFor(Wait),
-    /// What is wanted is there as far as can be seen, but it is in a state in which nobody may rely on that, and which is
-    /// left alone.
+    /// The desired state seems reached, but the load balancer is in a state that makes this unreliable, and that the controller
+    /// leaves alone.
     Held(Failure),
-    /// Nothing helps but what the failure says. Steps before it keep up what is there already.
+    /// Only what the failure says helps. The steps keep up what exists already.
     Blocked(Failure),
 }
 
-/// What Octavia has to finish.
+/// An object whose change Octavia has to finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     /// Kind of object, for example `load balancer`.
@@ -78,34 +77,34 @@ impl Wait {
 }
 
 impl Plan {
-    /// What need not wait until that which failed inside Octavia may be sent again. No step where a repair is all that can be done.
+    /// Returns the plan without repairs and without steps that must follow them, for the pause between repairs.
     #[must_use]
     pub(crate) fn without_repairs(&self) -> Self {
         let waits = |place: usize| self.repairs.contains(&place) || self.after_repairs.contains(&place);
         self.clone().keeping(|place| !waits(place))
     }
 
-    /// What the user should know that is no good news.
+    /// Returns the notices that are warnings.
     pub(crate) fn warnings(&self) -> Vec<Notice> {
         let warnings = self.notices.iter().filter(|notice| notice.severity == Severity::Warning);
         warnings.cloned().collect()
     }
 
-    /// Whether nothing is left to do but to say who owns the objects.
+    /// Returns whether only identity tags are left to be set.
     pub(crate) fn only_identity_tags(&self) -> bool {
         !self.identity_tags.is_empty()
             && self.steps.len() == self.identity_tags.len()
             && self.then == Then::Done
     }
 
-    /// The plan without the steps that only say who owns an object.
+    /// Returns the plan without the steps that only say who owns an object.
     #[must_use]
     pub(crate) fn without_identity_tags(self) -> Self {
         let tags = self.identity_tags.clone();
         self.keeping(|place| !tags.contains(&place))
     }
 
-    /// The plan with the steps at these places alone.
+    /// Returns the plan with only the steps at these places.
     #[must_use]
     pub(super) fn keeping(self, stays: impl Fn(usize) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.steps.len()).filter(|place| stays(*place)).collect();
@@ -125,7 +124,7 @@ impl Plan {
         }
     }
 
-    /// Whether a change of what a port speaks is left out.
+    /// Returns whether a change of a port's protocol or pool is left out.
     pub(crate) fn keeps_protocols(&self) -> bool {
         let of_listener = |step: &Step| {
             matches!(step, Step::Listener(ListenerStep::Create { .. } | ListenerStep::SwapDefaultPool { .. }))
@@ -133,7 +132,7 @@ impl Plan {
         self.refused.iter().any(|refused| of_listener(&refused.step))
     }
 
-    /// The steps that make a listener for which one of another protocol is deleted before.
+    /// Returns the steps that create listeners in place of a listener that the plan deletes first.
     pub(crate) fn successors(&self) -> Vec<Step> {
         let is_deleted = |of: ListenerKey| {
             let deletes =
@@ -147,7 +146,7 @@ impl Plan {
         self.steps.iter().filter(succeeds).cloned().collect()
     }
 
-    /// Why something is left out, each cause once.
+    /// Returns why steps are left out, each cause once.
     pub(crate) fn refusal(&self) -> Option<Failure> {
         let mut all = self.refused.iter().map(|refused| &refused.failure);
         let mut first = all.next()?.clone();
@@ -160,7 +159,7 @@ impl Plan {
         Some(first)
     }
 
-    /// Whether nothing is to be done: the state of the cloud is the wanted one.
+    /// Returns whether nothing has to be done: the cloud is in the desired state.
     pub(crate) fn is_converged(&self) -> bool {
         self.steps.is_empty() && self.refused.is_empty() && self.then == Then::Done
     }

@@ -1,9 +1,9 @@
-//! One task that watches all load balancers that Octavia is working on.
+//! The task that watches all load balancers that Octavia is working on.
 //!
-//! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. The first look comes after a fixed
-//! time for each kind of operation, then the pauses grow to a few seconds. Up to four are asked for one by one, more by one list for
-//! each project, which reconciliations share. A load balancer that is no longer PENDING, or gone, wakes the Services that wait for it.
-//! What became of it is for their next reconciliation to see: nothing is decided here.
+//! A reconciliation that meets a PENDING load balancer, or makes one PENDING, registers it and ends. The first look comes after a
+//! fixed time per type of operation, then the pauses grow to a few seconds. Up to four load balancers are read one by one, more
+//! with one list per project, which reconciliations share. A load balancer that is no longer PENDING, or gone, wakes the Services
+//! that wait for it. Their next reconciliation evaluates the result: nothing is decided here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use tracing::{debug, warn};
 use crate::load_balancer::read::lists::Lists;
 use crate::load_balancer::state::watchlist::{EndObserver, Finished, Question, Watchlist};
 
-/// Pauses while nothing is answered.
+/// Pauses while all requests fail.
 const PAUSES_AFTER_ERRORS: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(30));
-/// No list is asked for more often.
+/// Minimum interval between two rounds of requests.
 const MIN_LIST_INTERVAL: Duration = Duration::from_secs(1);
-/// Where a list is not to be had, so many are asked for one by one in each round.
+/// Maximum number of load balancers that are read one by one in each round, if a list is not available.
 const MAX_SINGLE_READS: usize = 8;
 
-/// The task. It costs nothing while nothing is PENDING.
+/// The polling task. It is idle while no load balancer is PENDING.
 pub struct Poller {
     lists: Lists,
     watchlist: Watchlist,
@@ -45,14 +45,14 @@ impl Poller {
         Self { lists, watchlist, observer }
     }
 
-    /// Runs until `shutdown`. Failures of OpenStack slow it down and never end it.
+    /// Runs until `shutdown`. Failures of OpenStack slow the task down and never end it.
     pub async fn run(self, shutdown: CancellationToken) {
         self.watchlist.polls_begin();
         shutdown.run_until_cancelled(self.run_forever()).await;
     }
 
-    /// Asks for all that is due at the same time, and goes on without those that do not answer: a project or a load balancer that hangs
-    /// holds up no other.
+    /// Requests everything that is due concurrently, and does not wait for slow answers: a project or a load balancer that hangs
+    /// delays no other.
     async fn run_forever(&self) {
         let (mut earliest, mut failures) = (Instant::now(), 0);
         let mut rests_until = earliest;
@@ -76,7 +76,7 @@ impl Poller {
                     asked.extend(due.into_iter().map(|id| self.ask(Question::One(id))));
                 }
                 Polled::Failed { error, due } => {
-                    // What was asked at the same time fails together.
+                    // Concurrent requests fail together, so only the first failure counts.
                     if now >= rests_until {
                         let asked_for = error.retry_after().unwrap_or_default();
                         let pause = PAUSES_AFTER_ERRORS
@@ -97,7 +97,7 @@ impl Poller {
         }
     }
 
-    /// Waits until something is due. A new entry may shorten the pause, but not the time before which nothing is asked for.
+    /// Waits until a look is due. A new entry may shorten the pause, but not to before `earliest`.
     async fn rest(&self, earliest: Instant) {
         loop {
             let Some(next) = self.watchlist.next() else {
@@ -138,7 +138,7 @@ impl Poller {
         }
     }
 
-    /// Wakes who waited for these.
+    /// Wakes the Services that waited for these load balancers.
     fn wake(&self, finished: &[Finished]) {
         for Finished { id, is_active, services } in finished {
             debug!(load_balancer = %id, "load balancer is no longer pending");
@@ -147,10 +147,10 @@ impl Poller {
     }
 }
 
-/// What became of a question.
+/// The result of a request.
 enum Polled {
     Had,
-    /// A list is not to be had, for which these were due.
+    /// The list is not available; these load balancers were due.
     NoList {
         due: Vec<String>,
     },
@@ -160,7 +160,7 @@ enum Polled {
     },
 }
 
-/// Whether it is about Octavia as a whole, not about this request.
+/// Returns whether the error concerns Octavia as a whole, and not only this request.
 fn is_overload(error: &ApiError) -> bool {
     matches!(error.kind(), ErrorKind::RateLimited | ErrorKind::Unavailable)
 }

@@ -1,4 +1,4 @@
-//! A Service whose load balancer is not found by the id that it names.
+//! Handles a Service whose load balancer is not found by the id in its annotation.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::load_balancer::known::absence::Absence;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::state::attempts::PreviousVips;
 
-/// The load balancer that the annotation names is gone, and it was made for the Service: there will be a new one.
+/// The load balancer that the annotation names is gone; it was made for the Service, so a new one is created.
 const LOAD_BALANCER_GONE: &str = "LoadBalancerGone";
 
 impl Observing<'_> {
-    /// Drops the id of a load balancer that is gone, so that another one is created, unless one of the name `is_found`.
+    /// Drops the id of a load balancer that is gone, so that another one is created, unless one was found by name (`is_found`).
     ///
     /// # Errors
-    /// Any failed call; the reason why none is created.
+    /// Any failed call; the reason why no load balancer is created.
     pub(in crate::load_balancer) async fn judge_absence(
         &self,
         is_found: bool,
@@ -40,7 +40,7 @@ impl Observing<'_> {
             return self.allow_first().await;
         };
         let attempts = self.attempts;
-        // One that was deleted here, because it was broken, is no news.
+        // A load balancer that this process deleted because it was broken needs no notice.
         let deleted_here = attempts.previous_vips != PreviousVips::Unknown;
         if !is_found {
             if let Some(time) = attempts.counts_as_created(id, Instant::now()) {
@@ -65,13 +65,12 @@ impl Observing<'_> {
         Ok(())
     }
 
-    /// Whether the Service says that it was served, and was never published in this cluster.
+    /// Returns whether the Service was served somewhere, but never published in this cluster.
     pub(in crate::load_balancer) fn was_restored(&self) -> bool {
         !self.service.is_published && outputs::is_written_by_us(self.service)
     }
 
-    /// Whether the Service had a load balancer whose id the user has removed from its annotations, which says that it is
-    /// gone.
+    /// Returns whether the Service had a load balancer whose id the user removed from its annotations to confirm that it is gone.
     fn had_one(&self) -> bool {
         let written = [LOAD_BALANCER_ADDRESS, OWNED_LOAD_BALANCER_ID];
         !self.service.published.is_empty()
@@ -85,14 +84,14 @@ impl Observing<'_> {
         self.observer.missing.allow_first().await
     }
 
-    /// Makes sure that the load balancer is gone, and not only out of sight.
+    /// Makes sure that the load balancer is really gone, and not only invisible to these credentials.
     async fn is_gone(&self) -> Result<(), Failure> {
         if self.observer.recreate_missing {
             return Ok(());
         }
         let (absence, count) = self.observer.missing.absence(self.service).await?;
-        // Without its address, or a status, which no backup brings, it has never been published here, so nobody can use it, and it may
-        // be given up where a first one may be created.
+        // Without its address annotation, or a status, which no backup restores, the load balancer was never published here. So no
+        // client uses it, and it may be given up wherever a first load balancer may be created.
         let was_ready =
             self.service.is_published && self.service.annotations.contains_key(LOAD_BALANCER_ADDRESS.key);
         let gone = match absence {
@@ -103,7 +102,7 @@ impl Observing<'_> {
         if gone { Ok(()) } else { Err(missing::held(count)) }
     }
 
-    /// Whether the project has a floating IP that was made for this Service: then it is the right one.
+    /// Returns whether the project has a floating IP that was made for this Service, which shows that it is the right project.
     async fn has_floating_ip(&self) -> Result<bool, Failure> {
         let tags = self.claim.names.identity_tags().into_iter().collect();
         let filter = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
@@ -113,7 +112,7 @@ impl Observing<'_> {
     }
 }
 
-/// Octavia accepted a creation and shows nothing of it. Says the same each time, so that repeats fold into one Event.
+/// Octavia accepted a creation but does not show the load balancer. The message never varies, so that repeats fold into one Event.
 fn not_shown_yet(id: &str, time: Duration) -> Failure {
     let minutes = time.as_secs() / 60;
     let message = format!(

@@ -1,4 +1,5 @@
-//! Whose a load balancer is that carries no tag of ours: where it leads says more than its name, which two clusters may have chosen alike.
+//! Which cluster owns a load balancer without our tags: its members prove more than its name, which two clusters may have in
+//! common.
 
 use std::net::IpAddr;
 
@@ -14,8 +15,8 @@ use crate::load_balancer::objects::Ownership;
 use crate::load_balancer::objects::convert::MemberList;
 use crate::load_balancer::read::lists::Reader;
 
-/// Whether a load balancer that is named and described as this Service's would be leads to another cluster: it has members, none of them
-/// is a node of this one, and the Service was never published with its address.
+/// Returns whether a load balancer with this Service's name and description leads to another cluster: it has members, none of which
+/// is a node of this cluster, and the Service was never published with its address.
 ///
 /// # Errors
 /// Any failed call.
@@ -46,7 +47,7 @@ pub(crate) async fn leads_elsewhere(
     Ok(has_members)
 }
 
-/// Whether the Service was published with the address of a load balancer. Users cannot write a status.
+/// Returns whether the Service was published with an address of the load balancer. Users cannot write a status.
 async fn is_published(reader: Reader<'_>, service: &Service, there: &LoadBalancer) -> Result<bool, Failure> {
     if !service.is_published {
         return Ok(false);
@@ -62,7 +63,7 @@ async fn is_published(reader: Reader<'_>, service: &Service, there: &LoadBalance
     Ok(on_vip.iter().any(|one| is_one(&one.floating_ip_address)))
 }
 
-/// As it is, or in a hostname that is made of it, such as `203.0.113.1.nip.io`.
+/// Returns whether the address was published, or a hostname made of it, such as `203.0.113.1.nip.io`.
 fn has_published(service: &Service, address: IpAddr) -> bool {
     let begin = hostname::for_address(address, "");
     service.published.contains(&address)

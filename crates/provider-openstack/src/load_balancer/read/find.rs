@@ -1,4 +1,4 @@
-//! Finding the Service's load balancer: by the id in its annotation, else by the names that it may have.
+//! Finds the Service's load balancer: by the id in its annotation, else by the names that it may have.
 
 use futures::future::try_join_all;
 use openstack_ccm_core::failure::Failure;
@@ -19,16 +19,16 @@ use crate::load_balancer::read::lists::Reader;
 pub(crate) struct Found {
     /// As Octavia shows it.
     pub(crate) load_balancer: LoadBalancer,
-    /// To whom it belongs.
+    /// Whether the Service owns the load balancer.
     pub(crate) ownership: Ownership,
     /// See [`previous_name`](crate::load_balancer::objects::observed::ObservedLoadBalancer::previous_name).
     pub(crate) previous_name: Option<String>,
-    /// Whether only the annotation says that it is the Service's.
+    /// Whether only the annotation says that the load balancer is the Service's.
     pub(crate) adopted: bool,
 }
 
 impl Found {
-    /// The VIP port and whose it is.
+    /// Returns the VIP port and its ownership.
     pub(crate) fn vip_owner(&self) -> Option<VipOwner> {
         let Self { load_balancer, ownership, .. } = self;
         let port_id = load_balancer.vip_port_id.clone()?;
@@ -41,16 +41,16 @@ impl Found {
     }
 }
 
-/// What the load balancer is looked for.
+/// Why a load balancer is looked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// To serve the Service with it.
     Serve(SharingRules),
-    /// To take off it what is the Service's, or all of it.
+    /// To delete what the Service has on it, or all of it.
     Release(Reclaim),
 }
 
-/// The load balancer with this id, judged. `None` where there is none.
+/// Returns the load balancer with this id, if there is one that the Service may use.
 ///
 /// # Errors
 /// Any failed call; a load balancer that the Service must not use.
@@ -68,7 +68,7 @@ pub(crate) async fn by_id(
     }
 }
 
-/// A load balancer that was seen a moment ago, judged. `None` where it is gone.
+/// Judges a load balancer that was seen a moment ago. `None` where it was deleted.
 ///
 /// # Errors
 /// A load balancer that the Service must not use.
@@ -83,11 +83,11 @@ pub(crate) fn seen(
     judge(claim, purpose, seen, FoundBy::Annotation)
 }
 
-/// The load balancer that has one of the Service's names. Those of older names count where the present one finds
-/// nothing, which is what most Services find that ask for names at all: so all are asked for at the same time.
+/// Returns the load balancer that has one of the Service's names. Former names count only if the present name finds nothing. That
+/// is the usual case whenever names are needed at all, so all names are queried at the same time.
 ///
 /// # Errors
-/// Any failed call; several load balancers that may be meant; one that the Service must not use.
+/// Any failed call; several load balancers that match; a load balancer that the Service must not use.
 pub(crate) async fn by_name(
     reader: Reader<'_>,
     claim: &Claim<'_>,
@@ -96,7 +96,7 @@ pub(crate) async fn by_name(
     let name = claim.names.load_balancer().to_owned();
     let cut = claim.names.cut_load_balancer().map(|name| (name, FoundBy::CutName));
     let legacy = (claim.names.legacy_load_balancer(), FoundBy::LegacyName);
-    // Programs that gave those names have published what they made long ago.
+    // The programs that gave legacy names published their load balancers long ago.
     let may_be_legacy = claim.is_known || matches!(purpose, Purpose::Release(_));
     let older = cut.into_iter().chain(may_be_legacy.then_some(legacy));
     let (present, older) = tokio::join!(
@@ -110,15 +110,15 @@ pub(crate) async fn by_name(
     only_one(claim, older?.into_iter().flatten().collect())
 }
 
-/// The load balancers that carry the tag that only this Service gives, or OCCM's of its name, without `current`: those
-/// that it used before the user named another one.
+/// Returns the load balancers without `current` that carry this Service's own tag, or OCCM's tag with its name: the Service used
+/// them before the user named another one.
 pub(crate) async fn previous(
     reader: Reader<'_>,
     claim: &Claim<'_>,
     current: &str,
 ) -> Result<Vec<Found>, Failure> {
     let tagged = |tag: String| LoadBalancerFilter { tags: vec![tag], ..LoadBalancerFilter::default() };
-    // A uid is found in every project: an id in an annotation may have named a load balancer of another one.
+    // A search by uid covers all projects: the id in an annotation may have named a load balancer of another project.
     let by_uid = tagged(claim.names.service_tag());
     let by_name = in_project(claim, tagged(claim.names.load_balancer().to_owned()));
     let (mut previous, untagged) = tokio::try_join!(
@@ -129,8 +129,8 @@ pub(crate) async fn previous(
     Ok(previous)
 }
 
-/// The load balancers without `current` of a creation that was begun more than once, and those that earlier Services of
-/// the same name left in this way.
+/// Returns the load balancers without `current` that repeated creation requests made, including those that earlier Services of the
+/// same name left.
 pub(crate) async fn duplicates(
     reader: Reader<'_>,
     claim: &Claim<'_>,
@@ -160,14 +160,14 @@ fn judged(
     is_wanted: impl Fn(&LoadBalancer) -> bool,
 ) -> Result<Vec<Found>, Failure> {
     let others = listed.into_iter().filter(|one| one.id != current && is_wanted(one));
-    // What was left as a whole before is left alone.
+    // A load balancer that was kept on purpose before stays untouched.
     let purpose = Purpose::Release(Reclaim::Delete);
     let others = others.filter(|one| counts(one, purpose));
     let judged = others.map(|one| judge(claim, purpose, one, FoundBy::Annotation));
     Ok(judged.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// The load balancers of one name that count for the purpose.
+/// Returns the usable load balancers of this name.
 async fn named(
     reader: Reader<'_>,
     claim: &Claim<'_>,
@@ -185,19 +185,19 @@ async fn named(
         }
     }
     match refusal {
-        // One that is ours is not hidden by a stranger of the same name.
+        // A foreign load balancer of the same name does not hide one that is ours.
         Some(refusal) if found.is_empty() => Err(refusal),
         Some(_) | None => Ok(found),
     }
 }
 
-/// Names are looked for in the project of the credentials: an administrator's would show those of everybody.
+/// Limits a search by name to the project of the credentials: an administrator would see the load balancers of all projects.
 fn in_project(claim: &Claim<'_>, filter: LoadBalancerFilter) -> LoadBalancerFilter {
     LoadBalancerFilter { project_id: claim.scope.project_id.map(str::to_owned), ..filter }
 }
 
-/// A Service that is served gets a new load balancer while the old one is being deleted; one that is released waits until it is
-/// gone.
+/// Returns whether a load balancer counts for the purpose. A Service to serve gets a new load balancer while the old one is
+/// PENDING_DELETE; a Service to release waits until it is gone.
 fn counts(hit: &LoadBalancer, purpose: Purpose) -> bool {
     match (&hit.provisioning_status, purpose) {
         (ProvisioningStatus::Deleted, _) | (ProvisioningStatus::PendingDelete, Purpose::Serve(_)) => false,
@@ -226,10 +226,10 @@ fn judge(
     }))
 }
 
-/// Names are not unique. Among several only our tags say which one is meant; a release takes them one after the
-/// other. Several with our tags are those of one Service that was created more than once: a request can outlive the
-/// process that sent it, and its load balancer shows after the next process has looked, or even after the Service was
-/// replaced by one of the same name. One of them serves, the others are given up as soon as it does.
+/// Picks one load balancer of several with the same name. Only our tags say which one is meant; a release takes them one after the
+/// other. Several with our tags come from one Service that was created more than once: a request can outlive the process that sent
+/// it, and its load balancer appears after the next process has looked, or even after the Service was replaced by one of the same
+/// name. The one picked serves; the others are given up as soon as it does.
 fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, Failure> {
     if found.len() <= 1 {
         return Ok(found.pop());
@@ -249,8 +249,8 @@ fn only_one(claim: &Claim<'_>, mut found: Vec<Found>) -> Result<Option<Found>, F
     )))
 }
 
-/// Orders load balancers of one Service, the one to keep first: whom others use, what was made for this very Service,
-/// what serves, what will serve, what is older. The id decides between equals, so that each reconciliation decides alike.
+/// Orders load balancers of one Service, the one to keep first: shared with others, made for this very Service, serving, about to
+/// serve, older. The id decides between equals, so that each reconciliation picks the same one.
 fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a str>, &'a str) {
     let Found { load_balancer, ownership, .. } = found;
     let status = &load_balancer.provisioning_status;
@@ -268,7 +268,7 @@ fn rank<'a>(claim: &Claim<'_>, found: &'a Found) -> (bool, bool, u8, Option<&'a 
     (used_alone, of_namesake, nearness, load_balancer.created_at.as_deref(), &load_balancer.id)
 }
 
-/// Whether it may serve although Octavia's last work on it failed: so it is not given up for a younger one.
+/// Returns whether the load balancer may serve although Octavia's last work on it failed: then it is not given up for a newer one.
 fn serves_in_error(found: &LoadBalancer) -> bool {
     let failed = found.provisioning_status == ProvisioningStatus::Error;
     failed && found.operating_status != OperatingStatus::Offline

@@ -1,4 +1,4 @@
-//! The floating IPs that matter to a Service, each once.
+//! Reads the floating IPs that matter to a Service, each once.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ use crate::load_balancer::read::lists::Reader;
 /// Which floating IPs matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatingIpQuery {
-    /// None: the VIP needs none, or they are left alone.
+    /// None: the VIP needs none, or its floating IP is left alone.
     Nothing,
-    /// Only one on the VIP, to take it off.
+    /// Only the one on the VIP, to detach it.
     OnVip,
-    /// One on the VIP; without one, those that could be put there: of the address that the user asked for, or the
-    /// Service's own from before.
+    /// The one on the VIP; without one, those that could be attached: the one with the address that the user asks for, or the
+    /// Service's own.
     ForVip {
         /// `spec.loadBalancerIP`
         asked: Option<IpAddr>,
-        /// The address that the Service is published with. OCCM gives its floating IPs no tags by which they could be found.
+        /// The address that the Service is published with. OCCM sets no tags by which its floating IPs could be found.
         published: Option<IpAddr>,
     },
-    /// Those to give up: on the VIP while it is there, afterwards the Service's own.
+    /// Those to give up: the one on the VIP while the VIP exists, afterwards the Service's own.
     ToRelease {
         /// The address that the Service is published with.
         published: Option<IpAddr>,
     },
 }
 
-/// The VIP port and whose it is.
+/// The VIP port and its ownership.
 #[derive(Debug)]
 pub(crate) struct VipOwner {
     pub(crate) port_id: String,
@@ -47,7 +47,7 @@ pub(crate) struct VipOwner {
     pub(crate) ownership: Ownership,
 }
 
-/// Reads them.
+/// Reads the floating IPs that `question` asks for.
 pub(crate) async fn read(
     reader: Reader<'_>,
     claim: &Claim<'_>,
@@ -75,7 +75,7 @@ async fn list(
     };
     match question {
         FloatingIpQuery::Nothing => Ok(Vec::new()),
-        // There is hardly ever one, and no list of the project proves that there is none: one of another project may be on it.
+        // There is rarely one, and a list of the project cannot prove that there is none: one of another project may be attached.
         FloatingIpQuery::OnVip => match vip_port_id {
             Some(port) => by_filter(reader, FloatingIpFilter::port(port)).await,
             None => Ok(Vec::new()),
@@ -87,7 +87,7 @@ async fn list(
                 let is_bare = found.is_empty();
                 found.extend(candidates(reader, claim, *asked, *published).await?);
                 if is_bare && asked.is_some() {
-                    // One that was taken off the VIP for the address that is asked for, and has to go back if that cannot be had.
+                    // One that was detached for the address that is asked for, and has to go back if that address is not available.
                     let others = own(reader, claim).await?;
                     found.extend(
                         others.into_iter().filter(|one| asked.is_none_or(|asked| !has_address(one, asked))),
@@ -101,14 +101,14 @@ async fn list(
         }
         FloatingIpQuery::ToRelease { published } => match (vip_port_id, published) {
             (Some(_), _) => on_vip.await,
-            // What could not be marked shows itself by its address alone.
+            // A floating IP without marks is recognised by its address alone.
             (None, published) => candidates(reader, claim, None, *published).await,
         },
     }
 }
 
-/// A floating IP that leads to the address of the VIP, where Neutron does not show to which port it leads: that is the VIP's, if the
-/// project sees one subnet only that has the address.
+/// Returns a floating IP that leads to the VIP's address although Neutron does not show its port. It leads to the VIP if the
+/// project sees only one subnet that contains the address.
 async fn at_address(reader: Reader<'_>, vip: &VipOwner) -> Result<Option<FloatingIp>, Arc<ApiError>> {
     let Some(address) = vip.address.filter(IpAddr::is_ipv4) else { return Ok(None) };
     let filter =
@@ -152,14 +152,14 @@ async fn by_filter(reader: Reader<'_>, filter: FloatingIpFilter) -> Result<Vec<F
     reader.openstack().neutron.list_floating_ips(&filter).await.map_err(Arc::new)
 }
 
-/// The Service's own floating IPs, wherever they lead. A description proves little, so they are found by the uids of
-/// cluster and Service.
+/// Returns the Service's own floating IPs, attached or not. A description proves little, so they are found by the uids of cluster
+/// and Service.
 async fn own(reader: Reader<'_>, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, Arc<ApiError>> {
     let tags = claim.names.identity_tags();
     if !reader.openstack().client.lacks(OptionalPart::FloatingIpTags) {
         return reader.floating_ips_tagged(tags.into_iter().collect()).await;
     }
-    // Some may have tags from before. A cloud that does not know them shows all floating IPs.
+    // Some may have tags from before. A cloud that ignores the tag filter returns all floating IPs.
     let described = names::described_owner(&claim.names.floating_ip_description(), &tags);
     let mut found = reader.floating_ips_described(described.clone()).await?;
     let tagged = reader.floating_ips_tagged(tags.iter().cloned().collect()).await?;

@@ -1,4 +1,4 @@
-//! What is there. Nothing else reads Octavia but the poller ([`super::poll`]).
+//! Reads what exists. Apart from the poller ([`super::poll`]), nothing else reads Octavia.
 //!
 //! | look | reads | proves |
 //! | --- | --- | --- |
@@ -6,20 +6,21 @@
 //! | check | the status tree; pools that no listener uses, with what is in them; after deletions the list of pools | what exists, statuses, members by address and port |
 //! | members | the members of one pool | what administrators set on them |
 //!
-//! Where Octavia refuses the status tree, a check is a whole look. Two more answers count: the poller's, which shows the end of a lock and
-//! whose the load balancer is, and a list that agrees with a digest: nothing has changed since a whole look.
+//! Where Octavia refuses the status tree, a whole look replaces a check. Two more answers count: the poller's, which shows the end
+//! of a lock and the load balancer's owner, and a list that agrees with a digest, which proves that nothing changed since a whole
+//! look.
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `lists` | one list of the project for all that look at the same time |
+//! | `lists` | one list of the project for all that read at the same time |
 //! | `service` | finds the load balancer of a Service and reads it whole |
 //! | `find` | the load balancer, by id or by name |
-//! | `evidence` | whose a load balancer is that carries no tag of ours |
+//! | `evidence` | which cluster owns a load balancer without our tags |
 //! | `whole` | the children of a load balancer |
-//! | `floating_ip` | the floating IPs that matter |
+//! | `floating_ip` | the floating IPs that matter to a Service |
 //! | `statuses` | reads what a check compares |
-//! | `absence` | what it means that a load balancer cannot be found, of one Service |
-//! | `missing` | the same, of all Services: whether this is the right project and region |
+//! | `absence` | what it means that one Service's load balancer cannot be found |
+//! | `missing` | the same for all Services: whether this is the right project and region |
 
 mod absence;
 pub(crate) mod evidence;
@@ -50,12 +51,12 @@ use crate::load_balancer::state::watchlist::Watchlist;
 pub(crate) use find::Found;
 use missing::MissingLoadBalancers;
 
-/// What all observations share.
+/// What all reconciliations share for reading.
 pub(crate) struct Observer {
     lists: Lists,
     watchlist: Watchlist,
     missing: MissingLoadBalancers,
-    /// `recreate-missing`: what cannot be found is gone.
+    /// `recreate-missing`: a load balancer that cannot be found is gone.
     recreate_missing: bool,
 }
 
@@ -70,28 +71,28 @@ impl Observer {
         Self { lists, watchlist, missing, recreate_missing }
     }
 
-    /// Reads from answers that were begun after `since`.
+    /// Returns a reader that accepts answers begun after `since`.
     pub(crate) fn reader(&self, since: Moment) -> Reader<'_> {
         Reader::new(&self.lists, since)
     }
 
-    /// Notes that a load balancer was found that a Service names: the credentials are right.
+    /// Notes that the load balancer that a Service names was found: the credentials are right.
     pub(crate) fn found(&self, there: &ObservedLoadBalancer) {
         self.missing.found(&there.name, &there.tags);
     }
 
-    /// Who knows all Services.
+    /// Returns the source of all Services.
     pub(crate) fn neighbours(&self) -> Option<&dyn Neighbours> {
         self.missing.neighbours()
     }
 
-    /// Notes who knows all Services. The first one stays.
+    /// Sets the source of all Services. Only the first call has an effect.
     pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
         self.missing.set_neighbours(neighbours);
     }
 }
 
-/// The observation of what one Service has.
+/// What a reconciliation needs to read one Service's objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Observing<'a> {
     pub(crate) observer: &'a Observer,
@@ -101,7 +102,7 @@ pub(crate) struct Observing<'a> {
     pub(crate) features: Features,
     pub(crate) claim: &'a Claim<'a>,
     pub(crate) attempts: &'a Attempts,
-    /// Answers count that were begun after this.
+    /// Only answers that were begun after this count.
     pub(crate) since: Moment,
     /// When the reconciliation began.
     pub(crate) began: Moment,

@@ -1,4 +1,4 @@
-//! Finds the load balancer of a Service, and reads all that the Service has in the cloud.
+//! Finds the load balancer of a Service, and reads everything that the Service has in the cloud.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -22,12 +22,12 @@ use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Settings};
 use crate::load_balancer::state::locks::LoadBalancerLock;
 
-/// After so long the second of an `updated_at` is over on all machines of the cloud.
+/// After this time the second that an `updated_at` names is over on all machines of the cloud.
 const TIMESTAMP_DELAY: Duration = Duration::from_secs(2);
 
 impl Observing<'_> {
-    /// Reads everything. Where the annotation names a load balancer that the Service must not, or cannot, use, the one that
-    /// was made for the Service goes on serving, and the observation says what is wrong.
+    /// Reads everything. Where the annotation names a load balancer that the Service must not or cannot use, the one that was made
+    /// for the Service keeps serving, and the observation says what is wrong.
     ///
     /// # Errors
     /// Any failed call; a load balancer that the Service must not use.
@@ -49,7 +49,7 @@ impl Observing<'_> {
         self.read_found(found, faults).await
     }
 
-    /// Reads the load balancer that was made for the Service: the one that its annotation names cannot take it, as `failure` says.
+    /// Reads the load balancer that was made for the Service, because the one in its annotation cannot take it, as `failure` says.
     ///
     /// # Errors
     /// Any failed call; `failure` where there is no other load balancer.
@@ -61,7 +61,7 @@ impl Observing<'_> {
     ) -> Result<Observation, Failure> {
         let fault = Fault::new([Aspect::LoadBalancer], &failure.message);
         let own = self.find_beside_wrong_id(lock, report).await.ok_or(failure)?;
-        // It was noted as a guest of the other one.
+        // The Service was noted as a guest of the other load balancer.
         report.ownership(self.service, &own.load_balancer.id, own.ownership);
         self.read_found(Some(own), vec![fault]).await
     }
@@ -69,13 +69,13 @@ impl Observing<'_> {
     async fn read_found(&self, found: Option<Found>, faults: Vec<Fault>) -> Result<Observation, Failure> {
         let listed = found.as_ref().map(|found| &found.load_balancer);
         let project_id = listed.and_then(|listed| listed.project_id.clone());
-        // It counts seconds: what changes later in the same one does not show in it.
+        // `updated_at` has a resolution of one second: a later change within the same second does not show in it.
         let octavia = &self.observer.lists.openstack().octavia;
         let is_over = |updated_at: &String| octavia.has_passed(updated_at, TIMESTAMP_DELAY);
         let updated_at = listed.and_then(|listed| listed.updated_at.clone()).filter(is_over);
         let question = self.question_beside(found.as_ref());
         let tree = whole::tree(self.reader(), self.claim, found, Depth::Whole, &question).await?;
-        // A load balancer that is there goes on without.
+        // An existing load balancer is served without its floating IPs.
         let unread = tree.unread.clone().filter(|_| tree.observed.load_balancer.is_some());
         let observed = if unread.is_some() { tree.observed } else { tree.complete()? };
         let observation = Observation::whole(observed, project_id, updated_at).with_faults(faults);
@@ -92,7 +92,7 @@ impl Observing<'_> {
         self.floating_ip_query(found.map(|found| found.ownership), &vips)
     }
 
-    /// The load balancer that was made for the Service, whatever its annotation names.
+    /// Returns the load balancer that was made for the Service, whatever its annotation names.
     async fn find_beside_wrong_id(
         &self,
         lock: &mut LoadBalancerLock<'_>,
@@ -107,8 +107,8 @@ impl Observing<'_> {
         found.filter(|own| own.ownership != Ownership::Guest)
     }
 
-    /// The Service's load balancer. One that is found by its name is read again under the lock of its id, under which its
-    /// other users change it.
+    /// Returns the Service's load balancer. One that is found by name is read again under the lock of its id, which other Services
+    /// take to change it.
     async fn find_locked(
         &self,
         lock: &mut LoadBalancerLock<'_>,
@@ -125,7 +125,7 @@ impl Observing<'_> {
         }
     }
 
-    /// The load balancer that the annotation names, else one that has the Service's name.
+    /// Returns the load balancer that the annotation names, else one that has the Service's name.
     async fn find(&self, report: &mut Report) -> Result<Option<Found>, Failure> {
         let (reader, claim, purpose) = (self.reader(), self.claim, self.purpose());
         let mut found = None;
@@ -134,7 +134,7 @@ impl Observing<'_> {
             found = match end.and_then(|end| end.load_balancer) {
                 Some(seen) => find::seen(claim, purpose, seen)?,
                 None => match find::by_id(reader, claim, purpose, id).await {
-                    // That of another project, where the Service was restored from.
+                    // It is in another project, from which the Service was restored.
                     Err(failure) if failure.class == FailureClass::Auth && self.was_restored() => None,
                     found => found.map_err(|failure| self.explain_denial(id, failure))?,
                 },
@@ -153,7 +153,7 @@ impl Observing<'_> {
             may_use(self.settings, found)?;
             self.belongs_here(found).await?;
         }
-        // What the user wrote stays, so that it can be corrected.
+        // An id that the user wrote stays, so that the user can correct it.
         let named_wrongly = self.settings.is_unreadable(Aspect::LoadBalancer);
         if let Some(found) = found.as_ref().filter(|_| !named_wrongly) {
             report.load_balancer(self.service, &found.load_balancer.id, found.ownership);
@@ -161,10 +161,10 @@ impl Observing<'_> {
         Ok(found)
     }
 
-    /// Makes sure that a load balancer without a tag of ours is not another cluster's of the same name.
+    /// Makes sure that a load balancer without our tags does not belong to another cluster of the same name.
     ///
     /// # Errors
-    /// It leads elsewhere, and the operator does not say that this Service may have it; any failed call.
+    /// The load balancer leads elsewhere, and the operator does not allow this Service to use it; any failed call.
     async fn belongs_here(&self, found: &Found) -> Result<(), Failure> {
         let LoadBalancer { id, name, .. } = &found.load_balancer;
         let named = self.settings.load_balancer_id.as_deref() == Some(id);
@@ -182,8 +182,7 @@ impl Observing<'_> {
         )))
     }
 
-    /// A load balancer of another project cannot be seen: that is the mistake of the user who named it, not of the
-    /// operator.
+    /// Blames the user who named a load balancer of another project, which cannot be seen, and not the operator.
     fn explain_denial(&self, id: &str, failure: Failure) -> Failure {
         if failure.class != FailureClass::Auth || outputs::is_written_by_us(self.service) {
             return failure;
@@ -217,7 +216,7 @@ impl Observing<'_> {
         }
     }
 
-    /// Whether all VIPs are, or as far as is known will be, IPv6 addresses, which need no translation.
+    /// Returns whether all VIPs are IPv6 addresses, or will be as far as is known: these need no floating IP.
     fn needs_no_floating_ip(&self, vips: &[IpAddr]) -> bool {
         if vips.is_empty() {
             let asked = self.settings.vip.address.map(family_of).or(self.settings.family);
@@ -228,14 +227,14 @@ impl Observing<'_> {
     }
 }
 
-/// All VIP addresses that Octavia shows.
+/// Returns all VIP addresses that Octavia shows.
 fn vip_addresses(load_balancer: &LoadBalancer) -> impl Iterator<Item = IpAddr> + '_ {
     let additional = load_balancer.additional_vips.iter().filter_map(|vip| vip.ip_address.as_deref());
     let all = load_balancer.vip_address.as_deref().into_iter().chain(additional);
     all.filter_map(|text| text.parse().ok())
 }
 
-/// The user wrote the id of a load balancer that is not there.
+/// The user wrote the id of a load balancer that does not exist.
 fn not_there(id: &str) -> Failure {
     Failure::user_input(format!(
         "load balancer {id} does not exist, or the user of cloud.conf cannot see it: correct or remove {}",
@@ -243,11 +242,11 @@ fn not_there(id: &str) -> Failure {
     ))
 }
 
-/// Checks whether a Service may use a load balancer. One that was made for it it may, whatever the list says; one that
-/// only the Service's annotation calls its own is adopted, and the list holds for that as for sharing.
+/// Checks whether a Service may use a load balancer. One that was made for the Service is always allowed. One that only the
+/// annotation claims is adopted, and the allow-list applies as it does to sharing.
 ///
 /// # Errors
-/// The namespace's allow-list does not name it.
+/// The namespace's allow-list lacks the load balancer.
 fn may_use(settings: &Settings, found: &Found) -> Result<(), Failure> {
     let Some(allowed) = &settings.allowed_load_balancers else { return Ok(()) };
     let id = &found.load_balancer.id;

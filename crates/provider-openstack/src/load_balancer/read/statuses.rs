@@ -1,4 +1,4 @@
-//! The look that is called a check: reads statuses, and compares them with what is expected.
+//! The check: reads statuses, and compares them with what is expected.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::objects::{MemberKey, ObservedFloatingIp, ObservedMember, ObservedPool};
 
 impl Observing<'_> {
-    /// Whether everything is there as the steps so far have made it, and nothing has failed. Where it is not, or where Octavia does
-    /// not show it, everything has to be read.
+    /// Returns whether everything exists as the steps so far made it, and nothing has failed. Otherwise, or where Octavia does not
+    /// show it, everything has to be read.
     pub(crate) async fn check(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
         let (id, has_removed) = (there.id.clone(), observation.has_removed());
@@ -49,8 +49,8 @@ impl Observing<'_> {
         Ok(true)
     }
 
-    /// The same where nobody but the nodes has changed since all was well: the members that are shown count. The status tree does not
-    /// say whose the load balancer is, so that is read beside it.
+    /// Checks in the same way when only nodes changed since the plan was last empty: takes over the members that are shown. The
+    /// status tree does not show the load balancer's owner, so that is read as well.
     pub(crate) async fn look_at_members(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
         let id = there.id.clone();
@@ -63,7 +63,7 @@ impl Observing<'_> {
         Ok(agrees)
     }
 
-    /// Whether the load balancer still has the owner that is known, and takes a step: another Service may have sent one since.
+    /// Returns whether the load balancer has the known owner and is ACTIVE: another Service may have sent a step meanwhile.
     pub(crate) async fn belongs_as_known(&self, known: &Observation) -> Result<bool, Failure> {
         let Some(there) = known.seen().load_balancer.as_ref() else { return Ok(false) };
         let shown = self.load_balancer(&there.id).await?;
@@ -71,7 +71,7 @@ impl Observing<'_> {
         Ok(shown.is_some_and(|shown| takes_step(&shown) && known.belongs_as_shown(&shown)))
     }
 
-    /// The load balancer as Octavia shows it; absent where it is gone.
+    /// Returns the load balancer as Octavia shows it; `None` where it is gone.
     async fn load_balancer(&self, id: &str) -> Result<Option<LoadBalancer>, Failure> {
         match self.reader().load_balancer(id).await {
             Ok(shown) => Ok(Some(shown)),
@@ -83,7 +83,7 @@ impl Observing<'_> {
     async fn statuses_agree(&self, observation: &mut Observation, members: Members) -> Result<bool, Failure> {
         let Some(there) = observation.load_balancer_mut() else { return Ok(false) };
         let openstack = self.observer.lists.openstack();
-        // Asked for each load balancer all the same: a policy or a provider may refuse it for one alone.
+        // Requested for each load balancer even so: a policy or a provider may refuse it for a single one.
         let is_lacking = || openstack.client.lacks(OptionalPart::StatusTree);
         let tree = match openstack.octavia.load_balancer_statuses(&there.id).await {
             Ok(tree) => tree,
@@ -93,7 +93,7 @@ impl Observing<'_> {
         Ok(check::agrees(there, &tree, members))
     }
 
-    /// Lists the members of one pool, with what administrators have set. Returns whether the pool is there.
+    /// Lists the members of one pool, with what administrators set on them. Returns whether the pool exists.
     pub(crate) async fn list_members(
         &self,
         observation: &mut Observation,
@@ -112,8 +112,8 @@ impl Observing<'_> {
         Ok(true)
     }
 
-    /// Whether the load balancer and its floating IPs are as they were when everything was read and agreed: `updated_at` moves with
-    /// every change of anything on a load balancer. `digest` makes the digest of an `updated_at`.
+    /// Returns whether the load balancer and its floating IPs are as they were when everything was read and agreed: `updated_at`
+    /// changes with every change of a load balancer or its children. `digest` makes the digest of an `updated_at`.
     pub(crate) async fn is_unchanged(
         &self,
         known: &Observation,
@@ -127,7 +127,7 @@ impl Observing<'_> {
         if !same || !usable || self.claim.previous_name_on(&shown) != there.previous_name {
             return Ok(false);
         }
-        // Where they cannot be read, everything else is looked at.
+        // If they cannot be read, everything else is read too.
         let floating_ips = self.floating_ips_of(known).await;
         Ok(floating_ips.is_ok_and(|floating_ips| floating_ips == known.seen().floating_ips))
     }
@@ -147,7 +147,7 @@ impl Observing<'_> {
     }
 }
 
-/// Octavia shows nothing, or not to this user, or not of this load balancer.
+/// Returns whether Octavia does not show the status tree at all, to this user, or for this load balancer.
 fn is_not_shown(error: &ApiError) -> bool {
     match error.kind() {
         ErrorKind::NotFound
@@ -165,7 +165,7 @@ fn is_not_shown(error: &ApiError) -> bool {
     }
 }
 
-/// A pool that no listener uses is not in the status tree.
+/// Checks a pool that no listener uses, which the status tree lacks.
 async fn unused_pool_agrees(octavia: &Octavia, pool: &mut ObservedPool) -> Result<bool, Failure> {
     let read = |error: ApiError| reading(&error);
     let Some(seen) = present(octavia.get_pool(&pool.id).await).map_err(read)? else { return Ok(false) };

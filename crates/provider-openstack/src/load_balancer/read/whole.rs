@@ -1,6 +1,6 @@
-//! Reads what is there: the load balancer, its children, and the floating IPs that matter.
+//! Reads the load balancer, its children, and the floating IPs that matter to a Service.
 //!
-//! Reads only, nothing twice, and what does not depend on each other at the same time.
+//! Reads only, nothing twice, and independent objects concurrently.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::load_balancer::objects::convert::{self, MemberList};
 use crate::load_balancer::objects::observed::{Children, Observed, ObservedLoadBalancer, ObservedPool};
 use crate::load_balancer::read::lists::Reader;
 
-/// How much is read of the children of a load balancer.
+/// How much of a load balancer's children is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Listeners, pools, members and monitors.
@@ -30,12 +30,12 @@ pub(crate) enum Depth {
 /// What was read.
 pub(crate) struct Tree {
     pub(crate) observed: Observed,
-    /// Why the floating IPs could not be read. They are missing then.
+    /// Why the floating IPs could not be read; then `observed` lacks them.
     pub(crate) unread: Option<Failure>,
 }
 
 impl Tree {
-    /// Everything.
+    /// Returns everything that was read.
     ///
     /// # Errors
     /// The floating IPs could not be read.
@@ -76,7 +76,7 @@ async fn load_balancer(
     depth: Depth,
 ) -> Result<Option<ObservedLoadBalancer>, Failure> {
     let Some(found) = found else { return Ok(None) };
-    // While Octavia is at work nothing can be changed, and what is seen is not final.
+    // While the load balancer is PENDING nothing can be changed, and what Octavia shows is not final.
     let children = match depth {
         _ if found.load_balancer.provisioning_status.is_pending() => None,
         Depth::Whole => Some(children(reader, claim, &found, true).await?),
@@ -117,7 +117,7 @@ async fn children(
     Ok(Children { listeners: listeners.collect::<Result<_, _>>()?, pools })
 }
 
-/// A pool; what is in it only where it is the Service's.
+/// Reads a pool, and its members and monitor only if the pool is the Service's.
 async fn pool(octavia: &Octavia, seen: Pool, ours: bool, whole: bool) -> Result<ObservedPool, Failure> {
     let used_by = seen.listeners.iter().map(|listener| listener.id.clone()).collect();
     let monitor_id = seen.healthmonitor_id.clone();

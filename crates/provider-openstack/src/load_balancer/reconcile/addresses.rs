@@ -1,4 +1,4 @@
-//! The addresses under which clients reach a Service.
+//! The addresses by which clients reach a Service.
 
 use std::net::IpAddr;
 
@@ -7,8 +7,8 @@ use openstack_ccm_core::service::IpFamily;
 use crate::load_balancer::objects::observed::ObservedLoadBalancer;
 use crate::load_balancer::settings::node_address::family_of;
 
-/// All addresses, one for each VIP: `outside` stands for the IPv4 VIP that a floating IP leads to. Only addresses of
-/// the wanted families count; a load balancer that has none of these is reached by `outside` alone.
+/// Returns one address for each VIP of a wanted family: `outside` replaces the IPv4 VIP that a floating IP leads to. Without any
+/// such VIP, `outside` is the only address.
 pub(crate) fn addresses(
     load_balancer: Option<&ObservedLoadBalancer>,
     outside: IpAddr,

@@ -1,4 +1,4 @@
-//! From a plan to what comes next.
+//! Applies a plan, and determines what comes next.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -21,59 +21,59 @@ use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::state::watchlist::Awaited;
 
-/// A load balancer stays PENDING, or nothing can be done with it although it is not.
+/// A load balancer stays PENDING, or cannot be changed although it is not PENDING.
 pub(super) const LOAD_BALANCER_STUCK: &str = "LoadBalancerStuck";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlanContext<'a> {
     pub(super) service: &'a Service,
     pub(super) plan: &'a Plan,
-    /// Whether the load balancer is given up.
+    /// Whether the Service gives the load balancer up.
     pub(super) gives_up: bool,
     pub(super) load_balancer: Option<&'a ObservedLoadBalancer>,
-    /// Its owner.
+    /// Project that owns the load balancer.
     pub(super) project_id: Option<&'a str>,
 }
 
-/// What comes after a plan.
+/// The result of a plan.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// Everything is as the Service asks for.
     Converged {
-        /// Whether this reconciliation had to do something for it.
+        /// Whether this reconciliation changed anything.
         changed: bool,
-        /// What it did, as far as nothing had to be waited for.
+        /// The steps of this reconciliation, unless it had to wait.
         done: Vec<String>,
         /// The address of the Service.
         address: Option<IpAddr>,
-        /// Why nobody may rely on that.
+        /// Why the converged state is unreliable.
         held: Option<Failure>,
     },
-    /// Octavia is at work, and somebody watches.
+    /// Octavia is at work; the watchlist or a timeout wakes the Service.
     Waiting(Waiting),
-    /// The cloud refused a step. What is known besides stands: there is a plan without it.
+    /// The cloud refused a step. The observation stays valid, and a plan without the step is possible.
     Refused(Refused),
 }
 
-/// How a plan went.
+/// The result of carrying out a plan.
 #[derive(Debug)]
 pub(super) struct CarriedOut {
     /// What comes next.
     pub(super) progress: Result<Progress, Failure>,
-    /// What is there now, where that is still known.
+    /// The observation after the accepted steps, if still known.
     pub(super) known: Option<Observation>,
     /// Whether a step of ours holds the lock of the load balancer.
     pub(super) locked: bool,
-    /// The cloud's words where it cannot make such a load balancer.
+    /// The cloud's message if it cannot create such a load balancer.
     pub(super) not_implemented: Option<String>,
     /// Whether the cloud refused to mark a floating IP as the Service's.
     pub(super) refused_mark: bool,
 }
 
 impl Reconciler {
-    /// Applies as much of a plan as can be done now, and applies what was accepted to what was observed, too.
+    /// Applies as much of a plan as possible now, and updates the observation with the accepted steps.
     ///
-    /// The progress is an error where a step failed, where something blocks the plan, and where a repair has to rest.
+    /// The progress is an error if a step failed, if something blocks the plan, or if a repair has to pause.
     pub(super) async fn carry_out(
         &self,
         context: &PlanContext<'_>,
@@ -104,7 +104,7 @@ impl Reconciler {
             (Err(failure), Some(step)) if known.is_some() => Ok(Progress::Refused(Refused { step, failure })),
             (Err(failure), _) => Err(failure),
         };
-        // What blocks a plan may have changed by the next reconciliation, which looks again.
+        // An obstacle may be gone by the next reconciliation, which reads everything again.
         let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
         let refused_mark = matches!(applied.refused, Some(Step::FloatingIp(FloatingIpStep::Tag { .. })));
         let (locked, not_implemented) = (applied.is_accepted(), applied.not_implemented);
@@ -130,7 +130,7 @@ impl Reconciler {
         }
     }
 
-    /// What was listed before is out of date, also where no answer came.
+    /// Marks older lists as out of date, even if a step got no answer.
     fn note_writes(&self, context: &PlanContext<'_>, steps: &[Step], applied: &Applied) {
         for step in steps {
             if let Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) = step {
@@ -147,7 +147,7 @@ impl Reconciler {
         }
     }
 
-    /// The plan without what rests.
+    /// Returns the plan without repairs that have to pause.
     pub(super) fn due<'a>(&self, service: &Service, plan: &'a Plan) -> Cow<'a, Plan> {
         match self.resting(service, plan) {
             Some(_) => Cow::Owned(plan.without_repairs()),
@@ -155,8 +155,8 @@ impl Reconciler {
         }
     }
 
-    /// What failed inside Octavia may fail again: the first repair is made at once, the next ones wait. What is no
-    /// repair does not wait with them: nodes that come and go become and cease to be members.
+    /// Returns why repairs have to pause: what failed inside Octavia may fail again, so only the first repair is sent at once.
+    /// Other steps do not wait: members still follow the nodes.
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
         let attempts = self.records.attempts(&service.key);
         let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
@@ -221,13 +221,13 @@ impl Reconciler {
     }
 }
 
-/// Somebody watches the load balancer until the change has come to its end.
+/// Waits until the poller sees the end of the change.
 fn wait_for_change(is_own: bool, on: String) -> Progress {
     let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
     Progress::Waiting(Waiting { on, at_most: MAX_CHANGE_WAIT, unfinished: None })
 }
 
-/// Says the same each time, so that repeats fold into one Event.
+/// Warns of a load balancer that stays PENDING. The message never varies, so that repeats fold into one Event.
 fn stuck(wait: &Wait) -> Notice {
     let message = format!(
         "{wait} for more than {} minutes: Octavia might have lost the task; have an administrator check Octavia",

@@ -1,4 +1,4 @@
-//! One reconciliation, from what a Service wants to what was done in the cloud.
+//! One reconciliation, from the wishes of a Service to the changes in the cloud.
 //!
 //! A reconciliation looks, plans, changes one thing, and looks again:
 //!
@@ -9,15 +9,15 @@
 //! release: find -> read -> plan -> apply, for each load balancer that the Service has
 //! ```
 //!
-//! [`serve`] states the protocol: what is read when, what is believed, when something is written, and what an answer leads to.
+//! [`serve`] states the protocol: what is read when, which answers count, when something is written, and what each answer leads to.
 //!
 //! | module | does |
 //! | --- | --- |
 //! | `serve` | a Service that is to be served |
-//! | `release` | a Service that goes, and load balancers that a Service used before |
-//! | `carry_out` | applies a plan as far as can be done now, and says what comes next |
-//! | `stalled` | waits longer each time where nothing can be done although the load balancer is not PENDING |
-//! | `addresses` | under which addresses clients reach a Service |
+//! | `release` | a Service that is deleted, and load balancers that a Service used before |
+//! | `carry_out` | applies a plan as far as possible now, and determines what comes next |
+//! | `stalled` | waits longer each time a load balancer cannot be changed although it is not PENDING |
+//! | `addresses` | the addresses by which clients reach a Service |
 
 mod addresses;
 mod carry_out;
@@ -67,7 +67,7 @@ pub(super) struct Reconciler {
 }
 
 impl Reconciler {
-    /// Reconciles Services of a cluster with a cloud; what Octavia is at work on is put on the watchlist.
+    /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist.
     pub(super) fn new(
         lists: Lists,
         config: Arc<Config>,
@@ -99,7 +99,7 @@ impl Reconciler {
         }
     }
 
-    /// One reconciliation, with all that it has to say.
+    /// Runs one reconciliation, and returns its result with all notices.
     pub(super) async fn reconcile(&self, goal: &Goal) -> Reconciliation {
         let mut report = Report::default();
         let (service, result) = match goal {
@@ -111,37 +111,37 @@ impl Reconciler {
         report.end(service, result)
     }
 
-    /// It is time to look for changes that somebody made in the cloud.
+    /// Has the next reconciliation look for changes that another client made in the cloud.
     pub(super) fn drift_due(&self, service: &ServiceKey) {
         self.records.drift_due(service);
     }
 
-    /// The Services whose load balancer and floating IP will get the tags that say whose they are.
+    /// Returns the Services whose load balancer and floating IP will get identity tags.
     pub(super) fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
         self.identity_tags.waiting()
     }
 
-    /// A dry run: acts as a program does after its start-up delays.
+    /// Begins a dry run, which skips the start-up delays.
     pub(super) fn begin_dry_run(&self) {
         self.replacements.skip_startup_delay();
     }
 
-    /// Notes who knows all Services.
+    /// Sets the source of all Services.
     pub(super) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
         self.observer.set_neighbours(neighbours);
     }
 
-    /// How many internal Services have a floating IP that somebody attached.
+    /// Returns how many internal Services have a floating IP that another client attached.
     pub(super) fn exposed_internal_services(&self) -> usize {
         self.records.warned_of(ON_INTERNAL)
     }
 
-    /// The creations of load balancers.
+    /// Returns the queue of load balancer creations.
     pub(super) fn creations(&self) -> &Creations {
         &self.creations
     }
 
-    /// What Services claim things by.
+    /// Returns what all claims of Services have in common.
     fn scope(&self) -> Scope<'_> {
         let section = &self.config.load_balancer;
         Scope {

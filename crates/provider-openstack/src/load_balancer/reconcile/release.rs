@@ -1,10 +1,10 @@
-//! One reconciliation of a Service that goes.
+//! One reconciliation of a Service that is deleted.
 //!
-//! Nothing is cached: each reconciliation finds the load balancer by the id in the annotation and then by the Service's name, under the
-//! mutex of each, reads it whole and takes the next step of its plan, as for a Service that is served
-//! ([`serve`](super::serve), 3 and the table of answers). A load balancer that is PENDING is left alone: the poller wakes the Service when
-//! Octavia is done, or it comes back after two minutes. Each floating IP goes last, when Octavia shows no load balancer any more. A
-//! load balancer on which somebody else has something stays, with an Event.
+//! Nothing is cached: each reconciliation finds the load balancer by the id in the annotation and then by the Service's name, under
+//! the lock of each, reads it whole and takes the next step of its plan, as for a Service to serve ([`serve`](super::serve), 3 and
+//! the table of answers). A PENDING load balancer is left alone: the poller wakes the Service when Octavia is done, or it is
+//! reconciled again after two minutes. Floating IPs are deleted last, when Octavia no longer shows a load balancer. A load balancer
+//! with objects of another client stays, with an Event.
 
 use std::net::IpAddr;
 
@@ -33,13 +33,13 @@ use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
 use crate::load_balancer::state::locks::LoadBalancerLocks;
 
-/// A release under way.
+/// The release of one Service.
 pub(super) struct Releasing<'a> {
     pub(super) reconciler: &'a Reconciler,
     pub(super) service: &'a Service,
     pub(super) terms: ReleaseTerms,
     pub(super) claim: Claim<'a>,
-    /// When it began: only answers since then count.
+    /// When the release began: only answers since then count.
     since: Moment,
 }
 
@@ -63,7 +63,7 @@ impl Reconciler {
             let Some(_lock) = self.locks.take(id, &service.key) else {
                 return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
             };
-            // The poller has seen that it is gone, and woken the Service for that.
+            // The poller saw that the load balancer is gone, and woke the Service for that.
             let is_gone = self.watchlist.take_end(id).is_some_and(|end| end.load_balancer.is_none());
             let found = match is_gone {
                 true => None,
@@ -76,11 +76,11 @@ impl Reconciler {
                 }
             }
         }
-        // Also where the annotation named one: it may have been changed by hand.
+        // Also search by name where the annotation has an id: it may have been edited.
         if let Some(waiting) = releasing.give_up_named(purpose, first.as_deref(), report).await? {
             return Ok(Outcome::Waiting(waiting));
         }
-        // Who shared by address may not have been told the id.
+        // A Service that shares by address may not have its load balancer's id yet.
         if outputs::may_have_moved(service) || settings.shares_by_address {
             for former in find::previous(releasing.reader(), &releasing.claim, "").await? {
                 if let Some(waiting) = releasing.give_up_previous(&former.load_balancer.id, report).await? {
@@ -102,8 +102,8 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Takes off one load balancer what a Service has on it that is served by another one now. Returns what it waits for, unless
-    /// nothing is left to do. `duplicate` says that it never served.
+    /// Deletes what a Service has on a load balancer that no longer serves it. Returns what to wait for, or `None` when nothing is
+    /// left. `duplicate`: the load balancer never served.
     pub(super) async fn leave(
         &self,
         service: &Service,
@@ -132,8 +132,8 @@ impl Releasing<'_> {
         self.reconciler.observer.reader(self.since)
     }
 
-    /// Gives up the load balancer that has the Service's name, unless it is `except`. Which one it is shows before its lock
-    /// can be taken, under which its other users change it; it is read again then.
+    /// Gives up the load balancer that has the Service's name, unless it is `except`. Its id is needed for the lock under which its
+    /// other users change it; then it is read again.
     async fn give_up_named(
         &mut self,
         purpose: Purpose,
@@ -165,12 +165,12 @@ impl Releasing<'_> {
         }
     }
 
-    /// Gives up what the Service has on a load balancer that it used before, under its lock.
+    /// Gives up what the Service has on a load balancer that it used before, under that load balancer's lock.
     async fn give_up_previous(&mut self, id: &str, report: &mut Report) -> Result<Option<Waiting>, Failure> {
         let Some(_lock) = self.reconciler.locks.take(id, &self.service.key) else {
             return Ok(Some(LoadBalancerLocks::turn()));
         };
-        // What was left as a whole before is left alone.
+        // A load balancer that was kept on purpose before stays untouched.
         let purpose = Purpose::Release(Reclaim::Delete);
         let found = find::by_id(self.reader(), &self.claim, purpose, id).await?;
         let uses = |found: &Found| {
@@ -182,8 +182,8 @@ impl Releasing<'_> {
         }
     }
 
-    /// Takes one load balancer away, or what the Service has on it, or leaves it as a whole; `None` stands for what is
-    /// left when there is none. Returns what the reconciliation ends to wait for, unless nothing is left of it.
+    /// Deletes a load balancer, or only what the Service has on it, or retains it; `None` stands for what remains without a load
+    /// balancer. Returns what to wait for, or `None` when nothing is left.
     async fn give_up(
         &mut self,
         found: Option<Found>,
@@ -192,7 +192,7 @@ impl Releasing<'_> {
         let found = match found {
             Some(found) if self.leads_elsewhere(&found).await? => {
                 report.notice(left(&found));
-                // Its floating IP has the description of the Service's, too.
+                // Its floating IP has the same description as the Service's.
                 self.terms.retained_vip_ports.extend(found.load_balancer.vip_port_id);
                 return Ok(None);
             }
@@ -218,7 +218,7 @@ impl Releasing<'_> {
         };
         let mut carried_out = self.reconciler.carry_out(&context, None, report).await;
         if carried_out.refused_mark {
-            // A mark stops no deletion: the floating IP shows itself by its address and description, too.
+            // A failed mark must not prevent the deletion: the floating IP is also found by its address and description.
             self.terms.floating_ip_tags.clear();
             let plan = plan::release(&self.terms, &observed);
             carried_out =
@@ -231,13 +231,13 @@ impl Releasing<'_> {
         }
     }
 
-    /// Whether a load balancer without a tag of ours is that of another cluster of the same name.
+    /// Returns whether a load balancer without our tags belongs to another cluster of the same name.
     async fn leads_elsewhere(&self, found: &Found) -> Result<bool, Failure> {
         evidence::leads_elsewhere(self.reader(), &self.claim, self.service, found).await
     }
 
-    /// `reclaim-policy: retain`: leaves a load balancer of the Service alone with all that belongs to it but its members, and marks it, so
-    /// that no later Service of the name takes it along that did not take it over. Returns what the reconciliation ends to wait for, unless it is marked.
+    /// `reclaim-policy: retain`: keeps a load balancer of the Service with all its objects except members, and marks it, so that a
+    /// later Service of the same name deletes it only after taking it over. Returns what to wait for, or `None` once it is marked.
     async fn retain(&mut self, found: Found, report: &mut Report) -> Result<Option<Waiting>, Failure> {
         let project_id = found.load_balancer.project_id.clone();
         let question = FloatingIpQuery::Nothing;

@@ -1,7 +1,7 @@
-//! What comes next where nothing can be done with a load balancer that is not PENDING.
+//! Waits for a load balancer that cannot be changed although it is not PENDING.
 //!
-//! The poller would find such a load balancer finished at its first look, and wake the Service for nothing. So it is not asked, and the
-//! Service comes back by itself, later each time.
+//! The poller would find such a load balancer finished at its first look, and wake the Service for nothing. So it does not watch,
+//! and the Service is reconciled again after a growing pause.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Waiting, WaitsOn};
@@ -35,8 +35,8 @@ impl Reconciler {
         stalled(self.note_stall(context), wait.to_string(), message, report)
     }
 
-    /// Waits where Octavia has refused a step as if the load balancer were locked, although the poller or a look has shown that it
-    /// is not. `None` for the first time: somebody else has most likely begun a change, of which the poller sees the end.
+    /// Waits after Octavia refused a step as if the load balancer were locked, although the poller or a look showed that it is not.
+    /// `None` the first time: another client has most likely begun a change, and the poller will see its end.
     pub(super) fn wait_after_refusals(
         &self,
         context: &PlanContext<'_>,
@@ -62,7 +62,7 @@ impl Reconciler {
     }
 }
 
-/// The message is the same each time, so that repeats fold into one Event.
+/// Waits and, after a while, warns. The message never varies, so that repeats fold into one Event.
 fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
     let is_stuck = stall.age(Instant::now()) >= LOST_WORK_TIMEOUT;
     report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));

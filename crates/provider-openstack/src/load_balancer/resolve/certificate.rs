@@ -1,4 +1,4 @@
-//! Whether the certificate that a Service names exists.
+//! Checks that the certificates of a Service exist.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::barbican::Reference;
@@ -8,7 +8,7 @@ use crate::load_balancer::failure;
 use crate::load_balancer::settings::{Aspect, Fault, Settings, TlsContainer};
 
 impl Resolver {
-    /// The certificates of a Service that are not there.
+    /// Returns faults for the Service's certificates that do not exist.
     pub(crate) async fn certificate_faults(&self, settings: &Settings) -> Result<Vec<Fault>, Failure> {
         let own = settings.tls.iter().map(|tls| (tls, Aspect::Certificate, "default-tls-container-ref"));
         let further = settings.tls_options.sni.iter().flatten();
@@ -27,10 +27,9 @@ impl Resolver {
         Ok(faults)
     }
 
-    /// Checks that the container or secret that is named by `key` is there, where Barbican can be asked.
+    /// Checks that the container or secret in the setting `key` exists, if Barbican can be queried.
     ///
-    /// Called before a reference is sent to Octavia, not while it stays: an outage of Barbican must not stop changes
-    /// that have nothing to do with it.
+    /// Called before a reference is sent to Octavia, not while it stays: an outage of Barbican must not block unrelated changes.
     async fn verify_certificate(&self, tls: &TlsContainer, key: &str) -> Result<(), Failure> {
         let Some(reference) = &tls.barbican else { return Ok(()) };
         let Some(barbican) = &self.openstack.barbican else {

@@ -1,8 +1,8 @@
-//! From which addresses the cluster itself comes: for `allow-cluster-sources`, and to find out whether source ranges without
-//! it turn the cluster's own pods away.
+//! Finds the source addresses of the cluster itself: for `allow-cluster-sources`, and to find out whether source ranges without it
+//! exclude the cluster's own pods.
 //!
-//! Nodes and pods that reach the load balancer directly come from the subnets of the nodes. Those that reach its floating
-//! IP go through a router and come back translated: to the floating IP of the node, or to the router's own address.
+//! Nodes and pods that connect to the VIP directly use the subnets of the nodes. Connections to its floating IP pass a router and
+//! have translated sources: the floating IP of the node, or the router's own address.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ use crate::load_balancer::settings::Exposure;
 use crate::load_balancer::settings::node_address::family_of;
 
 impl Resolver {
-    /// The networks from which the cluster connects; none where nobody asked for them.
+    /// Returns the networks from which the cluster connects; none unless the Service allows them.
     pub(super) async fn cluster_sources(
         &self,
         lookup: &Lookup<'_>,
@@ -44,8 +44,8 @@ impl Resolver {
         Ok(sources)
     }
 
-    /// Whether the source ranges let the cluster itself in. That this could not be found out is no failure: it decides
-    /// only how the address is published.
+    /// Returns whether the source ranges allow the cluster itself. A failed lookup is no failure: it affects only the publication
+    /// of the address.
     pub(super) async fn cluster_access(&self, lookup: &Lookup<'_>, places: &Places) -> ClusterAccess {
         let settings = lookup.settings;
         let shared = lookup.existing.is_some_and(|existing| existing.ownership != Ownership::Sole);
@@ -64,7 +64,7 @@ impl Resolver {
         }
     }
 
-    /// The networks from which the cluster comes to the published address, and that the source ranges lack.
+    /// Returns the networks from which the cluster connects to the published address, and that the source ranges lack.
     async fn shut_out_sources(
         &self,
         lookup: &Lookup<'_>,
@@ -80,7 +80,7 @@ impl Resolver {
         let outside: BTreeSet<IpAddr> =
             nodes.iter().copied().filter(|node| !ranges.iter().any(|range| range.contains(node))).collect();
         let mut missing = self.subnets_with_nodes(&network_id, &outside).await?;
-        // No router translates on the way to a VIP itself.
+        // No router translates connections to the VIP itself.
         if settings.exposure != Exposure::Internal {
             let beyond = self.sources_beyond_routers(&network_id, &nodes).await?;
             missing.extend(beyond.filter(|source| !ranges.iter().any(|range| range.contains(source))));
@@ -92,7 +92,7 @@ impl Resolver {
         Ok(missing)
     }
 
-    /// The subnets of the network that hold any of these addresses.
+    /// Returns the subnets of the network that contain any of these addresses.
     async fn subnets_with_nodes(
         &self,
         network_id: &str,
@@ -103,7 +103,7 @@ impl Resolver {
         Ok(networks.filter(|network| nodes.iter().any(|node| network.contains(node))).collect())
     }
 
-    /// The network of the members, else that of the VIP.
+    /// Returns the network of the members, else that of the VIP.
     async fn network_of_nodes(
         &self,
         lookup: &Lookup<'_>,
@@ -117,7 +117,7 @@ impl Resolver {
         Ok(places.vip_network_id.clone().or(existing))
     }
 
-    /// Addresses of the routers on the network outside, and floating IPs of nodes.
+    /// Returns the external addresses of the routers, and the floating IPs of nodes.
     async fn sources_beyond_routers(
         &self,
         network_id: &str,
@@ -127,7 +127,7 @@ impl Resolver {
         Ok(beyond.while_doing("looking for the addresses of the cluster")?.into_iter().map(IpNet::from))
     }
 
-    /// The routers among what has these ports.
+    /// Returns the routers that own any of these ports.
     pub(super) async fn routers_behind(&self, ports: &[Port]) -> Result<Vec<Router>, Arc<ApiError>> {
         let neutron = &self.openstack.neutron;
         let ids: BTreeSet<&str> =
@@ -171,7 +171,7 @@ fn addresses_of_nodes(lookup: &Lookup<'_>) -> BTreeSet<IpAddr> {
     addresses.filter_map(|address| address.address.parse().ok()).collect()
 }
 
-/// Whether a port belongs to a router: plain, distributed, highly available, or its translation.
+/// Returns whether a port belongs to a router: plain, distributed, highly available, or its SNAT port.
 fn is_of_router(port: &Port) -> bool {
     port.device_owner.starts_with("network:router") || port.device_owner.starts_with("network:ha_router")
 }

@@ -1,4 +1,4 @@
-//! The subnets of a Service with two IP families: one for each, on one network.
+//! Selects the subnets of a dual-stack Service: one per IP family, on one network.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::load_balancer::failure::Answered as _;
 use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, family_name, family_of};
 
-/// The load balancer has addresses of one family, and the Service wants two.
+/// The load balancer has addresses of one family, but the Service wants two.
 const SINGLE_STACK: &str = "LoadBalancerSingleStack";
 
 impl Resolver {
-    /// Chooses a subnet for each family that the Service wants an address of. Where that cannot be, the load balancer
-    /// gets the address that it can get, with a notice.
+    /// Selects a subnet for each IP family of the Service. If that is impossible, the load balancer gets one address, with a
+    /// notice.
     pub(super) async fn second_family(
         &self,
         lookup: &Lookup<'_>,
@@ -61,7 +61,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// The subnet that is chosen already, and the network of all that can be chosen.
+    /// Returns the subnet that is already selected, if any, and the network of all candidates.
     async fn base(&self, places: &Places) -> Result<Option<(Option<Subnet>, String)>, Failure> {
         if let Some(id) = &places.vip_subnet_id {
             let subnet = self.subnet(id, "subnet-id").await?;
@@ -81,7 +81,7 @@ impl Resolver {
         self.subnets_of_network.get_or_fetch(network_id, list).await
     }
 
-    /// Members have addresses of the first family: a configured subnet of the other gives way to its sibling.
+    /// Selects a member subnet of the first IP family, if the configured one is of the other family.
     pub(super) async fn members_in_family(
         &self,
         lookup: &Lookup<'_>,
@@ -100,7 +100,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// What is said about a load balancer that lacks an address that its Service wants.
+    /// Returns the notice about a load balancer that lacks an address of one of the Service's families.
     pub(super) async fn lacking_family(
         &self,
         lookup: &Lookup<'_>,
@@ -130,8 +130,8 @@ impl Resolver {
     }
 }
 
-/// The subnet of a family: the one that is chosen already, else the one of the address that is asked for, else the one in which most
-/// nodes are; of two that tie, the one with the smaller id.
+/// Selects the subnet of a family: the already selected one, else that of the requested address, else the one with most nodes; of
+/// two equal ones, the one with the smaller id.
 fn choose(
     base: Option<&Subnet>,
     siblings: &[Subnet],
@@ -153,7 +153,7 @@ fn choose(
     fitting.min_by_key(|subnet| (lacks_asked(subnet), std::cmp::Reverse(inside(subnet)), &subnet.id)).cloned()
 }
 
-/// Why there can be one address only.
+/// Returns why the load balancer can have only one address, if so.
 fn obstacle(lookup: &Lookup<'_>) -> Option<&'static str> {
     if !lookup.features.additional_vips {
         return Some("a second address requires Octavia API 2.26, which this cloud does not have");

@@ -1,4 +1,4 @@
-//! Where a new floating IP comes from.
+//! Finds network and subnet for a new floating IP.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::load_balancer::objects::SubnetChoice;
 use crate::load_balancer::settings::floating_subnet::SubnetMatch;
 use crate::load_balancer::settings::{Aspect, Exposure, FloatingIpSettings, FloatingSubnet};
 
-/// The external network could not be found: as OCCM names it.
+/// The external network could not be found. OCCM uses the same reason.
 const SEARCH_FAILED: &str = "LoadBalancerExternalNetworkSearchFailed";
 
-/// Where a new floating IP comes from.
+/// Network and subnet of a new floating IP.
 pub(super) struct FloatingIpSource {
     pub(super) network_id: Option<String>,
     pub(super) subnet: SubnetChoice,
@@ -30,7 +30,7 @@ pub(super) struct FloatingIpSource {
 }
 
 impl FloatingIpSource {
-    /// It is not known.
+    /// Returns a source without a known network.
     pub(super) fn none() -> Self {
         Self::of(None, SubnetChoice::Any)
     }
@@ -41,7 +41,7 @@ impl FloatingIpSource {
 }
 
 impl Resolver {
-    /// Checks what is configured and looks up what is not, where a floating IP may have to be made.
+    /// Checks configured values and looks up missing ones, if a floating IP may have to be created.
     pub(super) async fn floating_ip(
         &self,
         lookup: &Lookup<'_>,
@@ -55,7 +55,7 @@ impl Resolver {
         }
         match &settings.subnet {
             FloatingSubnet::Id(id) => self.in_subnet(settings, id).await,
-            // A wanted address has its subnet already.
+            // The requested address determines the subnet.
             FloatingSubnet::Matching(_) if settings.address.is_some() => {
                 self.in_any_subnet(settings, places).await
             }
@@ -118,7 +118,7 @@ impl Resolver {
         Ok(source)
     }
 
-    /// Nobody names the external network. Not to find it is no failure: the Service is internal then.
+    /// Searches the external network, since none is configured. Not finding it is no failure: the Service is internal then.
     async fn search(&self, places: Option<&Places>) -> Result<FloatingIpSource, Failure> {
         let vip_network = match places {
             Some(Places { vip_subnet_id: Some(id), .. }) => self.subnet(id, "subnet-id").await?.network_id,
@@ -153,7 +153,7 @@ impl Resolver {
         Ok(FloatingIpSource { notice, ..FloatingIpSource::none() })
     }
 
-    /// The external networks to which routers lead from a network: only these can give its addresses floating IPs.
+    /// Returns the external networks to which routers lead from a network: only these can provide floating IPs for its addresses.
     async fn networks_outside(&self, network_id: &str) -> Result<BTreeSet<String>, Arc<ApiError>> {
         if network_id.is_empty() {
             return Ok(BTreeSet::new());
@@ -164,7 +164,7 @@ impl Resolver {
         Ok(routers.into_iter().filter_map(|router| Some(router.external_gateway_info?.network_id)).collect())
     }
 
-    /// A network that is named by the user as `key`; absent where the cloud shows none by its id.
+    /// Returns the network in the setting `key`; `None` if the cloud cannot show a network by its id.
     pub(super) async fn network(&self, id: &str, key: &str) -> Result<Option<Network>, Failure> {
         let is_lacking = || self.openstack.client.lacks(OptionalPart::NetworkById);
         if is_lacking() {
@@ -177,11 +177,11 @@ impl Resolver {
     }
 }
 
-/// The external networks that can give IPv4 addresses, by name.
+/// Returns the external networks that can provide IPv4 addresses, sorted by name.
 async fn find_external_networks(neutron: &Neutron) -> Result<Vec<Network>, ApiError> {
     let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
     let networks = neutron.list_networks(&filter).await?;
-    // Old Neutron ignores filters that it does not know.
+    // Old Neutron versions ignore unknown filters.
     let external = networks.into_iter().filter(|network| network.external);
     let judged = try_join_all(external.map(|network| gives_ipv4(neutron, network))).await?;
     let mut candidates: Vec<Network> = judged.into_iter().flatten().collect();
@@ -189,7 +189,7 @@ async fn find_external_networks(neutron: &Neutron) -> Result<Vec<Network>, ApiEr
     Ok(candidates)
 }
 
-/// The network, if it can give IPv4 addresses: it has an IPv4 subnet, or a subnet that the project cannot see.
+/// Returns the network if it can provide IPv4 addresses: it has an IPv4 subnet, or one that the project cannot see.
 async fn gives_ipv4(neutron: &Neutron, network: Network) -> Result<Option<Network>, ApiError> {
     if network.subnets.is_empty() {
         return Ok(None);
@@ -201,7 +201,7 @@ async fn gives_ipv4(neutron: &Neutron, network: Network) -> Result<Option<Networ
     Ok((hidden || ipv4).then_some(network))
 }
 
-/// The only one, or among several the one that the cloud declares its default.
+/// Returns the only candidate, or the only one that the cloud declares as default.
 fn choose(candidates: &[Network]) -> Option<String> {
     match candidates {
         [only] => Some(only.id.clone()),
@@ -209,7 +209,7 @@ fn choose(candidates: &[Network]) -> Option<String> {
     }
 }
 
-/// The only one to which a router leads.
+/// Returns the only candidate to which a router leads.
 fn routed(candidates: &[Network], outside: &BTreeSet<String>) -> Option<String> {
     single(candidates.iter().filter(|network| outside.contains(&network.id)))
 }

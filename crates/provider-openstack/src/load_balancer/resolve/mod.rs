@@ -1,7 +1,7 @@
-//! Looks up what the tree needs to know and nobody has written down: subnets, networks, what Octavia can do.
+//! Looks up what is not configured and the desired tree depends on: subnets, networks, Octavia's features.
 //!
-//! Reads only. What changes slowly is cached, and what only a new load balancer or floating IP needs is looked
-//! up only then, so that a Service that does not change costs nothing here.
+//! Reads only. What changes slowly is cached, and what only a new load balancer or floating IP needs is looked up only then, so
+//! that an unchanged Service costs nothing here.
 
 mod certificate;
 mod cluster_sources;
@@ -39,23 +39,23 @@ pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
 pub(super) use refusal::Refusal;
 
-/// Networks, subnets, routers, providers and certificates are taken to be as they were.
+/// How long networks, subnets, routers, providers and certificates are cached.
 const PLACE_LIFETIME: Duration = Duration::from_secs(600);
-/// Subnet and port of a node's address are taken to be as they were.
+/// How long subnet and port of a node's address are cached.
 const NODE_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Answers questions about the cloud.
+/// Looks up facts about the cloud.
 pub(super) struct Resolver {
     openstack: OpenStack,
     subnets: Cache<String, Subnet>,
-    /// By all their ids; not kept.
+    /// Key: the ids of all subnets in a query. Results are not kept.
     listed_subnets: Cache<String, Vec<Subnet>>,
     networks: Cache<String, Network>,
     subnets_of_network: Cache<String, Vec<Subnet>>,
-    /// By the network of the VIP.
+    /// Key: network of the VIP.
     external_network: Cache<String, String>,
     node_ports: Cache<String, NodePort>,
-    /// Ports of servers, by all their ids; not kept.
+    /// Ports of servers. Key: the ids of all servers in a query. Results are not kept.
     ports_of_servers: Cache<String, Vec<Port>>,
     certificates: Cache<String, ()>,
     /// Ports of a network, and all floating IPs.
@@ -63,7 +63,7 @@ pub(super) struct Resolver {
     routers: Cache<String, Router>,
     providers: Cache<String, Vec<Provider>>,
     flavors_of_provider: Cache<String, bool>,
-    /// The provider that Octavia takes where none is named, as far as a refusal said.
+    /// Octavia's default provider, if a refusal named it.
     default_provider: Mutex<Option<String>>,
 }
 
@@ -87,7 +87,7 @@ impl Resolver {
         }
     }
 
-    /// What Octavia can do for a provider. That it cannot be asked never means that it can do nothing.
+    /// Returns Octavia's features for a provider. A failed query is a failure, and never means that there are none.
     pub(super) async fn features(&self, provider: Option<&str>) -> Result<Features, Failure> {
         let versions = self.openstack.octavia.api_versions().await;
         let versions = versions.while_doing("asking for Octavia's API versions")?;
@@ -99,11 +99,11 @@ impl Resolver {
         Ok(features)
     }
 
-    /// All facts of a Service, with what they showed to be wrong with its wishes: what a load balancer that exists keeps, as
-    /// far as it has it. What the user should know about how they were found is added to `notices`.
+    /// Returns all facts of a Service, and faults for which an existing load balancer keeps its current values. Notices about how
+    /// the facts were found are added to `notices`.
     ///
     /// # Errors
-    /// Any failed call; where there is no load balancer yet, everything that is wrong at once.
+    /// Any failed call; without a load balancer, all faults at once.
     pub(super) async fn facts(
         &self,
         lookup: &Lookup<'_>,
@@ -126,7 +126,7 @@ impl Resolver {
         };
         let node_addresses = self.node_addresses(lookup, &places).await?;
         let cluster_sources = match self.cluster_sources(lookup, &places).await {
-            // Who may connect stays as it is.
+            // The networks that may connect stay as they are.
             Err(failure) if lookup.existing.is_some() && failure.class != FailureClass::Bug => {
                 faults.push(Fault::new([Aspect::SourceRanges], failure.message));
                 BTreeSet::new()
@@ -158,7 +158,7 @@ impl Resolver {
     }
 }
 
-/// The first answer; where both were refused because of the user's input, both refusals.
+/// Returns the first result; if the user's input caused both failures, returns both.
 fn both<T, U>(first: Result<T, Failure>, second: &Result<U, Failure>) -> Result<T, Failure> {
     let is_input = |failure: &Failure| failure.class == FailureClass::UserInput;
     first.map_err(|failure| match second {
@@ -171,7 +171,7 @@ fn both<T, U>(first: Result<T, Failure>, second: &Result<U, Failure>) -> Result<
     })
 }
 
-/// Whether an address may be in a subnet, as far as that is known.
+/// Returns whether an address may be in a subnet; `true` if the subnet is not known.
 fn is_in(subnet: Option<IpNet>, address: IpAddr) -> bool {
     subnet.is_none_or(|subnet| subnet.contains(&address))
 }

@@ -1,5 +1,5 @@
-//! The Neutron ports that carry the addresses of the nodes, and what they show: where security groups apply, and which subnet
-//! the nodes share.
+//! Finds the Neutron ports with the nodes' addresses, and what they show: where security groups apply, and which subnet the nodes
+//! share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -23,20 +23,20 @@ use crate::load_balancer::settings::Settings;
 use crate::load_balancer::settings::node_address::AddressChoice;
 use crate::provider_id::ProviderId;
 
-/// So many servers or subnets are named in one question: their ids make up a query of 2 KB.
+/// Maximum number of servers or subnets in one query: their ids make up 2 KB of its URL.
 pub(super) const MAX_IDS_PER_QUERY: usize = 40;
-/// Nodes are left out, because nothing is known of their servers.
+/// Nodes are ignored, because their servers are not known.
 const NODES_SKIPPED: &str = "LoadBalancerNodesSkipped";
 
-/// The ports of the nodes that take traffic.
+/// The ports of the nodes that receive traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodePorts {
-    /// Ports with a node's address to which security groups apply, by id: the server of each.
+    /// Ports with a node's address to which security groups apply: server by port id.
     pub(crate) filtering: BTreeMap<String, String>,
     pub(crate) servers: BTreeSet<String>,
 }
 
-/// The port that carries a node's address.
+/// The port with a node's address.
 #[derive(Clone, Debug)]
 pub(super) struct NodePort {
     id: String,
@@ -44,16 +44,16 @@ pub(super) struct NodePort {
     subnet_id: String,
 }
 
-/// A node that takes traffic, by the address that load balancers use.
+/// A node that receives traffic, with its address for load balancers.
 struct Candidate<'a> {
     node: &'a str,
     address: IpAddr,
-    /// Id of its server; absent, it has none in this cloud.
+    /// Id of the node's server; absent if the server is not in this cloud.
     server: Option<String>,
 }
 
 impl Candidate<'_> {
-    /// Under which its port is remembered.
+    /// Returns the cache key of the node's port.
     fn key(&self) -> Option<String> {
         Some(format!("{} {}", self.server.as_ref()?, self.address))
     }
@@ -78,7 +78,7 @@ fn candidates<'a>(intent: &'a Intent, settings: &Settings, addresses: &AddressCh
 }
 
 impl Resolver {
-    /// The ports of the nodes that become members. Nodes without a server of this cloud are left out, with a notice.
+    /// Returns the ports of the nodes that become members. Nodes without a server in this cloud are ignored, with a notice.
     pub(crate) async fn node_ports(
         &self,
         intent: &Intent,
@@ -101,8 +101,8 @@ impl Resolver {
         Ok(found)
     }
 
-    /// The subnet that most nodes share, where nobody names a subnet; of two that tie, the one with the smaller id. Nodes
-    /// without a port here are left out, with a notice.
+    /// Returns the subnet that most nodes share, for a Service without a configured one; of two equal ones, the one with the
+    /// smaller id. Nodes without a port are ignored, with a notice.
     pub(super) async fn node_subnet(
         &self,
         intent: &Intent,
@@ -139,7 +139,7 @@ impl Resolver {
         let found = candidates.iter().map(|candidate| {
             known(candidate).or_else(|| {
                 let port = candidate.port_among(&ports)?;
-                // A node may get its port later: that there is none is not kept.
+                // A missing port is not cached, since a node may get its port later.
                 self.node_ports.insert(candidate.key()?, begun, port.clone());
                 Some(port)
             })
@@ -154,15 +154,15 @@ impl Resolver {
             .await
     }
 
-    /// Forgets what is known of the nodes' ports: one of them is gone.
+    /// Clears the cache of the nodes' ports, because one of them is gone.
     pub(crate) fn forget_node_ports(&self) {
-        // In this order: who asks in between sends a request of its own.
+        // In this order, a query in between sends a request of its own.
         self.ports_of_servers.clear();
         self.node_ports.clear();
     }
 
-    /// The networks from which the load balancer reaches its members. Absent while the subnet of a new load balancer
-    /// is not known.
+    /// Returns the networks from which the load balancer reaches its members. `None` while the subnet of a new load balancer is not
+    /// known.
     pub(crate) async fn member_networks(&self, facts: &Facts) -> Result<Option<BTreeSet<IpNet>>, Failure> {
         let subnet = facts.member_subnet_id.as_deref().or(facts.vip_subnet_id.as_deref());
         let subnets = self.subnets(&subnet.into_iter().collect(), "member-subnet-id").await?;
@@ -177,12 +177,12 @@ fn most_shared(subnets: impl Iterator<Item = String>) -> Option<String> {
     for subnet in subnets {
         *counts.entry(subnet).or_default() += 1;
     }
-    // The first maximum in the order of ids.
+    // Take the first maximum in the order of ids.
     let most = counts.values().copied().max();
     counts.into_iter().find(|(_, count)| Some(*count) == most).map(|(subnet, _)| subnet)
 }
 
-/// The notice about nodes that have no server here. `what` says what follows.
+/// Returns the notice about nodes without a server in this cloud; `what` is the effect.
 fn skipped<'a>(what: &str, nodes: impl Iterator<Item = &'a Candidate<'a>>) -> Option<Notice> {
     let nodes: Vec<&str> = nodes.map(|candidate| candidate.node).collect();
     let names = some_of(&nodes, MAX_NAMES);

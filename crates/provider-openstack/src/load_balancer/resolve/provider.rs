@@ -1,6 +1,5 @@
-//! What Octavia itself says about its providers. It says little: which there are to everybody, and what their flavors can
-//! set to administrators. Everything else follows from the name of a provider ([`Features::of`]), and where that is wrong
-//! from its refusal, which the user sees.
+//! What Octavia reports about its providers: their names to all users, and their flavor capabilities to administrators. All other
+//! features follow from a provider's name ([`Features::of`]); if that is wrong, the user sees the provider's refusal.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,18 +12,18 @@ use super::Resolver;
 use crate::load_balancer::objects::{Features, OVN};
 use crate::load_balancer::settings::Settings;
 
-/// What Octavia answers where the driver does not answer the question.
+/// Octavia's status code if the driver does not support the query.
 const NOT_IMPLEMENTED: u16 = 501;
-/// What it answers to those who may not ask.
+/// Octavia's status code if the user may not send the query.
 const FORBIDDEN: u16 = 403;
 
 const AMPHORA: &str = "amphora";
-/// The earlier name of amphora, which stands beside it in lists.
+/// The former name of amphora, which is listed as well.
 const ALIAS_OF_AMPHORA: &str = "octavia";
 const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
 
 impl Resolver {
-    /// What Octavia can do for a new load balancer.
+    /// Returns Octavia's features for a new load balancer.
     pub(crate) async fn features_of_new(&self, settings: &Settings) -> Result<Features, Failure> {
         let provider = match &settings.provider {
             Some(provider) => Some(provider.clone()),
@@ -38,7 +37,7 @@ impl Resolver {
         Ok(features)
     }
 
-    /// The provider that Octavia takes where none is named, if it can be one only.
+    /// Returns Octavia's provider for requests without one, if there is only one.
     async fn only_provider(&self) -> Option<String> {
         let mut names = self.provider_names().await;
         if names.contains(AMPHORA) {
@@ -47,8 +46,8 @@ impl Resolver {
         names.pop_first().filter(|_| names.is_empty())
     }
 
-    /// Notes which provider Octavia takes where none is named, as its own words say with which it refuses to make a load balancer. One
-    /// that it does not list is not believed. Returns whether that is news.
+    /// Learns Octavia's default provider from its message when it refuses to create a load balancer. A provider that Octavia does
+    /// not list is ignored. Returns whether the provider was not known before.
     pub(crate) async fn learn_default_provider(&self, refusal: &str) -> bool {
         let Some(name) = refusing_provider(refusal) else { return false };
         if !self.provider_names().await.contains(name) {
@@ -58,7 +57,7 @@ impl Resolver {
         default.replace(name.to_owned()).is_none_or(|before| before != name)
     }
 
-    /// The providers that the cloud has. Empty where they cannot be listed.
+    /// Returns the providers of the cloud; none if they cannot be listed.
     pub(super) async fn provider_names(&self) -> BTreeSet<String> {
         if self.openstack.client.lacks(OptionalPart::Providers) {
             return BTreeSet::new();
@@ -67,8 +66,8 @@ impl Resolver {
         listed.unwrap_or_default().into_iter().map(|provider| provider.name).collect()
     }
 
-    /// Whether a provider has flavors. One that has none says so; where the question is not allowed it is taken to have
-    /// them.
+    /// Returns whether a provider supports flavors. A provider without flavors reports that; if the query is not allowed, flavors
+    /// are assumed.
     async fn has_flavors(&self, provider: &str) -> bool {
         let capabilities = async {
             let answer = self.openstack.octavia.list_flavor_capabilities(provider).await;
@@ -82,7 +81,7 @@ impl Resolver {
     }
 }
 
-/// The provider that does not support what it was asked for.
+/// Returns the provider in Octavia's message about an unsupported option.
 fn refusing_provider(refusal: &str) -> Option<&str> {
     let (name, _) =
         refusal.strip_prefix("Provider '")?.split_once("' does not support a requested option")?;

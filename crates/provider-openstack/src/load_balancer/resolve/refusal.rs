@@ -1,5 +1,5 @@
-//! Why the cloud refused to make a load balancer: Octavia names its own attribute and not what there is, and older ones do
-//! not distinguish a used-up quota from an address in use.
+//! Explains why the cloud refused to create a load balancer: Octavia names its attribute but no valid values, and older versions do
+//! not distinguish an exhausted quota from an address in use.
 
 use std::net::IpAddr;
 
@@ -10,19 +10,19 @@ use super::Resolver;
 use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID, LB_PROVIDER};
 use crate::load_balancer::objects::tree::Vip;
 
-/// A refused load balancer.
+/// A refused creation of a load balancer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// With what to correct.
+    /// The failure, with what to correct.
     pub(crate) failure: Failure,
-    /// Addresses that it asked for and that are somebody else's.
+    /// Requested addresses that are used by others.
     pub(crate) taken: Vec<IpAddr>,
 }
 
-/// What a conflict over a load balancer that does not exist yet is about.
+/// The cause of a conflict over a new load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTheWay {
-    /// Somebody has the address.
+    /// The address is in use.
     Address,
     /// Octavia does not say: the address, the quota of ports, or the addresses of the subnet.
     Unknown,
@@ -43,7 +43,7 @@ impl InTheWay {
 }
 
 impl Resolver {
-    /// Adds what to correct to the refusal of a load balancer at `vip`.
+    /// Adds what to correct to the refusal of a load balancer with this `vip`.
     pub(crate) async fn explain_refusal(&self, refusal: Failure, vip: Option<&Vip>) -> Refusal {
         let asked = vip.map(asked_addresses).unwrap_or_default();
         match InTheWay::of(&refusal) {
@@ -58,7 +58,7 @@ impl Resolver {
         }
     }
 
-    /// Asks Neutron what Octavia does not say. The ports of other projects are not shown to everybody.
+    /// Asks Neutron for the cause. It does not show the ports of other projects to every user.
     async fn find_in_the_way(&self, refusal: Failure, asked: &[IpAddr]) -> Refusal {
         let mut taken = Vec::new();
         let mut advice = Vec::new();
@@ -85,7 +85,7 @@ impl Resolver {
         Refusal { failure: Failure { message, ..refusal }, taken }
     }
 
-    /// For provider, flavor and zone.
+    /// Adds what to correct in the choice of provider, flavor or zone.
     async fn correct_choice(&self, refusal: Failure) -> Failure {
         if refusal.class != FailureClass::UserInput {
             return refusal;
@@ -108,13 +108,13 @@ impl Resolver {
     }
 }
 
-/// The addresses that a load balancer asks for; not that of an own port, which exists.
+/// Returns the addresses that a load balancer requests; not that of an existing port.
 fn asked_addresses(vip: &Vip) -> Vec<IpAddr> {
     let first = vip.address.filter(|_| vip.port_id.is_none());
     first.into_iter().chain(vip.additional.iter().filter_map(|vip| vip.address)).collect()
 }
 
-/// Whether a text has this word: 10.0.0.1 is not in a text about 10.0.0.12.
+/// Returns whether a text contains this word: 10.0.0.1 is not in a text about 10.0.0.12.
 fn names(text: &str, word: &str) -> bool {
     text.split(char::is_whitespace).any(|part| part.trim_end_matches(['.', ',', ';']) == word)
 }

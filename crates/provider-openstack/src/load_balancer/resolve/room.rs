@@ -1,4 +1,4 @@
-//! Whether the project's quota has room.
+//! Checks that the project's quota allows another listener.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
@@ -9,11 +9,11 @@ use super::Resolver;
 use crate::load_balancer::failure::Answered as _;
 
 impl Resolver {
-    /// Finds room for one more listener, before one that serves makes way for another: where the quota is used up, somebody else may take its
-    /// place in between, and then neither comes back. Where the cloud shows no quota there is nothing to find.
+    /// Checks that the quota allows one more listener, before a serving listener is replaced: if it is exhausted, another client
+    /// may take the freed place, and then neither the new nor the old listener can be created. A cloud that shows no quota passes.
     ///
     /// # Errors
-    /// There is no room, or the question failed.
+    /// The quota is exhausted, or the query failed.
     pub(crate) async fn room_for_listener(&self, project_id: Option<&str>) -> Result<(), Failure> {
         let octavia = &self.openstack.octavia;
         let Some(project_id) = project_id else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Where the VIP and the members are.
+//! Finds the subnets of the VIP and the members.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,22 +19,22 @@ use crate::load_balancer::objects::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, AddressChoice, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
 
-/// Where the VIP and the members are.
+/// The subnets of the VIP and the members.
 pub(super) struct Places {
     pub(super) vip_subnet_id: Option<String>,
     pub(super) vip_network_id: Option<String>,
     pub(super) vip_family: IpFamily,
     pub(super) member_subnet_id: Option<String>,
-    /// The addresses of the VIP's subnet, where it was looked up.
+    /// The network of the VIP's subnet, if it was looked up.
     pub(super) vip_addresses: Option<IpNet>,
     pub(super) additional_vips: Vec<ResolvedVip>,
     pub(super) notices: Vec<Notice>,
-    /// What is wrong on a load balancer that exists.
+    /// Faults for which an existing load balancer keeps its current values.
     pub(super) faults: Vec<Fault>,
 }
 
 impl Resolver {
-    /// Every subnet in the answer exists: Octavia accepts a tree with an unknown one and then fails for good.
+    /// Finds the subnets. All of them exist: Octavia accepts a tree with an unknown one and then fails for good.
     pub(super) async fn places(&self, lookup: &Lookup<'_>) -> Result<Places, Failure> {
         let mut places = match lookup.existing {
             Some(existing) => self.places_of_existing(lookup, existing).await?,
@@ -53,12 +53,12 @@ impl Resolver {
         existing: &ObservedLoadBalancer,
     ) -> Result<Places, Failure> {
         let settings = lookup.settings;
-        // It decides about a notice only.
+        // Affects only a notice, so a failure is ignored.
         let lacking = self.lacking_family(lookup, existing).await.ok().flatten();
         let mut notices = Vec::from_iter(lacking);
         let mut faults = Vec::new();
         let member_subnet = match self.member_subnet_of_existing(lookup, existing, &mut notices).await {
-            // It is not there, or nobody can say so.
+            // The subnet does not exist, or cannot be looked up.
             Err(failure) if failure.class != FailureClass::Bug => {
                 faults.push(Fault::new([Aspect::MemberSubnet], failure.message));
                 present_member_subnet(existing)
@@ -77,7 +77,7 @@ impl Resolver {
         })
     }
 
-    /// The subnet of members that are new on a load balancer that exists.
+    /// Returns the subnet for new members of an existing load balancer.
     async fn member_subnet_of_existing(
         &self,
         lookup: &Lookup<'_>,
@@ -88,7 +88,7 @@ impl Resolver {
         match &settings.member_subnet_id {
             _ if settings.is_unreadable(Aspect::MemberSubnet) => Ok(present_member_subnet(existing)),
             Some(id) => Ok(Some(self.subnet(id, "member-subnet-id").await?.id)),
-            // The VIP is on the user's port, which says nothing about the nodes.
+            // The VIP is on the user's port, which does not show the nodes' subnet.
             None if settings.vip.port_id.is_some() && settings.vip.network_id.is_none() => {
                 Ok(Some(self.node_subnet(lookup.intent, settings, notices).await?))
             }
@@ -131,7 +131,7 @@ impl Resolver {
         Ok(places)
     }
 
-    /// Octavia says of such an address no more than that the request is bad.
+    /// Refuses an address outside of the subnet: Octavia's own refusal gives no reason.
     async fn refuse_address_outside(&self, settings: &Settings, places: &Places) -> Result<(), Failure> {
         let vip = &settings.vip;
         let first = match places.additional_vips.as_slice() {
@@ -155,7 +155,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Nobody names a place: VIP and members go where the nodes are.
+    /// Places VIP and members on the nodes' subnet, if none is configured.
     async fn detect(&self, lookup: &Lookup<'_>, places: &mut Places) -> Result<(), Failure> {
         let settings = lookup.settings;
         if settings.vip.port_id.is_some() && settings.member_subnet_id.is_some() {
@@ -174,7 +174,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Octavia takes subnet and network together only where the one is on the other.
+    /// Refuses a subnet of another network, which Octavia does not accept.
     async fn refuse_other_network(&self, subnet: &Subnet, network_id: Option<&str>) -> Result<(), Failure> {
         let Some(other) = network_id.filter(|id| *id != subnet.network_id) else { return Ok(()) };
         self.network(other, "network-id").await?;
@@ -185,7 +185,7 @@ impl Resolver {
         )))
     }
 
-    /// Octavia accepts a second load balancer on a VIP port, and breaks over it.
+    /// Refuses a port that is already a VIP port: Octavia accepts a second load balancer on it, and breaks.
     async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
         let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
         let users = self.openstack.octavia.list_load_balancers(&filter).await;
@@ -209,8 +209,8 @@ impl Resolver {
 }
 
 impl Resolver {
-    /// By which of its addresses a node becomes a member. The subnet of the members counts where somebody names it, and is looked up only
-    /// where a node has several addresses.
+    /// Returns how the addresses of members are chosen. The configured subnet of the members is looked up only if a node has
+    /// several addresses.
     pub(super) async fn node_addresses(
         &self,
         lookup: &Lookup<'_>,
@@ -231,11 +231,11 @@ impl Resolver {
             return Ok(choice);
         };
         let subnet = match self.subnet(id, "member-subnet-id").await {
-            // It is gone, and what exists goes on.
+            // The subnet is gone; existing members stay.
             Err(failure) if existing.is_some() && failure.class == FailureClass::UserInput => {
                 return Ok(choice);
             }
-            // Nobody can say which it is: members keep the addresses that they have.
+            // The subnet cannot be looked up: members keep their present addresses.
             Err(_) if existing.is_some() => return Ok(AddressChoice { kind: None, ..choice }),
             found => found?,
         };
@@ -244,7 +244,7 @@ impl Resolver {
     }
 }
 
-/// The subnet of the members that are there, where they agree, else that of the VIP.
+/// Returns the subnet that all existing members share, else that of the VIP.
 fn present_member_subnet(existing: &ObservedLoadBalancer) -> Option<String> {
     let pools = existing.children.iter().flat_map(|children| &children.pools).filter(|pool| pool.ours);
     let members = pools.flat_map(|pool| &pool.members);
@@ -268,13 +268,13 @@ fn family_of_port(port: &Port) -> Option<IpFamily> {
 }
 
 impl Resolver {
-    /// A subnet that is named by the user as `key`.
+    /// Returns the subnet in the setting `key`.
     pub(super) async fn subnet(&self, id: &str, key: &str) -> Result<Subnet, Failure> {
         let found = self.subnets(&BTreeSet::from([id]), key).await?;
         found.into_iter().next().ok_or_else(|| failure::not_there("subnet", id, key))
     }
 
-    /// Subnets that are named as `key`. Those that are not known are asked for in one list.
+    /// Returns the subnets in the setting `key`. Unknown ones are queried in one list.
     pub(super) async fn subnets(&self, ids: &BTreeSet<&str>, key: &str) -> Result<Vec<Subnet>, Failure> {
         let known = ids.iter().filter_map(|id| Some((*id, self.subnets.get(*id)?)));
         let mut found: BTreeMap<&str, Subnet> = known.collect();
@@ -282,7 +282,7 @@ impl Resolver {
         for some in unknown.chunks(MAX_IDS_PER_QUERY) {
             let begun = Moment::now();
             let mut listed = match self.list_subnets(some, key).await {
-                // In an outage they are taken to be as they were last.
+                // In an outage, the last known subnets are used.
                 Err(failure) if failure.class != FailureClass::UserInput => {
                     let last = some.iter().map(|id| Some((*id, self.subnets.last(*id)?.value)));
                     found.extend(last.collect::<Option<Vec<_>>>().ok_or(failure)?);

@@ -1,7 +1,7 @@
 //! Carries out the steps of a security group: one change each.
 //!
-//! The groups of a port are one list that several Services and other programs write, so each change is a read and a
-//! write that Neutron refuses when somebody else was faster (`If-Match`).
+//! The groups of a port are one list that several Services and other clients write, so each change is a read and a write that
+//! Neutron refuses if another client was faster (`If-Match`).
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
@@ -19,8 +19,8 @@ use crate::load_balancer::objects::step::Handle;
 /// Carries out all steps in order. Returns whether anything was changed.
 ///
 /// # Errors
-/// The first call that fails, with what was being done. A group that is still in use is
-/// [`FailureClass::Busy`]: Neutron takes a moment to see that the last port has lost it.
+/// The first call that fails, with its step. A group that is still in use is [`FailureClass::Busy`]: Neutron needs a moment to
+/// notice that the last port has lost it.
 pub(super) async fn apply(neutron: &Neutron, steps: &[GroupStep]) -> Result<bool, Failure> {
     let mut applier = GroupApplier { neutron, made: None };
     for step in steps {
@@ -40,7 +40,7 @@ fn explain(step: &GroupStep, error: &ApiError) -> Failure {
 
 struct GroupApplier<'a> {
     neutron: &'a Neutron,
-    /// Id of the group that an earlier step made.
+    /// Id of the group that an earlier step created.
     made: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl GroupApplier<'_> {
             GroupStep::AddToPort { group, port_id } => {
                 let group_id = self.id(group).to_owned();
                 let add = |port: &Port| {
-                    // A port that does not filter takes no groups.
+                    // A port without port security accepts no groups.
                     let lacks = port.port_security_enabled && !port.security_groups.contains(&group_id);
                     lacks.then(|| port.security_groups.iter().cloned().chain([group_id.clone()]).collect())
                 };
@@ -74,7 +74,7 @@ impl GroupApplier<'_> {
         }
     }
 
-    /// The group's id: it exists, or an earlier step made it.
+    /// Returns the id of an existing group, or of the one that an earlier step created.
     fn id<'a>(&'a self, group: &'a Handle) -> &'a str {
         group.id().or(self.made.as_deref()).unwrap_or_default()
     }
@@ -108,7 +108,7 @@ impl GroupApplier<'_> {
         Ok(())
     }
 
-    /// Changes the groups of a port to what `change` makes of them, if anything. Returns the port as it is then.
+    /// Changes the groups of a port to the result of `change`, if any. Returns the port as it is then.
     async fn change_port(
         &self,
         port_id: &str,

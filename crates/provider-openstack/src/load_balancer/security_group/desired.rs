@@ -13,10 +13,10 @@ use crate::load_balancer::resolve::NodePorts;
 use crate::load_balancer::settings::node_address::family_of;
 use crate::load_balancer::settings::{Aspect, Settings};
 
-/// As OCCM names it.
+/// OCCM uses the same reason.
 const RANGES_IGNORED: &str = "LoadBalancerSourceRangesIgnored";
 
-/// What a group is built from.
+/// The inputs for a desired group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSources<'a> {
     pub(crate) service: &'a Service,
@@ -28,7 +28,7 @@ pub(crate) struct GroupSources<'a> {
     pub(crate) node_ports: &'a NodePorts,
 }
 
-/// The group with a rule for each node port and for the health check node port.
+/// Returns the group with a rule for each node port and for the health check node port.
 pub(crate) fn desired(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> DesiredGroup {
     let GroupSources { service, names, node_ports, .. } = sources;
     let clients = clients(sources, notices);
@@ -54,9 +54,8 @@ pub(crate) fn desired(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> D
     }
 }
 
-/// Where the packets to the node ports come from. A load balancer that ends connections sends from its own networks;
-/// one that only forwards packets leaves the clients' addresses in them, so that the rules are what holds the
-/// source ranges.
+/// Returns the sources of packets to the node ports. A proxying load balancer sends from its own networks; one that only forwards
+/// packets keeps the clients' addresses, so that the rules enforce the source ranges.
 fn clients(sources: GroupSources<'_>, notices: &mut Vec<Notice>) -> BTreeSet<IpNet> {
     let GroupSources { settings, features, member_networks, .. } = sources;
     if !features.keeps_client_addresses() {

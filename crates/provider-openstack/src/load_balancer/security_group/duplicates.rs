@@ -1,7 +1,7 @@
-//! Which of several groups of one Service is used. Pure.
+//! Decides which of a Service's several groups is used. Pure.
 //!
-//! Names are not unique in Neutron, and a request to create a group can outlive the process that sent it: its group
-//! shows after the next process has looked and made its own.
+//! Names are not unique in Neutron, and a creation request can outlive the process that sent it: its group appears after the next
+//! process has looked and created its own.
 
 use std::cmp::Reverse;
 
@@ -13,15 +13,15 @@ use crate::load_balancer::security_group::model::ObservedGroup;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupChoice {
     pub(super) used: Option<ObservedGroup>,
-    /// Those that nobody needs.
+    /// Groups that are not needed.
     pub(super) duplicates: Vec<ObservedGroup>,
 }
 
 impl GroupChoice {
-    /// Sorts them: the tagged ones are this program's, and one of them is used.
+    /// Sorts the groups: the tagged ones belong to this controller, and one of them is used.
     ///
     /// # Errors
-    /// Several groups of which none is tagged: nothing shows which one to use.
+    /// There are several groups and none is tagged, so it is unknown which one to use.
     pub(super) fn of(mut groups: Vec<ObservedGroup>) -> Result<Self, Failure> {
         groups.sort_by_cached_key(|group| {
             (group.tags.is_empty(), Reverse(group.ports.len()), group.id.clone())
@@ -32,7 +32,7 @@ impl GroupChoice {
         if used.tags.is_empty() && !rest.is_empty() {
             return Err(ambiguous(&used, rest));
         }
-        // What somebody put on ports without our tags is not ours to take off.
+        // An untagged group that another client added to ports is not ours to remove.
         let is_duplicate = |group: &&ObservedGroup| !group.tags.is_empty() || group.ports.is_empty();
         let duplicates = rest.iter().filter(is_duplicate).cloned().collect();
         Ok(Self { used: Some(used), duplicates })

@@ -1,15 +1,15 @@
-//! The security group of a Service: it lets the load balancer reach the node ports (`manage-security-groups`).
+//! Manages the security group of a Service, which lets the load balancer reach the node ports (`manage-security-groups`).
 //!
-//! A straight line of its own beside that of the load balancer, because neither has to wait for the other: a group
-//! that cannot be made does not hide a load balancer that serves, and is reported and tried again.
+//! This is separate from the steps of the load balancer, because neither has to wait for the other: a group that cannot be created
+//! does not hide a serving load balancer, and is reported and tried again.
 //!
 //! | step | module | does |
 //! | --- | --- | --- |
 //! | observe | `observe` | reads the Service's groups and the ports that carry them |
-//! | | `duplicates` | says which of several groups of one Service is used |
-//! | desired | `desired` | which rules and which ports |
-//! | | `model` | wanted and seen, in the same comparable types |
-//! | plan | `plan` | what lets traffic in, and what keeps it out |
+//! | | `duplicates` | decides which of a Service's several groups is used |
+//! | desired | `desired` | the rules and the ports |
+//! | | `model` | desired and observed state, in the same comparable types |
+//! | plan | `plan` | steps that allow traffic, and steps that block it |
 //! | | `step` | the steps |
 //! | apply | `apply` | makes the calls |
 
@@ -43,21 +43,21 @@ impl SecurityGroups {
         Self { neutron, legacy: LegacyGroups::default() }
     }
 
-    /// Whether the cloud does not show security groups.
+    /// Returns whether the cloud has no security groups.
     fn are_lacking(&self) -> bool {
         self.neutron.lacks(OptionalPart::SecurityGroups)
     }
 
-    /// Lets in what the Service wants to have let in. Returns whether anything was changed.
+    /// Allows the traffic that the Service wants. Returns whether anything was changed.
     ///
     /// # Errors
-    /// A failed call; several groups between which nothing decides.
+    /// A failed call; several groups that nothing distinguishes.
     pub(super) async fn open(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?.used;
         apply::apply(&self.neutron, &plan::open(desired, observed.as_ref())).await
     }
 
-    /// Makes the group exactly the wanted one. Returns whether anything was changed.
+    /// Makes the group exactly the desired one. Returns whether anything was changed.
     pub(super) async fn converge(&self, claim: &Claim<'_>, desired: &DesiredGroup) -> Result<bool, Failure> {
         let mut observed = match observe::read(&self.neutron, claim).await {
             Err(_) if self.are_lacking() => return Ok(false),
@@ -65,7 +65,7 @@ impl SecurityGroups {
         };
         let opened = apply::apply(&self.neutron, &plan::open(desired, observed.used.as_ref())).await?;
         if opened {
-            // Neutron may have put rules of its own into a new group.
+            // Neutron may have added its own rules to a new group.
             observed = GroupChoice::of(observe::read(&self.neutron, claim).await?)?;
         }
         let GroupChoice { used: Some(used), duplicates } = observed else { return Ok(opened) };
@@ -75,10 +75,10 @@ impl SecurityGroups {
         Ok(opened || closed)
     }
 
-    /// Removes the Service's groups, whoever carries them.
+    /// Deletes the Service's groups, whichever ports have them.
     ///
     /// # Errors
-    /// A failed call; a group that is still in use. That the cloud does not show its groups is no failure.
+    /// A failed call; a group that is still in use. A cloud without security groups is no failure.
     pub(super) async fn release(&self, claim: &Claim<'_>) -> Result<(), Failure> {
         let groups = match observe::read(&self.neutron, claim).await {
             Err(_) if self.are_lacking() => return Ok(()),
@@ -91,11 +91,11 @@ impl SecurityGroups {
         Ok(())
     }
 
-    /// Removes a group from the time when groups were managed. Costs one call in the life of the process, for all
-    /// Services together, where there is none.
+    /// Deletes a group from the time when groups were managed. If there is none, this costs one call in the lifetime of the
+    /// process, for all Services together.
     ///
     /// # Errors
-    /// As [`Self::release`]. That the cloud does not list its groups is no failure: nobody asked for any.
+    /// As [`Self::release`]. A cloud that cannot list its groups is no failure, since groups are not managed.
     pub(super) async fn release_legacy(&self, claim: &Claim<'_>) -> Result<(), Failure> {
         match self.legacy.may_be_there(&self.neutron, &claim.names.security_group()).await {
             Ok(true) => self.release(claim).await,

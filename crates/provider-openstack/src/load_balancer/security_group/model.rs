@@ -1,4 +1,4 @@
-//! A security group and its rules, wanted and seen, in the same comparable types.
+//! A security group and its rules, desired and observed, in the same comparable types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,18 +10,18 @@ use openstack_ccm_openstack_api::neutron::{Direction, EtherType, SecurityGroupRu
 use crate::load_balancer::objects::Tags;
 use crate::load_balancer::settings::node_address::{everybody, network};
 
-/// What a rule lets in: one port of the nodes, from one network. The family is that of the network.
+/// What a rule allows: one port of the nodes, from one network. The network determines the IP family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Opening {
     pub(super) protocol: Protocol,
     /// Port of the nodes.
     pub(super) port: u16,
-    /// Who may connect.
+    /// The network that may connect.
     pub(super) from: IpNet,
 }
 
 impl Opening {
-    /// What an existing rule lets in, where it is one such opening and nothing else.
+    /// Returns what an existing rule allows; `None` unless it is exactly one such opening.
     pub(super) fn of(rule: &SecurityGroupRule) -> Option<Self> {
         let port = rule.port_range_min.filter(|first| Some(*first) == rule.port_range_max)?;
         if rule.direction != Direction::Ingress || rule.remote_group_id.is_some() {
@@ -44,7 +44,7 @@ impl Opening {
         }
     }
 
-    /// The protocol as Neutron spells it.
+    /// Returns Neutron's name of the protocol.
     pub(super) fn protocol_name(&self) -> &'static str {
         match self.protocol {
             Protocol::Tcp => "tcp",
@@ -60,7 +60,7 @@ impl fmt::Display for Opening {
     }
 }
 
-/// Neutron takes names in any case and the numbers of the protocols.
+/// Parses a protocol: Neutron accepts names in any case, and protocol numbers.
 fn protocol(text: &str) -> Option<Protocol> {
     match text.to_ascii_lowercase().as_str() {
         "tcp" | "6" => Some(Protocol::Tcp),
@@ -70,42 +70,42 @@ fn protocol(text: &str) -> Option<Protocol> {
     }
 }
 
-/// The security group that a Service wants.
+/// The desired security group of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DesiredGroup {
     pub(super) name: String,
     pub(super) description: String,
-    /// Tags that it carries at least.
+    /// Minimum tags.
     pub(super) tags: Tags,
-    /// What its rules let in.
+    /// What the rules allow.
     pub(super) openings: BTreeSet<Opening>,
-    /// Whether the source ranges in the rules could not be read: the rules are then left unchanged.
+    /// Whether the source ranges are invalid: then the rules are left unchanged.
     pub(super) keeps_rules: bool,
-    /// The ports that carry it, by id: the server of each.
+    /// The ports that get the group: server by port id.
     pub(super) ports: BTreeMap<String, String>,
-    /// The servers of all nodes that take traffic, also of those whose port is not known or filters nothing.
+    /// The servers of all nodes that receive traffic, even if their port is not known or has no port security.
     pub(super) servers: BTreeSet<String>,
 }
 
-/// A security group of the Service.
+/// An existing security group of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedGroup {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) tags: Tags,
     pub(super) rules: Vec<ObservedRule>,
-    /// Ports that carry it.
+    /// Ports that have the group.
     pub(super) ports: Vec<ObservedPort>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRule {
     pub(super) id: String,
-    /// What it lets in; absent for rules of any other kind.
+    /// What the rule allows; absent for rules of any other kind.
     pub(super) opening: Option<Opening>,
 }
 
-/// A port that carries the group.
+/// A port that has the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedPort {
     pub(super) id: String,

@@ -1,4 +1,4 @@
-//! Reads the security groups of a Service: by name; and from the time when groups were managed, for where they are not any more.
+//! Reads the security groups of a Service by name, including groups from the time when they were managed.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,18 +14,18 @@ use crate::load_balancer::failure::{Answered as _, present};
 use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::names::is_generated_security_group;
 
-/// What is being done where a call fails.
+/// The operation that failing calls report.
 pub(super) const READING: &str = "reading the security group";
 
-/// All groups that were made for the Service, each with the ports that carry it. There is more than one only after
-/// an accident.
+/// Reads all groups that were made for the Service, each with the ports that have it. There is more than one only after an
+/// accident.
 ///
 /// # Errors
-/// Any failed call: a list that could not be read is never an empty one.
+/// Any failed call: an unreadable list is never treated as empty.
 pub(super) async fn read(neutron: &Neutron, claim: &Claim<'_>) -> Result<Vec<ObservedGroup>, Failure> {
     let filter =
         SecurityGroupFilter { name: Some(claim.names.security_group()), ..SecurityGroupFilter::default() };
-    // There may be a cloud without security groups.
+    // The cloud may have no security groups.
     let named = present(neutron.list_security_groups(&filter).await).while_doing(READING)?;
     let mut groups = Vec::new();
     for group in named.into_iter().flatten().filter(|group| claim.owns_security_group(group)) {
@@ -41,7 +41,7 @@ async fn with_ports(neutron: &Neutron, group: SecurityGroup) -> Result<ObservedG
     Ok(observed(group, ports))
 }
 
-/// A group with the ports that carry it.
+/// Converts a group with its ports.
 fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
     let rules = group.security_group_rules.iter();
     ObservedGroup {
@@ -53,7 +53,7 @@ fn observed(group: SecurityGroup, ports: Vec<ObservedPort>) -> ObservedGroup {
     }
 }
 
-/// Names of all generated security groups that were there when the process first asked. Nobody makes new ones.
+/// Names of all generated security groups that existed at the first query. No new ones are created while groups are not managed.
 #[derive(Debug)]
 pub(super) struct LegacyGroups {
     names: Cache<(), Arc<Mutex<HashSet<String>>>>,
@@ -66,7 +66,7 @@ impl Default for LegacyGroups {
 }
 
 impl LegacyGroups {
-    /// Whether there was a group of this name; asks once for all names.
+    /// Returns whether a group of this name existed; the first call queries all names.
     pub(super) async fn may_be_there(&self, neutron: &Neutron, name: &str) -> Result<bool, Arc<ApiError>> {
         let names = self.names.get_or_fetch(&(), async {
             let names = present(neutron.list_security_group_names().await)?;

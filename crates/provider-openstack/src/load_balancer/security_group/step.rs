@@ -1,4 +1,4 @@
-//! The steps that make a security group the wanted one: a change of one object in Neutron each.
+//! The steps to the desired security group: each changes one object in Neutron.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -9,19 +9,19 @@ use crate::load_balancer::objects::step::Handle;
 /// A change of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GroupStep {
-    /// Makes the group. Neutron gives it two rules that let everything out.
+    /// Creates the group. Neutron adds two rules that allow all egress.
     Create { name: String, description: String },
     /// Replaces the tags of the group.
     Tag { group: Handle, tags: Tags },
     /// Adds a rule.
     Open { group: Handle, opening: Opening },
-    /// Deletes a rule. What it let in is for display.
+    /// Deletes a rule. `opening` is for display.
     DeleteRule { id: String, opening: Option<Opening> },
     /// Adds the group to those of a port.
     AddToPort { group: Handle, port_id: String },
-    /// Takes the group, and the tag that older versions of OCCM gave for it, off a port.
+    /// Removes the group from a port, with the tag that older versions of OCCM set for it.
     RemoveFromPort { group_id: String, port_id: String },
-    /// Deletes the group with its rules. Neutron refuses while a port carries it.
+    /// Deletes the group with its rules. Neutron refuses while a port has it.
     Delete { id: String },
 }
 

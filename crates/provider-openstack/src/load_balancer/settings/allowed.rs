@@ -1,4 +1,4 @@
-//! What the Services of a namespace may refer to: the allow-lists of cloud.conf.
+//! The allow-lists of cloud.conf: what the Services of a namespace may refer to.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,10 +17,10 @@ use crate::load_balancer::annotations::{
 
 type AllowedIds = Option<BTreeSet<String>>;
 
-/// A Service wants to leave its load balancer behind, which the operator does not allow.
+/// A Service asks to keep its load balancer, which the operator does not allow.
 pub(super) const RETAIN_NOT_ALLOWED: &str = "LoadBalancerRetainNotAllowed";
 
-/// Checks what the Service itself names. Returns the load balancers of others that it may use; absent, any.
+/// Checks the Service's own references. Returns the foreign load balancers that the Service may use; `None` allows any.
 pub(super) fn check(reader: &mut SettingsReader<'_>, config: &Config) -> AllowedIds {
     let policy = policy(reader, config)?;
     let LoadBalancerNamespace { networks, subnets, ports, load_balancers, secrets, addresses, allow_retain } =
@@ -52,12 +52,12 @@ fn policy<'a>(reader: &SettingsReader<'_>, config: &'a Config) -> Option<&'a Loa
     policy_of(reader.service, config)
 }
 
-/// Whether the load balancers of a Service's namespace may outlive their Services.
+/// Returns whether the load balancers of a Service's namespace may outlive their Services.
 pub(super) fn allows_retain(service: &Service, config: &Config) -> bool {
     policy_of(service, config).is_none_or(|policy| policy.allow_retain)
 }
 
-/// Says that a load balancer goes with its Service, whatever that says.
+/// Returns the warning that the load balancer is deleted with its Service despite the annotation.
 pub(super) fn retain_not_allowed() -> String {
     format!(
         "annotation {}: retain is not allowed in this namespace, so the load balancer is deleted with the Service: remove the annotation, \
@@ -66,7 +66,7 @@ pub(super) fn retain_not_allowed() -> String {
     )
 }
 
-/// As the words of PersistentVolumes are spelled, too.
+/// Returns whether the Service asks to keep its load balancer. Case is ignored, since PersistentVolumes spell it `Retain`.
 fn wants_retain(service: &Service) -> bool {
     service.annotations.get(RECLAIM_POLICY.key).is_some_and(|text| text.eq_ignore_ascii_case("retain"))
 }
@@ -76,7 +76,7 @@ fn policy_of<'a>(service: &Service, config: &'a Config) -> Option<&'a LoadBalanc
     config.namespaces.get(namespace).or_else(|| config.namespaces.get(ANY_NAMESPACE))
 }
 
-/// The address that the annotation says the Service had, as far as its namespace may ask for it.
+/// Returns the Service's former address from its annotation, if its namespace may ask for it.
 pub(super) fn annotated_address(reader: &SettingsReader<'_>, config: &Config) -> Option<IpAddr> {
     let address = reader.annotation(&LOAD_BALANCER_ADDRESS)?.text.parse().ok()?;
     let allowed = policy(reader, config).and_then(|policy| policy.addresses.as_ref());
@@ -87,7 +87,7 @@ fn is_allowed(allowed: &BTreeSet<String>, address: IpAddr) -> bool {
     allowed.iter().any(|cidr| cidr.parse::<IpNet>().is_ok_and(|network| network.contains(&address)))
 }
 
-/// Refuses each item of an annotation that its list does not allow.
+/// Rejects the annotation if its allow-list lacks one of its items.
 fn each(
     reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
@@ -106,7 +106,7 @@ fn refuse(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, key: &str) {
     reader.reject(value, "is not allowed in this namespace", fix);
 }
 
-/// By the whole reference, or by its last part, the id.
+/// Returns whether the list has the whole reference, or its last part, the id.
 fn is_allowed_secret(allowed: &BTreeSet<String>, reference: &str) -> bool {
     let id = reference.rsplit('/').next().unwrap_or(reference);
     allowed.contains(reference) || allowed.contains(id)
@@ -118,7 +118,7 @@ fn address(reader: &mut SettingsReader<'_>, list: &AllowedIds) {
     let asked = [field, reader.annotation(&FLOATING_IP), reader.annotation(&VIP_ADDRESS)];
     let Some(allowed) = list else { return };
     for value in asked.into_iter().flatten() {
-        // What is no address is refused where it is read.
+        // Invalid addresses are rejected by the code that parses the setting.
         let mut addresses = value.items().filter_map(|item| item.text.parse::<IpAddr>().ok());
         if addresses.any(|address| !is_allowed(allowed, address)) {
             refuse(reader, &value, "allowed-addresses");

@@ -1,7 +1,7 @@
-//! Which part of what is wanted a value decides about.
+//! The part of the settings that depends on a value.
 //!
-//! A value that cannot be read must not take anything else with it: on a load balancer that exists its aspect keeps
-//! what is there ([`Settings::keeping`](super::Settings::keeping)), and all other aspects follow the Service.
+//! An invalid value must affect nothing else: on an existing load balancer its aspect keeps the current state
+//! ([`Settings::keeping`](super::Settings::keeping)), and all other aspects follow the Service.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use openstack_ccm_openstack_api::octavia::ListenerLimit;
 use super::origin::Origin;
 use crate::load_balancer::objects::header::InsertedHeader;
 
-/// One part of what is wanted.
+/// One part of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
     /// Which load balancer is used.
     LoadBalancer,
-    /// What matters only when a load balancer is created: place of the VIP, flavor, zone.
+    /// What has an effect only when a load balancer is created: location of the VIP, flavor, zone.
     Creation,
     /// Whether clients outside the network reach the load balancer.
     Exposure,
-    /// Where a new floating IP comes from, and which address it has.
+    /// Network, subnet and address of a new floating IP.
     FloatingIp,
     MemberSubnet,
-    /// By which of its addresses a node becomes a member.
+    /// How the address of a member is chosen among those of its node.
     NodeAddress,
     /// Which nodes become members.
     NodeSelector,
@@ -38,7 +38,7 @@ pub enum Aspect {
     AlpnProtocols,
     /// The revision of what is behind references to certificates.
     TlsRevision,
-    /// A number of listeners.
+    /// A limit of listeners.
     Limit(ListenerLimit),
     /// Algorithm of pools.
     Algorithm,
@@ -54,11 +54,11 @@ pub enum Aspect {
     MonitorMaxRetriesDown,
     /// How members of TCP ports are checked.
     MonitorCheck,
-    /// Who may connect.
+    /// Source ranges: the networks that may connect.
     SourceRanges,
     /// Whether the cluster itself may connect in addition to the source ranges.
     ClusterSources,
-    /// The load balancer's own metrics.
+    /// The load balancer's metrics.
     Metrics,
     /// SCTP ports.
     Sctp,
@@ -66,7 +66,7 @@ pub enum Aspect {
     Publication,
     /// Tags of the user.
     Tags,
-    /// What becomes of the load balancer when the Service goes.
+    /// What happens to the load balancer when the Service is deleted.
     Release,
 }
 
@@ -74,13 +74,13 @@ pub enum Aspect {
 pub type Aspects = BTreeSet<Aspect>;
 
 impl Aspect {
-    /// What the protocols of TCP listeners and their pools follow from.
+    /// Returns the aspects that determine the protocols of TCP listeners and their pools.
     pub(crate) fn of_protocols() -> Aspects {
         let headers = InsertedHeader::ALL.map(Self::Header);
         headers.into_iter().chain([Self::ProxyProtocol, Self::Certificate]).collect()
     }
 
-    /// The aspects that a value decides about, by the place where it stands.
+    /// Returns the aspects that depend on the value from this origin.
     pub fn of(origin: &Origin) -> &'static [Self] {
         let key = match origin {
             Origin::Annotation(key) => key.rsplit_once('/').map_or(*key, |(_, name)| name),
@@ -89,7 +89,7 @@ impl Aspect {
         Self::of_name(key)
     }
 
-    /// The same by the name of an annotation without its prefix, of a field, or of a key of cloud.conf.
+    /// Returns the same for the name of an annotation without its prefix, of a field, or of a key of cloud.conf.
     fn of_name(name: &str) -> &'static [Self] {
         match name {
             "load-balancer-id" | "allow-foreign-cluster" | "share-by-address" => &[Self::LoadBalancer],

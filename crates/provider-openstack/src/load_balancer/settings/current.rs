@@ -1,7 +1,7 @@
-//! What is there in place of a wish that cannot be read. Pure.
+//! Current values in place of invalid settings. Pure.
 //!
-//! Here stands what the shape of listeners and pools follows from, and what is published. Plain attributes are kept where
-//! the tree is made ([`desired`](crate::load_balancer::desired)).
+//! This module covers what determines the protocols of listeners and pools, and the publication. Simple attributes are kept where
+//! the tree is built ([`desired`](crate::load_balancer::desired)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,19 +17,19 @@ use crate::load_balancer::objects::{
 };
 use crate::load_balancer::settings::{Aspect, Exposure, MonitorCheck, ProxyVersion, Settings, TlsContainer};
 
-/// What a TCP port keeps. What is absent follows the settings.
+/// What a TCP port keeps. An absent value follows the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CurrentPort {
-    /// The version of the PROXY protocol; within it absent, none.
+    /// The version of the PROXY protocol; the inner `None` means no PROXY protocol.
     pub proxy: Option<Option<ProxyVersion>>,
     pub headers: BTreeMap<InsertedHeader, bool>,
-    /// The certificate; within it absent, TLS does not end at the load balancer.
+    /// The certificate; the inner `None` means that the load balancer does not terminate TLS.
     pub tls: Option<Option<TlsContainer>>,
 }
 
 impl Settings {
-    /// The settings for a load balancer that exists: what is there takes the place of what cannot be read. A port that is
-    /// not there yet follows its siblings, where they agree.
+    /// Returns the settings for an existing load balancer: current values replace invalid ones. A port that does not exist yet
+    /// takes the values that its siblings share.
     #[must_use]
     pub(crate) fn keeping(&self, service: &Service, observed: &Observed) -> Self {
         let mut settings = self.clone();
@@ -43,7 +43,7 @@ impl Settings {
             floating_ip.address = None;
         }
         if settings.keeps(Aspect::ClusterSources) {
-            // Those that may connect by now are picked where the tree is made.
+            // Those that may already connect are selected where the tree is built.
             settings.allow_cluster_sources = true;
         }
         settings.preference.keep_published = settings.keeps(Aspect::Publication);
@@ -66,7 +66,7 @@ impl Settings {
                 monitor.check.clone_from(&self.monitor_if_any.check);
             }
         }
-        // A pool that no listener has yet is still being made, and may get its monitor.
+        // A pool without a listener is still being built, and may get its monitor.
         let in_use = own().any(|pool| !pool.used_by.is_empty());
         let only_if_new = self.monitor_only_if_new && in_use;
         if only_if_new || (self.keeps(Aspect::Monitor) && own().next().is_some()) {
@@ -102,7 +102,7 @@ impl Settings {
             let kept = CurrentPort {
                 proxy: proxy.filter(|_| self.keeps(Aspect::ProxyProtocol)),
                 headers: headers.filter_map(|header| Some((header, inserted(header)?))).collect(),
-                // A port that is not there waits, with nothing to end TLS with.
+                // A new port without a certificate is not created until the setting is corrected.
                 tls: self.keeps(Aspect::Certificate).then(|| there.and_then(|seen| seen.tls.clone())),
             };
             self.current_ports.insert(port.port, kept);
@@ -110,10 +110,10 @@ impl Settings {
     }
 }
 
-/// What a TCP listener shows of the Service's wishes.
+/// The Service's settings, as a TCP listener shows them.
 struct CurrentListener {
     key: ListenerKey,
-    /// Absent where it has no pool.
+    /// Absent without a pool.
     proxy: Option<Option<ProxyVersion>>,
     headers: BTreeSet<InsertedHeader>,
     /// Whether it speaks HTTP, although it inserts none of the headers.
@@ -137,13 +137,13 @@ impl CurrentListener {
         }
     }
 
-    /// Whether it inserts the header, or could speak HTTP for nothing else.
+    /// Returns whether the listener inserts the header, or can speak HTTP for no other reason.
     fn inserts(&self, header: InsertedHeader) -> bool {
         self.http_alone || self.headers.contains(&header)
     }
 }
 
-/// The value on which all agree.
+/// Returns the value, if all values are equal.
 pub(crate) fn unanimous<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut values = values.into_iter();
     let first = values.next()?;
@@ -162,8 +162,8 @@ fn is_of_packets(protocol: &PoolProtocol) -> bool {
     matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp)
 }
 
-/// The check that the user chose, as far as the monitor shows one; not that of the health check node port, which
-/// follows from the Service.
+/// Returns the check that the user chose, as far as the monitor shows one. The check of the health check node port is not one,
+/// since it follows from the Service.
 fn chosen_check(service: &Service, monitor: &ObservedMonitor) -> Option<MonitorCheck> {
     let http = monitor.attributes.http.clone();
     let local = service.external_traffic_policy == ExternalTrafficPolicy::Local
@@ -173,8 +173,7 @@ fn chosen_check(service: &Service, monitor: &ObservedMonitor) -> Option<MonitorC
     (!derived).then(|| MonitorCheck { kind: monitor.kind.clone(), http })
 }
 
-/// Whether the Service is internal so far: the address that it was given last is that of its VIP. One that has no address
-/// yet is neither.
+/// Returns whether the Service has been internal so far: its last published address is that of its VIP. `false` without an address.
 fn is_internal(service: &Service, observed: &Observed, existing: &ObservedLoadBalancer) -> bool {
     let attached = |address: &Option<String>| address.is_some() && *address == existing.vip_port_id;
     if observed.floating_ips.iter().any(|floating_ip| attached(&floating_ip.port_id)) {

@@ -1,4 +1,4 @@
-//! What is wrong with what a Service asks for.
+//! Faults of a Service's settings.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use openstack_ccm_core::failure::Failure;
 
 use super::aspect::{Aspect, Aspects};
 
-/// Something that a Service asks for and cannot have.
+/// A setting of a Service that is invalid or impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The aspects of the wish that it spoils.
+    /// The aspects that depend on the setting.
     pub aspects: Aspects,
-    /// What is wrong, and what to do.
+    /// The problem, and its fix.
     pub message: String,
 }
 
@@ -21,7 +21,7 @@ impl Fault {
     }
 }
 
-/// Everything that is wrong with what a Service asks for, wherever that showed: in its values, or in the cloud.
+/// All faults of a Service's settings, found in their values or in the cloud.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     messages: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Adds what was found. What is known already is not said again.
+    /// Adds a fault, without repeating a known message.
     pub fn add(&mut self, fault: Fault) {
         self.unreadable.extend(fault.aspects);
         if !self.messages.contains(&fault.message) {
@@ -42,7 +42,7 @@ impl Faults {
         faults.into_iter().for_each(|fault| self.add(fault));
     }
 
-    /// Adds all of another collection.
+    /// Adds all faults of another collection.
     pub fn absorb(&mut self, others: Self) {
         self.unreadable.extend(others.unreadable);
         for message in others.messages {
@@ -52,22 +52,22 @@ impl Faults {
         }
     }
 
-    /// One by one, what is wrong and what to do.
+    /// Returns the messages, each with a problem and its fix.
     pub fn messages(&self) -> &[String] {
         &self.messages
     }
 
-    /// The aspects that they are about.
+    /// Returns the aspects of all faults.
     pub fn unreadable(&self) -> &Aspects {
         &self.unreadable
     }
 
-    /// All of them as one failure; `None` where nothing is wrong.
+    /// Returns all faults as one failure; `None` without faults.
     pub fn failure(&self) -> Option<Failure> {
         (!self.messages.is_empty()).then(|| Failure::user_input(self.to_string()))
     }
 
-    /// A failure of another kind, with what is wrong besides.
+    /// Adds the faults to another failure.
     #[must_use]
     pub fn add_to(&self, mut failure: Failure) -> Failure {
         let all = self.to_string();

@@ -1,17 +1,17 @@
-//! Which subnets of the floating network a Service takes its floating IP from: the annotations and keys
-//! `floating-subnet` and `floating-subnet-tags`.
+//! Selects the subnets of the floating network for a Service's floating IP: the annotations and keys `floating-subnet` and
+//! `floating-subnet-tags`.
 //!
-//! Both are evaluated here and not by Neutron, whose `not-tags` and `not-tags-any` mean the reverse of what `!` and
-//! `!&` are documented to mean.
+//! Both are evaluated here and not by Neutron, whose `not-tags` and `not-tags-any` mean the opposite of the documented meaning of
+//! `!` and `!&`.
 
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 
-/// Largest compiled form of one expression, in bytes: far above any pattern of names, far below what would hurt.
+/// Maximum compiled size of an expression, in bytes: far above any realistic pattern, far below a harmful one.
 const MAX_COMPILED_SIZE: usize = 1 << 20;
 
-/// What a subnet must look like. Where name and tags are both given, both must match.
+/// The conditions for a subnet. If there are both, both must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetMatch {
     /// `floating-subnet`
@@ -21,7 +21,7 @@ pub struct SubnetMatch {
 }
 
 impl SubnetMatch {
-    /// Whether a subnet with this name and these tags is meant.
+    /// Returns whether a subnet with this name and these tags matches.
     pub fn matches(&self, name: &str, tags: &[String]) -> bool {
         self.name.as_ref().is_none_or(|pattern| pattern.matches(name))
             && self.tags.as_ref().is_none_or(|condition| condition.matches(tags))
@@ -37,7 +37,7 @@ impl fmt::Display for SubnetMatch {
     }
 }
 
-/// Why a text is no pattern for names.
+/// Why a text is not a valid name pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The regular expression behind `~` is malformed or too large.
@@ -60,7 +60,7 @@ pub struct NamePattern {
     whole: Regex,
 }
 
-/// Two patterns are equal when they are written alike: everything else follows from the text.
+/// Patterns are equal if their texts are: everything else follows from the text.
 impl PartialEq for NamePattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -70,7 +70,7 @@ impl PartialEq for NamePattern {
 impl Eq for NamePattern {}
 
 impl NamePattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     /// A malformed glob or regular expression.
@@ -78,7 +78,7 @@ impl NamePattern {
         let (negated, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let whole = match pattern.strip_prefix('~') {
             Some(expression) => {
-                // By itself first: what is malformed may become well formed inside the anchors.
+                // The expression must be valid by itself: a malformed one may become valid inside the anchors.
                 compile(expression).map_err(PatternError::Expression)?;
                 compile(&format!(r"\A(?:{expression})\z")).map_err(PatternError::Expression)?
             }
@@ -89,7 +89,7 @@ impl NamePattern {
         Ok(Self { text: text.to_owned(), negated, whole })
     }
 
-    /// Whether the name is meant.
+    /// Returns whether the name matches.
     pub fn matches(&self, name: &str) -> bool {
         self.whole.is_match(name) != self.negated
     }
@@ -97,7 +97,7 @@ impl NamePattern {
 
 fn compile(expression: &str) -> Result<Regex, String> {
     let compiled = RegexBuilder::new(expression).size_limit(MAX_COMPILED_SIZE).build();
-    // The library draws a picture over several lines; its last line says it all.
+    // The library's message has several lines; the last one suffices.
     compiled.map_err(|error| {
         let text = error.to_string();
         let line = text.lines().last().unwrap_or_default();
@@ -105,13 +105,13 @@ fn compile(expression: &str) -> Result<Regex, String> {
     })
 }
 
-/// Why a text is no condition for tags.
+/// Why a text is not a valid tag condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the condition contains no tag")]
 pub struct NoTag;
 
-/// A condition for tags: a list separated by commas or blanks, of which a subnet must have one; behind `&` all;
-/// behind `!` none; behind `!&` not all.
+/// A tag condition: a list separated by commas or blanks, of which a subnet must have at least one; with a leading `&`, all; with
+/// `!`, none; with `!&`, not all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagCondition {
     text: String,
@@ -121,10 +121,10 @@ pub struct TagCondition {
 }
 
 impl TagCondition {
-    /// Reads a condition.
+    /// Parses a condition.
     ///
     /// # Errors
-    /// No tag is named.
+    /// The text contains no tag.
     pub fn parse(text: &str) -> Result<Self, NoTag> {
         let (negated, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let (all, rest) = rest.strip_prefix('&').map_or((false, rest), |rest| (true, rest));
@@ -134,7 +134,7 @@ impl TagCondition {
         if tags.is_empty() { Err(NoTag) } else { Ok(Self { text: text.to_owned(), negated, all, tags }) }
     }
 
-    /// Whether a subnet with these tags is meant.
+    /// Returns whether a subnet with these tags matches.
     pub fn matches(&self, tags: &[String]) -> bool {
         let found = if self.all {
             self.tags.iter().all(|tag| tags.contains(tag))
@@ -145,18 +145,18 @@ impl TagCondition {
     }
 }
 
-/// Globs as OCCM understands them, as regular expressions.
+/// Translates OCCM's globs to regular expressions.
 mod glob {
     use std::iter::Peekable;
     use std::str::Chars;
 
     use super::PatternError;
 
-    /// Any number of whole path elements, each with its `/`.
+    /// Any number of complete path elements, each with its `/`.
     const DIRECTORIES: &str = "(?:[^/]+/)*";
 
-    /// Translates a glob: `*` is any run without `/`; `**/` in front, `/**/` and a last `/**` are path wildcards; `?`
-    /// is one character; `[...]` is a class; `{a,b}` are alternatives; `{{` is a brace; all else is itself.
+    /// Translates a glob: `*` is any sequence without `/`; a leading `**/`, `/**/` and a trailing `/**` match paths; `?` is one
+    /// character; `[...]` is a class; `{a,b}` are alternatives; `{{` is a brace; all else is literal.
     pub(in crate::load_balancer) fn to_expression(glob: &str) -> Result<String, PatternError> {
         let mut expression = String::new();
         let mut depth = 0_usize;
@@ -211,7 +211,7 @@ mod glob {
         }
     }
 
-    /// Copies a class up to its `]`. Letters that only Rust's classes give a meaning are escaped.
+    /// Copies a class up to its `]`. Characters that are special only in Rust's classes are escaped.
     fn class(rest: &mut Peekable<Chars<'_>>, expression: &mut String) -> Result<(), PatternError> {
         expression.push('[');
         if rest.next_if_eq(&'^').is_some() {
@@ -241,7 +241,7 @@ mod glob {
         Err(PatternError::Unclosed('['))
     }
 
-    /// Copies the rest of a name such as `[:alpha:]`, whose `]` does not end the class around it.
+    /// Copies the rest of a name such as `[:alpha:]`, whose `]` does not end the enclosing class.
     fn named_class(rest: &mut Peekable<Chars<'_>>, expression: &mut String) {
         let mut colons = 0;
         for letter in rest.by_ref() {

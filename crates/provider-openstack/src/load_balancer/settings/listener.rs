@@ -1,4 +1,4 @@
-//! What listeners do: PROXY protocol, headers, TLS, limits, and who may connect.
+//! Settings of listeners: PROXY protocol, headers, TLS, limits, and source ranges.
 
 use std::collections::BTreeSet;
 
@@ -18,18 +18,18 @@ use crate::load_balancer::objects::{InsertedHeader, limit};
 /// The certificate of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsContainer {
-    /// The reference as Octavia gets it.
+    /// The reference in Octavia's format.
     pub reference: String,
-    /// Where to look whether it exists; absent where `container-store` is not Barbican.
+    /// The Barbican object whose existence is checked; absent if `container-store` is not Barbican.
     pub barbican: Option<Reference>,
 }
 
-/// Who may connect.
+/// The networks that may connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRanges {
     /// Networks, normalised. Never empty.
     pub networks: BTreeSet<IpNet>,
-    /// Whether the user asked for them; else this is everybody, of the Service's first family.
+    /// Whether the user configured the networks; otherwise these are all addresses of the Service's first family.
     pub requested: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn limits(reader: &mut SettingsReader<'_>) -> ListenerLimits {
     ListenerLimit::ALL.map(value).into_iter().collect()
 }
 
-/// Who may connect: the field, else the annotation, else everybody.
+/// Returns the networks that may connect: from the field, else the annotation, else all.
 pub(super) fn source_ranges(reader: &mut SettingsReader<'_>) -> SourceRanges {
     let values = requested_ranges(reader);
     if values.is_empty() {
@@ -104,7 +104,7 @@ fn requested_ranges<'a>(reader: &SettingsReader<'a>) -> Vec<Sourced<'a>> {
     reader.annotation(&SOURCE_RANGES).iter().flat_map(Sourced::items).collect()
 }
 
-/// The network of a CIDR, without the bits of a host.
+/// Parses a CIDR, and clears its host bits.
 pub(super) fn network(reader: &mut SettingsReader<'_>, value: &Sourced<'_>) -> Option<IpNet> {
     match value.text.parse::<IpNet>() {
         Ok(network) => Some(network.trunc()),

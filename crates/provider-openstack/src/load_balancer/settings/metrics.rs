@@ -1,4 +1,4 @@
-//! The load balancer's own metrics: whether it shows them, where, and to whom.
+//! Settings of the load balancer's metrics: whether it serves them, on which port, and to which networks.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use super::origin::Origin;
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{METRICS_ALLOW_CIDRS, METRICS_ENABLE, METRICS_PORT};
 
-/// The port that is proposed for OCCM, too.
+/// The default port proposed for OCCM.
 const DEFAULT_PORT: u16 = 9100;
 
-/// The listener with the load balancer's own metrics.
+/// The listener for the load balancer's metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsSettings {
     pub port: u16,
-    /// Who may read them. Never empty where nothing is wrong.
+    /// Networks that may read the metrics. Never empty in valid settings.
     pub allowed: BTreeSet<IpNet>,
 }
 

@@ -1,26 +1,25 @@
-//! What one Service wants of its load balancer, resolved from its fields, its annotations, its class and cloud.conf.
+//! The settings of one Service's load balancer, from its fields, its annotations, its class and cloud.conf.
 //!
-//! Pure: nothing is asked of the cloud. Each annotation is read once; everything that is wrong is reported together.
-//! No default takes the place of a value that is wrong: a load balancer that is not there yet is not made, and on one
-//! that exists the faulty aspect keeps what is there.
+//! Pure: nothing is asked of the cloud. Each annotation is read once; all faults are reported together. No default replaces an
+//! invalid value: a new load balancer is not created, and on an existing one the faulty aspect keeps its current state.
 //!
 //! | module | reads |
 //! | --- | --- |
-//! | `reader` | single values, and remembers what is wrong with them |
-//! | `aspect` | which part of the wish a value decides about |
-//! | `current` | what is there in place of what cannot be read |
+//! | `reader` | single values, and collects their faults |
+//! | `aspect` | which part of the settings depends on a value |
+//! | `current` | current values in place of invalid ones |
 //! | `network` | class, VIP, member subnet, floating IP |
 //! | `listener` | PROXY protocol, headers, TLS, limits, source ranges |
-//! | `metrics` | the load balancer's own metrics |
-//! | `proxy_protocol`, `tls`, `monitor_check` | what of these the user chooses in detail |
+//! | `metrics` | the load balancer's metrics |
+//! | `proxy_protocol`, `tls`, `monitor_check` | their details |
 //! | `pool` | algorithm, health monitor, node selector |
 //! | [`floating_subnet`] | which subnets a floating IP may come from |
 //! | `publication` | mode and hostname |
-//! | `ports` | what follows for single ports, and the path of clients inside the cluster |
-//! | `user_tags` | tags in addition to our own |
-//! | `release` | what matters when the Service goes |
-//! | `written_address` | who writes the address as if it asked for one |
-//! | [`node_address`] | by which address a node becomes a member |
+//! | `ports` | the effect on single ports, and the path of clients inside the cluster |
+//! | `user_tags` | tags in addition to this controller's |
+//! | `release` | what matters when the Service is deleted |
+//! | `written_address` | an address that the user wrote to an output annotation |
+//! | [`node_address`] | the address with which a node becomes a member |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -83,16 +82,16 @@ pub use tls::TlsOptions;
 pub use user_tags::UserTags;
 pub(super) use written_address::address_as_wish;
 
-/// What one Service wants of its load balancer. Every value in here is valid by itself; whether the objects behind
-/// the ids exist is not known yet.
+/// The settings of one Service's load balancer. Every value is valid by itself; whether the objects with these ids exist is not
+/// known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The load balancer that the annotation `load-balancer-id` names: the user's choice, or what an earlier reconciliation
-    /// wrote there. Which of the two shows only on the load balancer.
+    /// The load balancer in the annotation `load-balancer-id`, which the user or an earlier reconciliation wrote. Which of the two
+    /// is visible only on the load balancer.
     pub load_balancer_id: Option<WrittenId>,
     /// `allow-foreign-cluster`: the Service may be a guest on a load balancer with another cluster's identity.
     pub allow_foreign_cluster: bool,
-    /// `share-by-address`: the Service may share a load balancer with one that has the address that it asks for.
+    /// `share-by-address`: the Service may share the load balancer of a Service that has the requested address.
     pub shares_by_address: bool,
     /// `lb-provider`: the Octavia provider; absent, Octavia chooses.
     pub provider: Option<String>,
@@ -100,22 +99,22 @@ pub struct Settings {
     pub flavor_id: Option<String>,
     /// Availability zone of a new load balancer. Only for providers and Octavia versions with zones.
     pub availability_zone: Option<String>,
-    /// Where the VIP of a new load balancer is.
+    /// Location of the VIP of a new load balancer.
     pub vip: VipSettings,
-    /// Subnet of the members: `member-subnet-id`, else `subnet-id` of cloud.conf, else the subnet of the VIP. Absent,
-    /// no subnet is configured anywhere: with a network the members follow the VIP of the load balancer, without
-    /// one the subnet of the nodes is looked up.
+    /// Subnet of the members: `member-subnet-id`, else `subnet-id` of cloud.conf, else the subnet of the VIP. If none is
+    /// configured: with a network, the members follow the VIP of the load balancer; without one, the subnet of the nodes is looked
+    /// up.
     pub member_subnet_id: Option<String>,
     /// `spec.ipFamilies[0]`: the family of member addresses. Absent, any.
     pub family: Option<IpFamily>,
-    /// The families in which the Service wants an address, the primary one first: `spec.ipFamilies`, or only the first
-    /// of them with `dual-stack = false`. Empty, any will do.
+    /// The IP families of the Service's addresses, the primary one first: `spec.ipFamilies`, or only its first entry with
+    /// `dual-stack = false`. Empty allows any.
     pub families: Vec<IpFamily>,
     /// Whether clients outside the network reach the load balancer, and how.
     pub exposure: Exposure,
     /// `keep-floatingip`: the floating IP outlives the load balancer.
     pub keep_floating_ip: bool,
-    /// `node-address-type`: by which kind of address a node becomes a member.
+    /// `node-address-type`: the address type with which a node becomes a member.
     pub node_address_kind: Option<NodeAddressKind>,
     /// Labels of the nodes that become members.
     pub node_selector: NodeSelector,
@@ -123,27 +122,27 @@ pub struct Settings {
     pub proxy_protocol: Option<ProxyVersion>,
     /// `proxy-protocol` for single TCP ports, by port; then `proxy_protocol` is absent.
     pub proxy_ports: BTreeMap<u16, ProxyVersion>,
-    /// Headers that listeners insert; applies to TCP ports only. Beside `proxy_protocol` only those that go with it.
+    /// Headers that listeners insert; applies to TCP ports only. With `proxy_protocol`, only headers that work with it.
     pub headers: BTreeSet<InsertedHeader>,
-    /// The certificate, where TLS ends at the load balancer; applies to TCP ports only.
+    /// The certificate, if the load balancer terminates TLS; applies to TCP ports only.
     pub tls: Option<TlsContainer>,
-    /// What TLS looks like beyond its certificate. Nothing where TLS does not end at the load balancer.
+    /// TLS options other than the certificate. Empty if the load balancer does not terminate TLS.
     pub tls_options: TlsOptions,
-    /// Numbers of each listener.
+    /// Limits of each listener.
     pub limits: ListenerLimits,
     /// Algorithm of pools.
     pub lb_algorithm: LbAlgorithm,
-    /// Whether it is what stands there when nobody chose, so that a provider that refuses it may have its own.
+    /// Whether the algorithm is only the default, so that a provider that refuses it may use its own.
     pub lb_algorithm_is_default: bool,
-    /// The health monitor that each pool gets; absent, none.
+    /// The health monitor of each pool; absent, pools get none.
     pub health_monitor: Option<HealthMonitorSettings>,
-    /// Who may connect.
+    /// The networks that may connect.
     pub source_ranges: SourceRanges,
     /// `allow-cluster-sources`: the cluster itself may connect too.
     pub allow_cluster_sources: bool,
-    /// The load balancer's own metrics, where it shows them.
+    /// The load balancer's metrics, if it serves them.
     pub metrics: Option<MetricsSettings>,
-    /// How the address is to be published.
+    /// The preferred publication of the address.
     pub preference: Preference,
     /// `max-shared-lb`: how many Services one load balancer may serve.
     pub max_shared_load_balancer: u32,
@@ -153,31 +152,31 @@ pub struct Settings {
     pub cascade_delete: bool,
     /// `manage-security-groups`: node ports are opened by a security group per Service.
     pub manage_security_groups: bool,
-    /// Load balancers of others that the namespace may use; absent, any.
+    /// Foreign load balancers that the namespace may use; absent, any.
     pub allowed_load_balancers: Option<BTreeSet<String>>,
-    /// `load-balancer-address`: the address that the Service had, as its annotation says, which anybody may write who may write the Service. So it
-    /// is only what the Service asks for, and absent where its namespace may not.
+    /// `load-balancer-address`: the Service's former address from its annotation. Any user who may write the Service may set it, so
+    /// it only counts as a request, and is absent if the namespace may not ask for it.
     pub annotated_address: Option<IpAddr>,
-    /// Tags in addition to our own.
+    /// Tags in addition to this controller's.
     pub user_tags: UserTags,
-    /// The aspects that follow from a value that is wrong.
+    /// The aspects that depend on an invalid value.
     pub unreadable: Aspects,
-    /// The aspects that follow from a bool that is neither `true` nor `false`: it counts as absent, except where that would
-    /// remove or open something on a load balancer that exists.
+    /// The aspects that depend on a bool that is neither `true` nor `false`: it counts as absent, except where that would remove or
+    /// expose something on an existing load balancer.
     pub odd: Aspects,
-    /// What TCP ports keep that cannot be read, by port.
+    /// Current values that TCP ports keep instead of invalid settings, by port.
     pub current_ports: BTreeMap<u16, CurrentPort>,
-    /// Whether `health_monitor` says what a new load balancer gets, and one that exists keeps what it has.
+    /// Whether `health_monitor` applies to new load balancers only, and an existing one keeps what it has.
     pub monitor_only_if_new: bool,
-    /// What a health monitor is like, also where there is to be none.
+    /// The settings of a health monitor, even if pools get none.
     pub monitor_if_any: HealthMonitorSettings,
 }
 
 impl Settings {
-    /// Reads everything that a Service and cloud.conf say, with what the user should know besides.
+    /// Reads all settings of a Service, with notices for the user.
     ///
     /// # Errors
-    /// Everything that is wrong, at once.
+    /// All faults of the settings.
     pub fn read(service: &Service, config: &Config) -> (Result<Self, Faults>, Vec<Notice>) {
         let Reading { settings, faults, notices } = Reading::of(service, config);
         (if faults.failure().is_some() { Err(faults) } else { Ok(settings) }, notices)
@@ -189,7 +188,7 @@ impl Settings {
         let proxy_protocol = proxy_protocol::proxy_protocol(reader);
         let tls = listener::tls(reader);
         let monitor = pool::health_monitor(reader);
-        // Read when the Service goes; a mistake is reported while it can be mended.
+        // Used when the Service is deleted, but checked now, while the user can still correct it.
         reader.word(&RECLAIM_POLICY);
         let flavor = reader.annotation_or_config(&FLAVOR_ID, "flavor-id", config.flavor_id.as_deref());
         let zone = config.availability_zone.as_deref();
@@ -237,7 +236,7 @@ impl Settings {
         }
     }
 
-    /// The addresses that the load balancer, or its floating IP, is to have.
+    /// Returns the requested addresses of the load balancer and its floating IP.
     pub(crate) fn asked_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         let floating = match &self.exposure {
             Exposure::External(floating_ip) => floating_ip.address,
@@ -246,19 +245,18 @@ impl Settings {
         self.vip.addresses().chain(floating)
     }
 
-    /// Whether what is there stands in for the wish, as far as there is something: its value is wrong, or so odd that it
-    /// counts as none.
+    /// Returns whether the aspect keeps an existing state: its value is invalid, or a bool that is neither `true` nor `false`.
     pub fn keeps(&self, aspect: Aspect) -> bool {
         self.is_unreadable(aspect) || self.odd.contains(&aspect)
     }
 
-    /// Whether a value is wrong that the aspect follows from.
+    /// Returns whether the aspect depends on an invalid value.
     pub fn is_unreadable(&self, aspect: Aspect) -> bool {
         self.unreadable.contains(&aspect)
     }
 }
 
-/// The provider that cloud.conf names, or one that it lets the Service choose.
+/// Returns the provider of cloud.conf, or the Service's choice among those that cloud.conf allows.
 fn provider(reader: &mut SettingsReader<'_>) -> Option<String> {
     let configured = reader.config.lb_provider.clone();
     let Some(value) = reader.annotation(&LB_PROVIDER) else { return configured };
@@ -277,7 +275,7 @@ fn provider(reader: &mut SettingsReader<'_>) -> Option<String> {
     configured
 }
 
-/// A value that is neither keeps: what is kept can still be deleted.
+/// A value that is neither `true` nor `false` keeps the floating IP, which the user can still delete.
 fn keep_floating_ip(reader: &mut SettingsReader<'_>) -> bool {
     let keeps = reader.bool(&KEEP_FLOATING_IP, false);
     keeps || reader.odd.contains(&Aspect::Release)

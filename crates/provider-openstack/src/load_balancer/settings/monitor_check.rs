@@ -1,4 +1,4 @@
-//! How a health monitor checks members of TCP ports, where the user chooses that.
+//! The health check of TCP ports that the user chose.
 
 use openstack_ccm_openstack_api::octavia::HealthMonitorType;
 
@@ -9,19 +9,19 @@ use crate::load_balancer::annotations::{
 use crate::load_balancer::objects::HttpCheck;
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
-/// How members of TCP ports are checked, where the user chooses that.
+/// The health check of TCP ports that the user chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorCheck {
     /// `health-monitor-type`
     pub kind: HealthMonitorType,
-    /// The request, with HTTP and HTTPS.
+    /// The request, for HTTP and HTTPS.
     pub http: Option<HttpCheck>,
 }
 
-/// Longest list of statuses that Octavia takes, in characters.
+/// Maximum length of Octavia's list of status codes, in characters.
 const MAX_CODES_LENGTH: usize = 64;
 
-/// The check that the annotations describe; absent, the type follows from the port and the Service.
+/// Returns the check that the annotations describe; `None` lets the type follow from the port and the Service.
 pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<MonitorCheck> {
     let kind = reader.word(&HEALTH_MONITOR_TYPE).map(|value| HealthMonitorType::from(value.text));
     let request = HttpCheck {
@@ -36,7 +36,7 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<Mo
     kind.map(|kind| MonitorCheck { kind, http: asks.then_some(request) })
 }
 
-/// Warns about the annotations that do nothing.
+/// Warns about annotations without effect.
 fn warn(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
     let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
     if !enabled {

@@ -1,4 +1,4 @@
-//! Where the load balancer is: class, VIP, member subnet, floating IP, address.
+//! Location of the load balancer: class, VIP, member subnet, floating IP, address.
 
 use std::net::IpAddr;
 
@@ -15,21 +15,21 @@ use crate::load_balancer::annotations::{
 };
 use crate::load_balancer::settings::floating_subnet::{NamePattern, SubnetMatch, TagCondition};
 
-/// Where the VIP of a new load balancer is. Matters at creation only: a VIP never moves.
+/// Location of the VIP of a new load balancer. It has an effect only at creation: a VIP never moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VipSettings {
-    /// `port-id`: an existing port. Subnet and network are then not sent.
+    /// `port-id`: an existing port, which excludes subnet and network.
     pub port_id: Option<String>,
     /// Subnet. For an external Service the class wins over the annotation, for an internal one the reverse; then
     /// cloud.conf.
     pub subnet_id: Option<String>,
-    /// Network, found like the subnet; both are sent where both are there.
+    /// Network, selected like the subnet; both are sent if both are set.
     pub network_id: Option<String>,
-    /// Address: `vip-address`, or `spec.loadBalancerIP` of an internal Service, or where it is an IPv6 address.
+    /// Address: `vip-address`; or `spec.loadBalancerIP` of an internal Service, or if it is an IPv6 address.
     pub address: Option<IpAddr>,
-    /// The address of the other family.
+    /// The address of the other IP family.
     pub second_address: Option<IpAddr>,
-    /// What asks for them.
+    /// The field or annotation that asks for the addresses.
     pub asked_by: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl VipSettings {
         self.address.into_iter().chain(self.second_address)
     }
 
-    /// The address that is asked for in a family.
+    /// Returns the requested address of an IP family.
     pub(crate) fn address_of(&self, family: IpFamily) -> Option<IpAddr> {
         self.addresses().find(|address| family_of(*address) == family)
     }
@@ -47,22 +47,22 @@ impl VipSettings {
 /// Whether clients outside the network reach the load balancer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Exposure {
-    /// They do not: there is no floating IP.
+    /// They do not: the Service has no floating IP.
     Internal,
     /// They do: through a floating IP, unless the VIP is IPv6.
     External(FloatingIpSettings),
 }
 
-/// The floating IP of an external Service. Matters only where one has to be found or made.
+/// The floating IP of an external Service. It has an effect only if one has to be found or created.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FloatingIpSettings {
     /// `floating-ip`, or `spec.loadBalancerIP` of an external Service where it is an IPv4 address.
     pub address: Option<IpAddr>,
-    /// Whether the annotation asks for it: manifests had that before it had an effect.
+    /// Whether the annotation asks for it: manifests had the annotation before it had an effect.
     pub is_annotated: bool,
-    /// Its network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
+    /// External network: class, else annotation, else cloud.conf. Absent, the external network is looked up.
     pub network_id: Option<String>,
-    /// Its subnet, from the first of class, annotations and cloud.conf that says anything about it.
+    /// Subnet, from the first of class, annotations and cloud.conf that has any setting for it.
     pub subnet: FloatingSubnet,
 }
 
@@ -72,20 +72,20 @@ pub enum FloatingSubnet {
     /// Neutron chooses.
     #[default]
     Any,
-    /// This one. It must belong to the floating network.
+    /// This subnet, which must belong to the floating network.
     Id(String),
-    /// The first one that matches and has a free address.
+    /// The first subnet that matches and has a free address.
     Matching(SubnetMatch),
 }
 
-/// Where the load balancer is.
+/// Location of the load balancer.
 pub(super) struct Placement {
     pub(super) vip: VipSettings,
     pub(super) member_subnet_id: Option<String>,
     pub(super) exposure: Exposure,
 }
 
-/// One value, by the places where it may stand.
+/// One setting, in each of its places.
 struct Candidates<'a> {
     annotation: Option<Sourced<'a>>,
     class: Option<Sourced<'a>>,
@@ -93,7 +93,7 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Classes and `[LoadBalancer]` call it like the annotation, without the prefix.
+    /// Reads the setting of an annotation; classes and `[LoadBalancer]` use its name without the prefix.
     fn of(
         reader: &SettingsReader<'a>,
         annotation: &Annotation,
@@ -114,14 +114,15 @@ impl<'a> Candidates<'a> {
         self.annotation.clone().or_else(|| self.class.clone()).or_else(|| self.config.clone())
     }
 
-    /// The class has the last word on the VIP of an external Service only. Manifests rely on that rule of OCCM.
+    /// Returns the value for the VIP. The class overrides the annotation for external Services only, as in OCCM, and manifests rely
+    /// on that.
     fn for_vip(&self, internal: bool) -> Option<Sourced<'a>> {
         let class = self.class.clone().filter(|_| !internal);
         class.or_else(|| self.annotation_first())
     }
 }
 
-/// Finds the class that the Service names.
+/// Returns the class that the Service names.
 pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Config) -> Option<Class<'a>> {
     let value = reader.annotation(&CLASS)?;
     if let Some((name, keys)) = config.classes.get_key_value(value.text) {
@@ -138,7 +139,7 @@ pub(super) fn choose_class<'a>(reader: &mut SettingsReader<'a>, config: &'a Conf
     None
 }
 
-/// Reads where the load balancer is.
+/// Reads the location of the load balancer.
 pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     let internal = internal(reader);
     let address = load_balancer_ip(reader);
@@ -154,7 +155,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
         second_address: annotated_vip.get(1).copied(),
         asked_by: if annotated_vip.is_empty() { "spec.loadBalancerIP" } else { VIP_ADDRESS.key },
     };
-    // Wrong annotations are reported even where the class hides them.
+    // Invalid annotations are reported even if the class overrides them.
     for hidden in [subnet.annotation.clone(), network.annotation] {
         reader.uuid(hidden);
     }
@@ -169,7 +170,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
     Placement { vip, member_subnet_id, exposure }
 }
 
-/// The floating IP that the annotation asks for; `field` is what `spec.loadBalancerIP` asks for.
+/// Returns the floating IP that the annotation asks for; `field` is the one of `spec.loadBalancerIP`.
 fn floating_ip(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Option<IpAddr> {
     let value = reader.annotation(&FLOATING_IP)?;
     let Some(address) = value.text.parse().ok().filter(IpAddr::is_ipv4) else {
@@ -179,7 +180,7 @@ fn floating_ip(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Option
     agreeing(reader, &value, vec![address], field).first().copied()
 }
 
-/// The addresses of the load balancer itself that the annotation asks for, one for each family at most.
+/// Returns the VIP addresses that the annotation asks for, at most one per IP family.
 fn vip_addresses(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Vec<IpAddr> {
     let Some(value) = reader.annotation(&VIP_ADDRESS) else { return Vec::new() };
     let addresses: Option<Vec<IpAddr>> = value.items().map(|item| item.text.parse().ok()).collect();
@@ -201,7 +202,7 @@ fn vip_addresses(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Vec<
     agreeing(reader, &value, addresses.unwrap_or_default(), field)
 }
 
-/// The addresses of an annotation, with which `spec.loadBalancerIP` has to agree.
+/// Returns the addresses of an annotation, which must include that of `spec.loadBalancerIP`.
 fn agreeing(
     reader: &mut SettingsReader<'_>,
     value: &Sourced<'_>,
@@ -246,8 +247,8 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
     Some(address)
 }
 
-/// The one order for creation and for node changes: `member-subnet-id` by annotation, class, cloud.conf; `subnet-id` of
-/// cloud.conf; `subnet-id` by annotation, class.
+/// Returns the subnet of the members, in the same order for creation and node changes: `member-subnet-id` by annotation, class,
+/// cloud.conf; `subnet-id` of cloud.conf; `subnet-id` by annotation, class.
 fn member_subnet(reader: &mut SettingsReader<'_>, vip_subnet: &Candidates<'_>) -> Option<String> {
     let own = Candidates::of(reader, &MEMBER_SUBNET_ID, |class| &class.member_subnet_id);
     let own = own.annotation_first().or_else(|| vip_subnet.config.clone());
@@ -264,13 +265,13 @@ fn exposure(
     let id = Candidates::of(reader, &FLOATING_SUBNET_ID, |class| &class.floating_subnet_id);
     let name = Candidates::of(reader, &FLOATING_SUBNET, |class| &class.floating_subnet);
     let tags = Candidates::of(reader, &FLOATING_SUBNET_TAGS, |class| &class.floating_subnet_tags);
-    // Annotations are checked for internal Services too; class and cloud.conf say nothing about those.
+    // Annotations are checked even for internal Services, to which class and cloud.conf do not apply.
     reader.uuid(network.annotation.clone());
     let annotated = floating_subnet(reader, id.annotation, name.annotation, tags.annotation);
     if internal {
         return Exposure::Internal;
     }
-    // The empty annotation hides cloud.conf.
+    // An empty annotation overrides cloud.conf.
     let configured = network.config.filter(|_| !reader.has(&FLOATING_NETWORK_ID));
     let network = network.class.or(network.annotation).or(configured);
     let subnet = floating_subnet(reader, id.class, name.class, tags.class)
@@ -280,8 +281,8 @@ fn exposure(
     Exposure::External(FloatingIpSettings { address, is_annotated, network_id: reader.uuid(network), subnet })
 }
 
-/// What one place says about the floating IP's subnet; `None` if nothing. The first place that says anything wins whole. An
-/// id hides the other two.
+/// Reads the floating IP's subnet from one place; `None` without a setting. The first place with any setting decides alone. An id
+/// overrides name and tags.
 fn floating_subnet(
     reader: &mut SettingsReader<'_>,
     id: Option<Sourced<'_>>,

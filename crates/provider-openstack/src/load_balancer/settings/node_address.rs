@@ -1,4 +1,4 @@
-//! The address of a node to which load balancers send, and networks and families of addresses.
+//! The address of a node to which load balancers send, and helpers for networks and IP families.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use openstack_ccm_core::service::IpFamily;
 
 pub use crate::load_balancer::objects::address_choice::{AddressChoice, NodeAddressKind};
 
-/// The address by which a node becomes a member where nothing else is known: its first InternalIP of the family, else its first ExternalIP.
+/// Returns the default address of a member: the node's first InternalIP of the family, else its first ExternalIP.
 pub fn of(node: &Node, family: Option<IpFamily>) -> Option<IpAddr> {
     AddressChoice { family, ..AddressChoice::default() }.of(node)
 }
@@ -20,7 +20,7 @@ pub fn family_of(address: IpAddr) -> IpFamily {
     }
 }
 
-/// The network of all addresses of a family.
+/// Returns the network of all addresses of a family.
 pub(crate) fn everybody(family: IpFamily) -> IpNet {
     match family {
         IpFamily::V4 => IpNet::V4(Ipv4Net::default()),
@@ -28,13 +28,13 @@ pub(crate) fn everybody(family: IpFamily) -> IpNet {
     }
 }
 
-/// A network as Neutron takes it: also with host bits, and as a single address.
+/// Parses a network as Neutron does: host bits and single addresses are allowed.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     let parsed: Option<IpNet> = text.parse().ok();
     parsed.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).map(|network| network.trunc())
 }
 
-/// What messages call a family.
+/// Returns the name of an IP family for messages.
 pub(crate) fn family_name(family: IpFamily) -> &'static str {
     match family {
         IpFamily::V4 => "IPv4",

@@ -1,8 +1,8 @@
-//! Where a value stands.
+//! The origin of a value.
 
 use std::fmt;
 
-/// Where a value stands.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// An annotation, by key.

@@ -1,4 +1,4 @@
-//! What pools do: algorithm, health monitor, and which nodes are in them.
+//! Settings of pools: algorithm, health monitor, and node selector.
 
 use openstack_ccm_core::node_selector::NodeSelector;
 use openstack_ccm_core::service::ExternalTrafficPolicy;
@@ -23,15 +23,15 @@ pub struct HealthMonitorSettings {
     pub delay: u32,
     /// Longest time for one check, in seconds, from 1.
     pub timeout: u32,
-    /// Good checks until a member is up, 1 to 10.
+    /// Successful checks until a member is up, 1 to 10.
     pub max_retries: u32,
-    /// Bad checks until a member is down, 1 to 10.
+    /// Failed checks until a member is down, 1 to 10.
     pub max_retries_down: u32,
-    /// How members of TCP ports are checked. Absent, the type follows from the port and the Service.
+    /// The check of TCP ports. Absent, the type follows from the port and the Service.
     pub check: Option<MonitorCheck>,
 }
 
-/// A check may last longer than the time between two.
+/// A check may last longer than the delay between checks.
 const CHECKS_OVERLAP: &str = "LoadBalancerChecksOverlap";
 
 pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
@@ -41,7 +41,7 @@ pub(super) fn lb_algorithm(reader: &mut SettingsReader<'_>) -> LbAlgorithm {
     LbAlgorithm::from(reader.config.lb_method.as_str())
 }
 
-/// Whether nobody chose the algorithm.
+/// Returns whether neither the user nor the operator chose the algorithm.
 pub(super) fn lb_algorithm_is_default(reader: &SettingsReader<'_>) -> bool {
     reader.annotation(&LB_METHOD).is_none()
         && LbAlgorithm::from(reader.config.lb_method.as_str()) == LbAlgorithm::RoundRobin
@@ -49,13 +49,13 @@ pub(super) fn lb_algorithm_is_default(reader: &SettingsReader<'_>) -> bool {
 
 pub(super) struct Monitor {
     pub(super) enabled: bool,
-    /// Whether that is so of a new load balancer only, and one that exists keeps what it has.
+    /// Whether `enabled` applies to new load balancers only, and an existing one keeps what it has.
     pub(super) only_if_new: bool,
-    /// What it is like, or would be.
+    /// Settings of the monitor, even if it is not enabled.
     pub(super) settings: HealthMonitorSettings,
 }
 
-/// The health monitor. A wrong number has a stand-in that Octavia would take.
+/// Reads the health monitor. An invalid number is replaced by one that Octavia accepts.
 pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
     let local = reader.service.external_traffic_policy == ExternalTrafficPolicy::Local;
     let configured = match reader.config.create_monitor {
@@ -67,7 +67,7 @@ pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
         && reader.annotation(&ENABLE_HEALTH_MONITOR).is_none();
     let enabled = reader.bool(&ENABLE_HEALTH_MONITOR, configured);
     let why_not = "the pools have no health monitor";
-    // Where that is not clear, an existing monitor stays, with all that is known of it.
+    // If that is not clear, an existing monitor stays with its settings.
     let used = enabled || only_if_new || reader.odd.contains(&Aspect::Monitor);
     let settings = reader.used_if(used, why_not, |reader| monitor_settings(reader, enabled));
     Monitor { enabled, only_if_new, settings }
@@ -75,7 +75,7 @@ pub(super) fn health_monitor(reader: &mut SettingsReader<'_>) -> Monitor {
 
 fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> HealthMonitorSettings {
     let config = reader.config;
-    // Annotations are checked even where there is no monitor, cloud.conf is not.
+    // Annotations are checked even without a monitor; cloud.conf is not.
     let mut value = |annotation, key, configured| monitor_value(reader, annotation, enabled, key, configured);
     let delay = value(&HEALTH_MONITOR_DELAY, "monitor-delay", config.monitor_delay_seconds());
     let timeout = value(&HEALTH_MONITOR_TIMEOUT, "monitor-timeout", config.monitor_timeout_seconds());
@@ -100,7 +100,7 @@ fn monitor_settings(reader: &mut SettingsReader<'_>, enabled: bool) -> HealthMon
     settings
 }
 
-/// A number of the monitor, within the range of the annotation's form; `None` where it is wrong.
+/// Reads a number of the monitor, within the range of the annotation; `None` if it is invalid.
 fn monitor_value(
     reader: &mut SettingsReader<'_>,
     annotation: &Annotation,
@@ -121,7 +121,7 @@ fn monitor_value(
     number.and_then(|number| u32::try_from(number).ok())
 }
 
-/// Octavia takes a check that is still running when the next one begins, though it says that it should not be so.
+/// Warns of overlapping checks, which Octavia accepts although its documentation forbids them.
 fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitorSettings) {
     let HealthMonitorSettings { delay, timeout, .. } = *monitor;
     if timeout <= delay {
@@ -139,13 +139,13 @@ fn warn_of_long_timeout(reader: &mut SettingsReader<'_>, monitor: &HealthMonitor
     reader.warn(CHECKS_OVERLAP, message);
 }
 
-/// By which kind of address a node becomes a member.
+/// Returns the address type with which a node becomes a member.
 pub(super) fn node_address_kind(reader: &mut SettingsReader<'_>) -> Option<NodeAddressKind> {
     let value = reader.word(&NODE_ADDRESS_TYPE)?;
     NodeAddressKind::WORDS.into_iter().find(|(word, _)| *word == value.text).map(|(_, kind)| kind)
 }
 
-/// Which nodes become members.
+/// Returns the selector of the nodes that become members.
 pub(super) fn node_selector(reader: &mut SettingsReader<'_>) -> NodeSelector {
     let configured = reader.config.node_selector.as_deref();
     let Some(value) = reader.annotation_or_config(&NODE_SELECTOR, "node-selector", configured) else {

@@ -1,5 +1,5 @@
-//! What the settings mean for single ports. What needs a TCP stream stays on TCP ports; a UDP or SCTP port beside
-//! them stays what it is.
+//! The effect of the settings on single ports. Settings that need a TCP stream apply to TCP ports; they do not change UDP and SCTP
+//! ports of the same Service.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Settings {
         }
     }
 
-    /// The version of the PROXY protocol that the members of a port get.
+    /// Returns the PROXY protocol version that the members of a port receive.
     pub fn proxy_version(&self, port: &ServicePort) -> Option<ProxyVersion> {
         if port.protocol != Protocol::Tcp {
             return None;
@@ -48,7 +48,7 @@ impl Settings {
         self.kept(port).and_then(|kept| kept.proxy).unwrap_or_else(wanted)
     }
 
-    /// The certificate of the listener of a port.
+    /// Returns the certificate of a port's listener.
     pub fn tls_of(&self, port: &ServicePort) -> Option<&TlsContainer> {
         if port.protocol != Protocol::Tcp {
             return None;
@@ -56,7 +56,7 @@ impl Settings {
         self.kept(port).and_then(|kept| kept.tls.as_ref()).map_or(self.tls.as_ref(), Option::as_ref)
     }
 
-    /// The headers that the listener of a port inserts.
+    /// Returns the headers that a port's listener inserts.
     pub fn inserted_headers(&self, port: &ServicePort) -> BTreeSet<InsertedHeader> {
         let proxy = self.proxy_version(port).is_some();
         let is_inserted = |header: &InsertedHeader| {
@@ -71,8 +71,8 @@ impl Settings {
         self.current_ports.get(&port.port)
     }
 
-    /// Whether clients inside the cluster must go through the load balancer, and for what. One port that needs it
-    /// decides for all: an address has one mode.
+    /// Returns whether clients inside the cluster must use the load balancer, and why. One port that requires it decides for all,
+    /// since an address has one mode.
     pub fn path(&self, ports: &[ServicePort]) -> Path {
         if !ports.iter().any(|port| port.protocol == Protocol::Tcp) {
             return Path::Direct;
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// What is said about settings that some ports, or all, cannot follow.
+    /// Returns the notices about settings that have no effect on some or all ports.
     pub(super) fn port_notices(&self, ports: &[ServicePort]) -> Vec<Notice> {
         let Some(others) = names_of(ports, |port| port.protocol != Protocol::Tcp) else { return Vec::new() };
         let proxy = self.proxy_protocol.map(|_| PROXY_PROTOCOL.key);
@@ -104,7 +104,7 @@ impl Settings {
     }
 }
 
-/// The ports for which something holds, as messages name them; absent where it holds for none.
+/// Lists the matching ports for messages; `None` if no port matches.
 pub(crate) fn names_of(ports: &[ServicePort], holds: impl Fn(&ServicePort) -> bool) -> Option<String> {
     let names =
         ports.iter().filter(|port| holds(port)).map(|port| format!("{}/{}", port.port, port.protocol));

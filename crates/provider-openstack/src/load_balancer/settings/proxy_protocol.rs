@@ -1,4 +1,4 @@
-//! The annotation `proxy-protocol`: one version for all TCP ports, or versions of single ports.
+//! The annotation `proxy-protocol`: one version for all TCP ports, or a version per port.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use openstack_ccm_core::service::Protocol;
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::PROXY_PROTOCOL;
 
-/// Version of the PROXY protocol that members get.
+/// Version of the PROXY protocol that members receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyVersion {
     /// The text form.
@@ -18,7 +18,7 @@ pub enum ProxyVersion {
 
 const WORDS: [&str; 4] = ["true", "v1", "v2", "false"];
 
-/// Which ports speak the PROXY protocol to their members.
+/// The ports whose members receive the PROXY protocol.
 #[derive(Debug, Default)]
 pub(super) struct ProxyProtocol {
     /// All TCP ports.
@@ -29,8 +29,8 @@ pub(super) struct ProxyProtocol {
 
 /// Reads the annotation.
 ///
-/// Words are taken as they are written. OCCM takes every word that it does not know, `True` and `V2` among them, for
-/// "off": to turn the protocol on for these would break the members of a Service that worked.
+/// Values are case-sensitive. OCCM treats every unknown value, such as `True` or `V2`, as "off": enabling the protocol for these
+/// would break the members of a working Service.
 pub(super) fn proxy_protocol(reader: &mut SettingsReader<'_>) -> ProxyProtocol {
     let Some(value) = reader.annotation(&PROXY_PROTOCOL) else { return ProxyProtocol::default() };
     match value.text {
@@ -69,7 +69,7 @@ fn reject(reader: &mut SettingsReader<'_>, value: &Sourced<'_>, problem: &str) {
     );
 }
 
-/// One `version:port`.
+/// Parses one `version:port`.
 fn port(reader: &SettingsReader<'_>, item: &str) -> Result<(u16, ProxyVersion), String> {
     let (version, number) =
         item.split_once(':').ok_or_else(|| format!("has {item:?}, which contains no port"))?;

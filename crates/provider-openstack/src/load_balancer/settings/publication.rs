@@ -1,4 +1,4 @@
-//! How the address is published.
+//! Settings of the address's publication.
 
 use openstack_ccm_core::advertise::{IpModeChoice, Preference, hostname};
 use openstack_ccm_core::service::IpFamily;
@@ -7,10 +7,10 @@ use super::reader::SettingsReader;
 use crate::config::DEFAULT_INGRESS_HOSTNAME_SUFFIX;
 use crate::load_balancer::annotations::{ENABLE_INGRESS_HOSTNAME, Form, HOSTNAME, IP_MODE};
 
-/// What user and operator prefer.
+/// Returns the preferences of user and operator.
 pub(super) fn preference(reader: &mut SettingsReader<'_>) -> Preference {
     let always_hostname = reader.bool(&ENABLE_INGRESS_HOSTNAME, reader.config.enable_ingress_hostname);
-    // Whoever asks for a name gets one without a suffix in cloud.conf, too.
+    // A Service that asks for a hostname gets one even without a suffix in cloud.conf.
     let default = always_hostname.then_some(DEFAULT_INGRESS_HOSTNAME_SUFFIX);
     Preference {
         service_mode: service_mode(reader),
@@ -22,7 +22,7 @@ pub(super) fn preference(reader: &mut SettingsReader<'_>) -> Preference {
     }
 }
 
-/// The families in which the Service wants an address.
+/// Returns the IP families of the Service's addresses.
 pub(super) fn families(reader: &SettingsReader<'_>) -> Vec<IpFamily> {
     let most = if reader.config.dual_stack { usize::MAX } else { 1 };
     reader.service.ip_families.iter().copied().take(most).collect()

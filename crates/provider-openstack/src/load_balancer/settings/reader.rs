@@ -1,4 +1,4 @@
-//! Reads single values, and remembers what is wrong with them.
+//! Reads single values, and collects their faults.
 
 use std::fmt::Display;
 
@@ -14,25 +14,25 @@ use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 use crate::load_balancer::annotations::{Annotation, Form, RECLAIM_POLICY};
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
 
-/// A setting does nothing.
+/// A setting has no effect.
 pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
-/// The same, and its value is wrong besides.
+/// A setting has no effect, and its value is invalid.
 const WRONG_WITHOUT_EFFECT: &str = "LoadBalancerSettingWrongWithoutEffect";
-/// A value has the meaning of none.
+/// A value is not understood, and counts as absent.
 const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
 
-/// The sources of one Service's settings, and what was found out about them on the way.
+/// The sources of one Service's settings, and the faults and notices about them.
 ///
-/// A method that meets a value that is wrong records it and goes on with a stand-in: nothing is made of that, and on a
-/// load balancer that exists what is there takes its place.
+/// A method that finds an invalid value records it and continues with a substitute, which is never used: nothing is created, and on
+/// an existing load balancer the current value counts.
 pub(super) struct SettingsReader<'a> {
     pub(super) service: &'a Service,
     pub(super) config: &'a LoadBalancer,
-    /// The class that the Service names, if there is one of that name.
+    /// The class that the Service names, if it exists.
     pub(super) class: Option<Class<'a>>,
     pub(super) faults: Faults,
     pub(super) notices: Vec<Notice>,
-    /// Aspects with an odd value, which counts as none.
+    /// Aspects with a bool that is neither `true` nor `false`, which counts as absent.
     pub(super) odd: Aspects,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Class<'a> {
     pub(super) keys: &'a LoadBalancerClass,
 }
 
-/// A value that is not empty, and where it stands.
+/// A value that is not empty, and its origin.
 #[derive(Clone)]
 pub(super) struct Sourced<'a> {
     pub(super) text: &'a str,
@@ -50,7 +50,7 @@ pub(super) struct Sourced<'a> {
 }
 
 impl<'a> Sourced<'a> {
-    /// The items of a list that is separated by commas or blanks.
+    /// Returns the items of a list that is separated by commas or blanks.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
         let origin = self.origin.clone();
         let items = self.text.split(|letter: char| letter == ',' || letter.is_whitespace());
@@ -71,12 +71,12 @@ impl<'a> SettingsReader<'a> {
         }
     }
 
-    /// Records a value that is wrong.
+    /// Records an invalid value.
     pub(super) fn reject(&mut self, value: &Sourced<'_>, problem: impl Display, fix: impl Display) {
         self.reject_with(value, &[], problem, fix);
     }
 
-    /// Records a value that contradicts another: these aspects are as unclear as its own.
+    /// Records a value that contradicts another one, whose aspects are then invalid too.
     pub(super) fn reject_with(
         &mut self,
         value: &Sourced<'_>,
@@ -89,7 +89,7 @@ impl<'a> SettingsReader<'a> {
         self.faults.add(Fault::new(aspects, message));
     }
 
-    /// Reads what matters only where it is used: elsewhere what is wrong with it is reported, and refuses nothing.
+    /// Reads settings that have an effect only if `used`: otherwise their faults become warnings.
     pub(super) fn used_if<T>(&mut self, used: bool, why_not: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let others = std::mem::take(&mut self.faults);
         let result = read(self);
@@ -112,7 +112,7 @@ impl<'a> SettingsReader<'a> {
         self.notices.push(Notice::warning(reason, message));
     }
 
-    /// Warns about those of these annotations that are there and do nothing.
+    /// Warns about those of these annotations that are set and have no effect.
     pub(super) fn warn_without_effect<'n>(
         &mut self,
         annotations: impl IntoIterator<Item = &'n Annotation>,
@@ -125,18 +125,18 @@ impl<'a> SettingsReader<'a> {
         }
     }
 
-    /// Whether the annotation is there, be it empty.
+    /// Returns whether the annotation exists, even if it is empty.
     pub(super) fn has(&self, annotation: &Annotation) -> bool {
         self.service.annotations.contains_key(annotation.key)
     }
 
-    /// The annotation's value. The empty text counts as absent.
+    /// Returns the annotation's value. An empty value counts as absent.
     pub(super) fn annotation(&self, annotation: &Annotation) -> Option<Sourced<'a>> {
         let text = self.service.annotations.get(annotation.key)?;
         sourced(Some(text), Origin::Annotation(annotation.key))
     }
 
-    /// The annotation's value, else that of cloud.conf. The empty annotation hides the latter.
+    /// Returns the annotation's value, else that of cloud.conf. An empty annotation overrides cloud.conf.
     pub(super) fn annotation_or_config(
         &self,
         annotation: &Annotation,
@@ -146,7 +146,7 @@ impl<'a> SettingsReader<'a> {
         if self.has(annotation) { self.annotation(annotation) } else { sourced(value, Origin::Config(key)) }
     }
 
-    /// A bool: exactly `true` or `false`. Every other text counts as absent, as for OCCM, with a Warning.
+    /// Reads a bool: exactly `true` or `false`. Any other text counts as absent, as in OCCM, with a Warning.
     pub(super) fn bool(&mut self, annotation: &Annotation, default: bool) -> bool {
         let Some(value) = self.annotation(annotation) else { return default };
         parse_bool(value.text).unwrap_or_else(|| {
@@ -162,7 +162,7 @@ impl<'a> SettingsReader<'a> {
         })
     }
 
-    /// A whole number within the range of the annotation's form.
+    /// Reads an integer within the range of the annotation.
     pub(super) fn integer(&mut self, annotation: &Annotation) -> Option<i64> {
         let value = self.annotation(annotation)?;
         let Form::Integer { min, max, unit } = annotation.form else { return None };
@@ -179,14 +179,14 @@ impl<'a> SettingsReader<'a> {
         None
     }
 
-    /// One of the words of the annotation's form, as written there.
+    /// Reads one of the annotation's words.
     pub(super) fn word(&mut self, annotation: &Annotation) -> Option<Sourced<'a>> {
         let value = self.annotation(annotation)?;
         let Form::Word(words) = annotation.form else { return None };
         if words.contains(&value.text) {
             return Some(value);
         }
-        // The words of PersistentVolumes, whose spelling nobody looks up twice.
+        // Case is ignored, since PersistentVolumes spell these words differently.
         if annotation.key == RECLAIM_POLICY.key
             && let Some(word) = words.iter().find(|word| word.eq_ignore_ascii_case(value.text))
         {
@@ -196,13 +196,13 @@ impl<'a> SettingsReader<'a> {
         None
     }
 
-    /// Records a word that is not among those that are known.
+    /// Records a value that is not among the known words.
     pub(super) fn reject_word(&mut self, value: &Sourced<'_>, words: &[&str]) {
         let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
         self.reject(value, "is not a valid value", format!("use {}", quoted.join(", ")));
     }
 
-    /// A UUID: Neutron and Octavia refuse every other id, Octavia only after it has made the VIP port.
+    /// Reads a UUID: Neutron and Octavia refuse any other id, Octavia only after it has created the VIP port.
     pub(super) fn uuid(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
         let value = value?;
         if is_uuid(value.text) {
@@ -216,7 +216,7 @@ impl<'a> SettingsReader<'a> {
         None
     }
 
-    /// A text that Octavia can store.
+    /// Reads a text that Octavia can store.
     pub(super) fn text(&mut self, value: Option<Sourced<'_>>) -> Option<String> {
         let value = value?;
         if value.text.chars().count() <= MAX_OCTAVIA_LENGTH {
@@ -227,7 +227,7 @@ impl<'a> SettingsReader<'a> {
     }
 }
 
-/// A duration that was written with a unit (`5s`, `500ms`) as a number of the unit that is wanted.
+/// Converts a duration with a unit (`5s`, `500ms`) to a number in the required unit.
 fn in_unit(text: &str, unit: &str) -> Option<i64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let number: i64 = digits.parse().ok()?;
@@ -238,17 +238,17 @@ fn in_unit(text: &str, unit: &str) -> Option<i64> {
     }
 }
 
-/// A value where it stands, unless it is absent or empty.
+/// Returns a value with its origin, unless it is absent or empty.
 pub(super) fn sourced(value: Option<&str>, origin: Origin) -> Option<Sourced<'_>> {
     value.filter(|text| !text.is_empty()).map(|text| Sourced { text, origin })
 }
 
-/// Exactly `true` or `false`: OCCM takes no other text for either.
+/// Parses exactly `true` or `false`, like OCCM.
 pub(super) fn parse_bool(text: &str) -> Option<bool> {
     text.parse().ok()
 }
 
-/// With dashes, or the 32 digits alone.
+/// Returns whether the text is a UUID, with or without dashes.
 pub(super) fn is_uuid(text: &str) -> bool {
     matches!(text.len(), 32 | 36) && Uuid::try_parse(text).is_ok()
 }

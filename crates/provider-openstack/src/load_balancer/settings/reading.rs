@@ -1,4 +1,4 @@
-//! Reads all that one Service and cloud.conf say.
+//! Reads all settings of one Service.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
@@ -10,20 +10,19 @@ use super::{Settings, address_as_wish, allowed, network};
 use crate::config::{Config, suggestion};
 use crate::load_balancer::annotations::{ALL, INTERNAL, is_known, is_ours};
 
-/// What was read of one Service.
+/// The result of reading one Service's settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// What it wants. Where something is wrong, these may only be used for a load balancer that exists, by
-    /// `Settings::keeping`.
+    /// The settings. If there are faults, they may only be used for an existing load balancer, with `Settings::keeping`.
     pub settings: Settings,
-    /// Everything that is wrong.
+    /// All faults.
     pub faults: Faults,
-    /// What the user should know besides.
+    /// Notices for the user.
     pub notices: Vec<Notice>,
 }
 
 impl Reading {
-    /// Reads everything that a Service and cloud.conf say.
+    /// Reads all settings of a Service from its fields, its annotations and cloud.conf.
     pub fn of(service: &Service, config: &Config) -> Self {
         let mut reader = SettingsReader::new(service, config);
         reader.class = network::choose_class(&mut reader, config);
@@ -37,7 +36,7 @@ impl Reading {
         settings.odd = odd;
         settings.unreadable.clone_from(faults.unreadable());
         if faults.failure().is_some() {
-            // What does nothing is no matter beside what is wrong.
+            // Settings without effect do not matter as long as others are invalid.
             notices.retain(|notice| notice.reason != WITHOUT_EFFECT);
         } else {
             notices.extend(settings.port_notices(&service.ports));
@@ -48,7 +47,8 @@ impl Reading {
 
 const REASON: &str = "UnknownAnnotation";
 
-/// What annotations are meant to say that exist in no controller, or in another place. Names without prefix, `-` and `_`, in lower case.
+/// The likely meaning of annotations that no controller knows, or that belong elsewhere. Names are in lower case, without prefix,
+/// `-` and `_`.
 const MEANINGS: [(&[&str], &str); 8] = [
     (
         &["internal", "internalloadbalancer", "openstackinternal"],
@@ -82,12 +82,12 @@ const MEANINGS: [(&[&str], &str); 8] = [
     (&["sourceranges", "allowedcidrs", "whitelist"], "set spec.loadBalancerSourceRanges"),
 ];
 
-/// Whether a Service asks to be internal in words that no controller knows.
+/// Returns whether an unknown annotation asks for an internal Service.
 fn asks_to_be_internal(key: &str, value: &str) -> bool {
     MEANINGS[0].0.contains(&plain(key).as_str()) && value.eq_ignore_ascii_case("true")
 }
 
-/// The name of an annotation, however it is spelled.
+/// Returns the name of an annotation, normalised for comparison.
 fn plain(key: &str) -> String {
     let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
     name.chars().filter(|letter| !matches!(letter, '-' | '_')).collect::<String>().to_ascii_lowercase()
@@ -97,7 +97,8 @@ fn unknown(service: &Service) -> impl Iterator<Item = (&String, &String)> {
     service.annotations.iter().filter(|(key, _)| is_ours(key) && !is_known(key))
 }
 
-/// A database may be on the internet by the spelling of one word: what does not exist yet is not made.
+/// Refuses a misspelt request for an internal Service, which could expose a database to the internet: a new load balancer is not
+/// created.
 fn misspelt_internal(service: &Service, faults: &mut Faults) {
     if service.annotations.contains_key(INTERNAL.key) {
         return;
@@ -112,7 +113,7 @@ fn misspelt_internal(service: &Service, faults: &mut Faults) {
     }
 }
 
-/// A warning for each annotation that is ours by its prefix and not known.
+/// Returns a warning for each unknown annotation with one of our prefixes.
 fn unknown_annotations(service: &Service) -> impl Iterator<Item = Notice> + '_ {
     unknown(service).map(|(key, _)| {
         let name = plain(key);

@@ -1,4 +1,4 @@
-//! What is to be known when a Service goes.
+//! The settings for the release of a Service.
 
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::Service;
@@ -11,17 +11,17 @@ use crate::load_balancer::annotations::{
 };
 use crate::load_balancer::identity::ids::WrittenId;
 
-/// What is to be known when a Service goes. Nothing here can fail: a wrong annotation must not hold a deletion up.
+/// The settings for the release of a Service. Reading them cannot fail: an invalid annotation must not hold up a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseSettings {
-    /// The load balancer that the annotation `load-balancer-id` names. One that cannot be an id counts as absent: what
-    /// the Service has is then found by name.
+    /// The load balancer in the annotation `load-balancer-id`. An invalid id counts as absent: the load balancer is then found by
+    /// name.
     pub load_balancer_id: Option<WrittenId>,
-    /// `share-by-address`: the Service may be on a load balancer that nothing in it names.
+    /// `share-by-address`: the Service may use a load balancer that none of its annotations names.
     pub shares_by_address: bool,
-    /// `keep-floatingip`. A value that is neither true nor false keeps: what is kept can still be deleted.
+    /// `keep-floatingip`. A value that is neither `true` nor `false` keeps the floating IP, which the user can still delete.
     pub keep_floating_ip: bool,
-    /// `reclaim-policy: retain`: a load balancer of the Service alone stays. A value that is not known keeps too.
+    /// `reclaim-policy: retain`: a load balancer that only this Service uses stays. An unknown value keeps it too.
     pub retain: bool,
     /// `cascade-delete`: the load balancer is deleted with its children in one call.
     pub cascade_delete: bool,
@@ -29,7 +29,7 @@ pub struct ReleaseSettings {
 }
 
 impl ReleaseSettings {
-    /// Reads them, and says what was wrong.
+    /// Reads the settings, with warnings about invalid values.
     pub fn read(service: &Service, config: &Config) -> (Self, Vec<Notice>) {
         let mut notices = Vec::new();
         let value = |annotation: &Annotation| {
@@ -48,7 +48,7 @@ impl ReleaseSettings {
             })
         });
         let retain = value(&RECLAIM_POLICY).is_some_and(|text| {
-            // As the words of PersistentVolumes are spelled, too.
+            // Case is ignored, since PersistentVolumes spell these words differently.
             let text = text.to_ascii_lowercase();
             if !matches!(text.as_str(), "delete" | "retain") {
                 let message = format!(

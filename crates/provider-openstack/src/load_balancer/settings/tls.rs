@@ -1,4 +1,4 @@
-//! What TLS at the load balancer looks like beyond its certificate.
+//! TLS settings other than the certificate.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::load_balancer::annotations::{
     ALPN_PROTOCOLS, Annotation, SNI_CONTAINER_REFS, TLS_CIPHERS, TLS_REVISION, TLS_VERSIONS,
 };
 
-/// What TLS looks like beyond its certificate. What is absent is left to Octavia.
+/// TLS settings other than the certificate. Octavia decides about absent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// `sni-container-refs`, sorted.
@@ -18,7 +18,7 @@ pub struct TlsOptions {
     pub versions: Option<BTreeSet<String>>,
     /// `tls-ciphers`
     pub ciphers: Option<String>,
-    /// `alpn-protocols`, in the order of preference.
+    /// `alpn-protocols`, in order of preference.
     pub alpn_protocols: Option<Vec<String>>,
     /// `tls-revision`
     pub revision: Option<String>,
@@ -26,12 +26,12 @@ pub struct TlsOptions {
 
 const VERSIONS: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 const ALPN: [&str; 3] = ["h2", "http/1.1", "http/1.0"];
-/// Longest revision, in characters.
+/// Maximum length of a revision, in characters.
 const MAX_REVISION_LENGTH: usize = 64;
-/// Longest list of ciphers that Octavia takes, in characters.
+/// Maximum length of Octavia's list of ciphers, in characters.
 const MAX_CIPHERS_LENGTH: usize = 2048;
 
-/// Reads the options. Without TLS they have no effect, which is a Warning.
+/// Reads the options, with a Warning if they have no effect because TLS is not terminated.
 pub(super) fn options(reader: &mut SettingsReader<'_>, tls: Option<&TlsContainer>) -> TlsOptions {
     let why_not = "the load balancer does not terminate TLS";
     let used = tls.is_some() || reader.faults.unreadable().contains(&Aspect::Certificate);
@@ -62,7 +62,7 @@ fn sni(reader: &mut SettingsReader<'_>) -> Option<Vec<TlsContainer>> {
     Some(containers)
 }
 
-/// Words in the order in which they stand, each once.
+/// Reads words in their order, each once.
 fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str]) -> Option<Vec<String>> {
     let value = reader.annotation(annotation)?;
     let mut words = Vec::new();
@@ -90,7 +90,7 @@ fn words(reader: &mut SettingsReader<'_>, annotation: &Annotation, known: &[&str
     Some(words)
 }
 
-/// A part of a tag, in which Octavia takes no comma.
+/// Reads the revision, which becomes part of a tag, in which Octavia accepts no comma.
 fn revision(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_REVISION)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "._-:".contains(letter);

@@ -1,14 +1,14 @@
-//! Tags that the user wants on what is made, in addition to our own.
+//! Tags that the user wants on created objects, in addition to this controller's.
 
 use super::reader::{SettingsReader, Sourced};
 use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER_TAGS, POOL_TAGS, TAGS};
 use crate::load_balancer::names::Tags;
 use crate::user_tag::{self, MAX_NEUTRON_LENGTH, MAX_OCTAVIA_LENGTH};
 
-/// Tags of the user, by what gets them. They are added and never taken away: nothing shows who else gave them.
+/// Tags of the user, by type of object. They are added and never removed, since nothing shows whether another client set them too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserTags {
-    /// Of everything.
+    /// Tags of all objects.
     pub all: Tags,
     pub load_balancer: Tags,
     pub listener: Tags,

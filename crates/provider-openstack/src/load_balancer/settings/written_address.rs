@@ -1,4 +1,4 @@
-//! The annotation that shows the address, written as if it asked for one.
+//! Detects a user who wrote the output annotation with the address to ask for one.
 
 use std::net::IpAddr;
 
@@ -10,8 +10,8 @@ use crate::load_balancer::annotations::{
     FLOATING_IP, INTERNAL, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID, OWNED_LOAD_BALANCER_ID, VIP_ADDRESS,
 };
 
-/// What is said to a user who wrote the annotation that shows the address, as if it asked for one: on a Service that no controller has
-/// served, or beside the address that a Service is published with (`current`).
+/// Returns the warning for a user who wrote the output annotation with the address to ask for one: on a Service that no controller
+/// has served, or differing from the published address (`current`).
 pub(crate) fn address_as_wish(service: &Service, current: Option<IpAddr>) -> Option<Notice> {
     let written: IpAddr = service.annotations.get(LOAD_BALANCER_ADDRESS.key)?.parse().ok()?;
     let outputs = [OWNED_LOAD_BALANCER_ID, LOAD_BALANCER_ID];

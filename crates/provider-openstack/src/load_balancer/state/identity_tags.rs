@@ -1,8 +1,8 @@
-//! When load balancers and floating IPs that OCCM made get the tags that say who owns them.
+//! Schedules when load balancers and floating IPs that OCCM made get the tags that say who owns them.
 //!
-//! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would be the
-//! first thing to happen to all of them at once, so each waits for its place in a queue, and only one gets them at a
-//! time. The queue is in memory: after a restart the tags themselves show what is left.
+//! Octavia locks and reloads a load balancer for each change of its tags. After a switch from OCCM that would happen to all load
+//! balancers at once, so each waits for its place in a queue, and only one is tagged at a time. The queue is in memory: after a
+//! restart the tags themselves show what is left.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use crate::limits::MAX_CHANGE_WAIT;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-/// For so long after it is seen first a load balancer is not tagged: after a start there is other work.
+/// A load balancer is not tagged for this long after it is first seen: after a start other work comes first.
 const FIRST_TAG_DELAY: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct IdentityTagQueue {
-    /// Pause between two; absent, nothing is tagged.
+    /// Pause between two load balancers; with `None`, nothing is tagged.
     pause: Option<Duration>,
     queue: Mutex<Queue>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct IdentityTagQueue {
 struct Queue {
     places: HashMap<ServiceKey, Instant>,
     last: Option<Instant>,
-    /// When the last one began.
+    /// When the last tagging began.
     begun: Option<Instant>,
     at_work: Option<(ServiceKey, Instant)>,
 }
@@ -36,14 +36,14 @@ struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
     Now,
-    /// After this time, when it has to ask again.
+    /// After this time the Service has to ask again.
     In(Duration),
-    /// Not at all.
+    /// Tagging is turned off.
     Never,
 }
 
 impl IdentityTagQueue {
-    /// So many a minute; 0 for none.
+    /// Creates a queue that tags this many load balancers per minute; 0 turns tagging off.
     pub(crate) fn new(per_minute: u32) -> Self {
         let pause = Duration::from_secs(60).checked_div(per_minute);
         Self { pause, queue: Mutex::default() }
@@ -53,7 +53,7 @@ impl IdentityTagQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a Service whose objects lack identity tags. It keeps its place until it is done.
+    /// Asks whether a Service whose objects lack identity tags may tag them now. The Service keeps its place until `ends`.
     pub(crate) fn ask(&self, service: &ServiceKey) -> Permission {
         let Some(pause) = self.pause else { return Permission::Never };
         let (mut queue, now) = (self.lock(), Instant::now());
@@ -69,7 +69,7 @@ impl IdentityTagQueue {
         match at_work {
             Some((at_work, _)) if at_work == service => Permission::Now,
             Some((_, since)) if since.elapsed() < MAX_CHANGE_WAIT => Permission::In(pause),
-            // Those that were held up come close to each other.
+            // Services that were held up would otherwise follow each other closely.
             Some(_) | None => match begun.map(|begun| pause.saturating_sub(begun.elapsed())) {
                 Some(rest) if !rest.is_zero() => Permission::In(rest),
                 Some(_) | None => Permission::Now,
@@ -77,19 +77,19 @@ impl IdentityTagQueue {
         }
     }
 
-    /// The Services whose objects lack them and will get them.
+    /// Returns the Services whose objects will get identity tags.
     pub(crate) fn waiting(&self) -> Vec<ServiceKey> {
         self.lock().places.keys().cloned().collect()
     }
 
-    /// The Service's objects are getting their tags.
+    /// Notes that the Service's objects are getting their tags.
     pub(crate) fn begins(&self, service: &ServiceKey) {
         let (mut queue, now) = (self.lock(), Instant::now());
         queue.begun = Some(now);
         queue.at_work = Some((service.clone(), now));
     }
 
-    /// Nothing of the Service lacks them, or it failed: then it goes to the end of the queue.
+    /// Removes the Service: all its objects are tagged, or tagging failed. After a failure its next request queues at the end.
     pub(crate) fn ends(&self, service: &ServiceKey) {
         let mut queue = self.lock();
         queue.places.remove(service);

@@ -1,8 +1,8 @@
 //! One reconciliation at a time for each load balancer: Services that share one take turns.
 //!
-//! Nobody sleeps on a lock: a worker is needed by others meanwhile. Who cannot have it waits in the lock itself, from the same moment
-//! on, and ends its reconciliation. The end of the one that has it wakes the first that waits: all at once would mostly find it taken
-//! again.
+//! No worker blocks on a lock, since other Services need it. A Service that cannot have the lock joins the lock's queue in the same
+//! atomic operation, and its reconciliation ends. When the holder is done, only the first in the queue is woken: of all at once,
+//! most would find the lock taken again.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -13,7 +13,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 
-/// Who was woken may have lost interest, and wakes nobody then: the others look for themselves after so long.
+/// A woken Service may no longer need the lock, and then wakes no other: the others retry by themselves after this time.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// The locks, by id or name of the load balancer.
@@ -28,7 +28,7 @@ struct Lock {
     waiting: VecDeque<ServiceKey>,
 }
 
-/// The lock of one reconciliation; it ends when this is dropped.
+/// The lock that one reconciliation holds; dropping it releases the lock.
 #[derive(Debug)]
 pub(in crate::load_balancer) struct LoadBalancerLock<'a> {
     locks: &'a LoadBalancerLocks,
@@ -44,12 +44,12 @@ impl fmt::Debug for LoadBalancerLocks {
 }
 
 impl LoadBalancerLocks {
-    /// All are free. Services that wait are woken with `wake`.
+    /// Creates free locks. Waiting Services are woken with `wake`.
     pub(in crate::load_balancer) fn new(wake: Arc<dyn Wake>) -> Self {
         Self { locks: Mutex::default(), wake }
     }
 
-    /// Takes the lock for a Service; where another reconciliation has it, the Service is woken when its turn has come.
+    /// Takes the lock for a Service; where another reconciliation holds it, the Service is queued and woken at its turn.
     pub(in crate::load_balancer) fn take<'a>(
         &'a self,
         load_balancer: &str,
@@ -59,7 +59,7 @@ impl LoadBalancerLocks {
         Some(LoadBalancerLock { locks: self, service, held: Some(held), is_denied: false })
     }
 
-    /// What who could not have a lock waits for.
+    /// Returns what a Service that could not have a lock waits for.
     pub(in crate::load_balancer) fn turn() -> Waiting {
         Waiting { on: WaitsOn::Turn, at_most: MAX_LOCK_WAIT, unfinished: None }
     }
@@ -92,7 +92,7 @@ impl LoadBalancerLocks {
         }
     }
 
-    /// The Service goes, and waits for nothing.
+    /// Removes a Service that is being deleted from all queues.
     pub(in crate::load_balancer) fn forget(&self, service: &ServiceKey) {
         self.locks().retain(|_, lock| {
             lock.waiting.retain(|waits| waits != service);
@@ -106,10 +106,10 @@ impl LoadBalancerLocks {
 }
 
 impl LoadBalancerLock<'_> {
-    /// Lets go, and takes the lock of `load_balancer`. Never both at once: two that move to each other's could never.
+    /// Releases the held lock, and takes that of `load_balancer`. Holding both could deadlock two reconciliations that swap locks.
     ///
     /// # Errors
-    /// Another reconciliation has it. Nothing may be written from here on.
+    /// Another reconciliation holds the lock. Nothing may be written from here on.
     pub(in crate::load_balancer) fn move_to(&mut self, load_balancer: &str) -> Result<(), Failure> {
         if self.held.as_deref() == Some(load_balancer) {
             return Ok(());
@@ -123,7 +123,7 @@ impl LoadBalancerLock<'_> {
         Ok(())
     }
 
-    /// Whether another reconciliation had the lock that this one needed.
+    /// Returns whether another reconciliation held a lock that this one needed.
     pub(in crate::load_balancer) fn is_denied(&self) -> bool {
         self.is_denied
     }

@@ -1,15 +1,16 @@
-//! What is remembered of Services and load balancers between two reconciliations. It is lost with the process, which costs reads and time.
+//! What is remembered of Services and load balancers between two reconciliations. It is lost with the process, which costs reads
+//! and time.
 //! Answers that several reconciliations share are in `read` and `resolve`.
 //!
 //! | of | module | holds |
 //! | --- | --- | --- |
 //! | a Service | `record` | what was read, and what was tried |
-//! | | `attempts` | what was tried, and has to rest or need not be tried again |
-//! | | `creations` | how many load balancers are created at once, and whose |
-//! | | `replacements` | whose load balancer in ERROR is replaced |
-//! | | `identity_tags` | whose load balancer gets its tags next |
+//! | | `attempts` | attempts, and what must pause or is not tried again |
+//! | | `creations` | how many load balancers are created at once, and for which Services |
+//! | | `replacements` | which Service's load balancer in ERROR is replaced |
+//! | | `identity_tags` | which Service's load balancer gets its tags next |
 //! | a load balancer | `locks` | one reconciliation at a time |
-//! | | `watchlist` | what Octavia works on, and who waits for it |
+//! | | `watchlist` | which load balancers Octavia works on, and which Services wait for that |
 
 pub(crate) mod attempts;
 pub(crate) mod creations;

@@ -1,6 +1,6 @@
-//! One record for each Service: all that this process remembers between two reconciliations. A release drops it.
+//! One record per Service: all that this process remembers between two reconciliations. A release drops its observation.
 //!
-//! All of it may be lost: without it everything is read.
+//! Losing the records is harmless: without them everything is read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -22,79 +22,79 @@ use crate::load_balancer::objects::step::Step;
 use crate::load_balancer::objects::{Observed, Ownership};
 use crate::load_balancer::plan::Refused;
 
-/// What is known of what a Service has.
+/// The known state of a Service's objects in the cloud.
 #[derive(Debug, Default)]
 pub(crate) enum Cached {
-    /// Nothing: it is read.
+    /// Nothing is known: everything is read.
     #[default]
     Nothing,
-    /// Nothing, and lists that were begun while another client was at work on the load balancer are out of date.
+    /// Nothing is known, and lists that were begun while another client changed the load balancer are out of date.
     ChangedByOthers,
-    /// A plan is under way: what was read when it was made, with each step since that was accepted.
+    /// A plan is under way: what was read before it was made, updated with each accepted step.
     PlanInProgress {
         observation: Box<Observation>,
-        /// Whether the last step locked the load balancer, so that its end has to be seen.
+        /// Whether the last step locked the load balancer, so that the end of Octavia's work has to be seen.
         locked: bool,
     },
-    /// All was well.
+    /// The plan was empty, and all checks agreed.
     Converged(Box<Converged>),
 }
 
-/// What was there when all was well.
+/// The state when the plan was last empty.
 #[derive(Debug)]
 pub(crate) struct Converged {
-    /// Without members.
+    /// What exists, without members.
     pub(crate) observed: Observed,
-    /// Owner of the load balancer.
+    /// Project that owns the load balancer.
     pub(crate) project_id: Option<String>,
     /// Address of the Service.
     pub(crate) address: Option<IpAddr>,
-    /// What stands for it in lists; absent where it was not read as a whole.
+    /// Digest to compare with lists; absent where not everything was read.
     pub(crate) agreement: Option<Agreement>,
-    /// Warnings of the plan, which last as long as nothing changes.
+    /// Warnings of the plan, which hold until something changes.
     pub(crate) warnings: Vec<Notice>,
 }
 
-/// How a reconciliation begins.
+/// The input of one reconciliation.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) known: Cached,
     pub(crate) attempts: Attempts,
     /// Id and ownership of the load balancer that the Service used last.
     pub(crate) load_balancer: Option<(String, Ownership)>,
-    /// Whether changes that somebody made in the cloud are to be looked for.
+    /// Whether to look for changes that another client made in the cloud.
     pub(crate) drift_due: bool,
-    /// When what leads to this reconciliation happened: older answers prove nothing.
+    /// When the cause of this reconciliation happened: older answers prove nothing.
     pub(crate) since: Moment,
-    /// When this reconciliation began: what is refused while it goes on is not sent again in it, by the clock of pauses.
+    /// When this reconciliation began, for pauses: a step refused during it is not sent again within it.
     pub(crate) at: Instant,
-    /// When this reconciliation began, in the order of answers.
+    /// When this reconciliation began, for comparison with when answers were begun.
     pub(crate) began: Moment,
-    /// Addresses of the nodes that have joined since the reconciliation before.
+    /// Addresses of the nodes that joined since the previous reconciliation.
     pub(crate) joined: BTreeSet<IpAddr>,
 }
 
 #[derive(Debug)]
 struct Record {
-    /// The Service as a reconciliation saw it last.
+    /// Digest of the Service at its last reconciliation.
     service: Digest,
     /// The nodes, shared between Services.
     nodes: Arc<[Arc<Node>]>,
     known: Cached,
     attempts: Attempts,
     load_balancer: Option<(String, Ownership)>,
-    /// Whether changes that somebody made in the cloud are to be looked for.
+    /// Whether to look for changes that another client made in the cloud.
     drift_due: bool,
     since: Moment,
-    /// Whether it is known that no other load balancer was made for the Service.
+    /// Whether it is known that no duplicate load balancer exists for the Service.
     duplicates_looked_for: bool,
-    /// Whether the Service was external, and what that gave it may still be there.
+    /// Whether the Service was external, so that its floating IP may still exist.
     was_external: bool,
-    /// The floating IP that an annotation asks for, and whether that has changed since this process knows the Service.
+    /// The floating IP that an annotation asks for, and whether that has changed since this process first saw the Service.
     annotated_floating_ip: Option<(Option<IpAddr>, bool)>,
-    /// The steps of the last plan from a whole look, while nothing failed since.
+    /// Digest of the steps of the last plan made after reading everything; reset by a failure.
     last_plan: Option<Digest>,
-    /// Whether that plan came again, and its pause is over.
+    /// Whether that plan was repeated, so that it may be sent once more after its pause.
     may_repeat: bool,
 }
 
@@ -135,17 +135,17 @@ impl Records {
         records.get_mut(key).map(act).unwrap_or_default()
     }
 
-    /// A reconciliation begins, and takes the cached state with it: one that is cancelled loses it.
+    /// Begins a reconciliation and hands it the cached state: if it is cancelled, that state is lost.
     pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let record = records.entry(intent.service.key.clone()).or_insert_with(|| {
-            // What a program that has just started finds was there before it.
+            // A Service that was served before this process started counts from its start.
             let was_there = outputs::was_served(&intent.service);
             let since = if was_there { self.started } else { Moment::now() };
             Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
         });
-        // What was done before has ended well: this is about something later.
+        // The previous reconciliation has converged, so this one has a later cause.
         let begins_anew = matches!(record.known, Cached::Converged(_));
         let service_changed = record.service != service;
         let nodes_changed = !Arc::ptr_eq(&record.nodes, nodes) && record.nodes != *nodes;
@@ -178,24 +178,24 @@ impl Records {
         }
     }
 
-    /// Whether lists are enough to see that what agreed agrees still.
+    /// Returns whether the agreement is young enough for lists alone to show that nothing changed.
     pub(crate) fn stands(&self, key: &ServiceKey, agreement: &Agreement) -> bool {
         agreement.stands(key, self.started_at, Instant::now())
     }
 
-    /// A release begins: nothing is known from here on but what was tried.
+    /// Begins a release: drops the known state and keeps the attempts.
     pub(crate) fn begin_release(&self, service: &Service) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Record::new(Digest::of_service(service), Moment::now());
         records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
     }
 
-    /// A pause begins: what was seen before it says nothing about what is there after it.
+    /// Begins a pause: answers from before it prove nothing after it.
     pub(crate) fn rests(&self, key: &ServiceKey) {
         self.with(key, |record| record.since = Moment::now());
     }
 
-    /// It ends, and this is what is known.
+    /// Ends a reconciliation with this known state.
     pub(crate) fn keep(&self, key: &ServiceKey, known: Cached) {
         self.with(key, |record| record.known = known);
     }
@@ -204,27 +204,27 @@ impl Records {
         self.with(key, |record| record.load_balancer = load_balancer);
     }
 
-    /// Id and ownership of the load balancer that the Service used last.
+    /// Returns id and ownership of the load balancer that the Service used last.
     pub(crate) fn load_balancer(&self, key: &ServiceKey) -> Option<(String, Ownership)> {
         self.with(key, |record| record.load_balancer.clone())
     }
 
-    /// It is time to look for changes that somebody made in the cloud.
+    /// Has the next reconciliation look for changes that another client made in the cloud.
     pub(crate) fn drift_due(&self, key: &ServiceKey) {
         self.with(key, |record| record.drift_due = true);
     }
 
-    /// What was tried, and with what result.
+    /// Returns the attempts and their results.
     pub(crate) fn attempts(&self, key: &ServiceKey) -> Attempts {
         self.with(key, |record| record.attempts.clone())
     }
 
-    /// Steps were applied: see [`Attempts::applied`].
+    /// Notes applied steps: see [`Attempts::applied`].
     pub(crate) fn applied(&self, key: &ServiceKey, applied: &Applied, gives_up: bool, repairs: bool) {
         self.with(key, |record| record.attempts.applied(applied, gives_up, repairs, Instant::now()));
     }
 
-    /// A step was refused: see [`Attempts::refused`].
+    /// Notes a refused step: see [`Attempts::refused`].
     pub(crate) fn refused(
         &self,
         key: &ServiceKey,
@@ -235,22 +235,22 @@ impl Records {
         self.with(key, |record| record.attempts.refused(refused, observed, certain, Instant::now()))
     }
 
-    /// Steps were accepted: see [`Attempts::accepted`].
+    /// Notes accepted steps: see [`Attempts::accepted`].
     pub(crate) fn accepted(&self, key: &ServiceKey, steps: &[Step], applied: &Applied, observed: &Observed) {
         self.with(key, |record| record.attempts.accepted(steps, applied, observed));
     }
 
-    /// Everything is as the Service asks for.
+    /// Notes that everything is as the Service asks for.
     pub(crate) fn converged(&self, key: &ServiceKey) {
         self.with(key, |record| record.attempts.converged());
     }
 
-    /// The plan waits for work of Octavia that is under way.
+    /// Notes that the plan waits for work of Octavia.
     pub(crate) fn waits(&self, key: &ServiceKey) {
         self.with(key, |record| record.attempts.waits(Instant::now()));
     }
 
-    /// Octavia shows the load balancer.
+    /// Notes that Octavia shows the load balancer.
     pub(crate) fn seen(&self, key: &ServiceKey) {
         self.with(key, |record| record.attempts.seen());
     }
@@ -260,15 +260,15 @@ impl Records {
         self.with(key, |record| record.attempts.replaced(vips));
     }
 
-    /// Nothing could be done with a load balancer of the Service although it is not PENDING. Returns for how long that is so.
+    /// Notes that nothing could be done with a load balancer although it is not PENDING. Returns for how long, and how often.
     pub(crate) fn stalled(&self, key: &ServiceKey, gives_up: bool) -> Stall {
         let now = Instant::now();
         let noted = self.with(key, |record| Some(record.attempts.stalled(gives_up, now)));
         noted.unwrap_or_else(|| Stall::again(None, gives_up, now))
     }
 
-    /// Notes the steps of a plan that follows from a whole look. If the last one had the same, and nothing failed or changed since, what
-    /// was accepted then had no effect: answers how long to wait before these are sent again.
+    /// Notes the steps of a plan made after reading everything. If the previous plan had the same steps, and nothing failed or
+    /// changed since, the accepted steps had no effect: returns how long to wait before sending them again.
     pub(crate) fn repeats(&self, key: &ServiceKey, steps: Digest) -> Option<Duration> {
         let now = Instant::now();
         self.with(key, |record| {
@@ -288,22 +288,22 @@ impl Records {
         })
     }
 
-    /// The same plan may follow: something failed, or what was planned last had its effect, which somebody may undo.
+    /// Allows the same plan again: a step failed, or the plan had its effect, which another client may undo.
     pub(crate) fn reset_repeat_guard(&self, key: &ServiceKey) {
         self.with(key, |record| record.last_plan = None);
     }
 
-    /// Whether somebody has looked for other load balancers that were made for the Service.
+    /// Returns whether duplicate load balancers of the Service were looked for.
     pub(crate) fn duplicates_looked_for(&self, key: &ServiceKey) -> bool {
         self.with(key, |record| record.duplicates_looked_for)
     }
 
-    /// Somebody has, or another may have been made since.
+    /// Sets whether duplicates were looked for; `false` when another might have been made since.
     pub(crate) fn set_duplicates_looked_for(&self, key: &ServiceKey, looked: bool) {
         self.with(key, |record| record.duplicates_looked_for = looked);
     }
 
-    /// Notes whether the Service is external. Returns whether it is internal and was seen to become so.
+    /// Notes whether the Service is external. Returns whether it is internal and was external before.
     pub(crate) fn has_become_internal(&self, key: &ServiceKey, is_external: bool) -> bool {
         self.with(key, |record| {
             record.was_external |= is_external;
@@ -311,7 +311,7 @@ impl Records {
         })
     }
 
-    /// Notes the floating IP that an annotation asks for. Returns whether that has changed since this process knows the Service.
+    /// Notes the floating IP that an annotation asks for. Returns whether it has changed since this process first saw the Service.
     pub(crate) fn has_changed_floating_ip(&self, key: &ServiceKey, annotated: Option<IpAddr>) -> bool {
         self.with(key, |record| {
             let (last, has_changed) = record.annotated_floating_ip.get_or_insert((annotated, false));
@@ -321,12 +321,12 @@ impl Records {
         })
     }
 
-    /// An internal Service is as it asks to be.
+    /// Notes that an internal Service has converged.
     pub(crate) fn is_internal(&self, key: &ServiceKey) {
         self.with(key, |record| record.was_external = false);
     }
 
-    /// How many Services were warned of with this reason when all else was well.
+    /// Returns how many converged Services have a warning with this reason.
     pub(crate) fn warned_of(&self, reason: &str) -> usize {
         let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let is_warned = |record: &&Record| match &record.known {
@@ -336,13 +336,13 @@ impl Records {
         records.values().filter(is_warned).count()
     }
 
-    /// The Service is gone.
+    /// Drops the record of a deleted Service.
     pub(crate) fn forget(&self, key: &ServiceKey) {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 }
 
-/// The addresses of nodes that were not there before.
+/// Returns the addresses of nodes that are only in `now`.
 fn joined(before: &[Arc<Node>], now: &[Arc<Node>]) -> BTreeSet<IpAddr> {
     let known: BTreeSet<&str> = before.iter().flat_map(|node| addresses(node)).collect();
     now.iter()

@@ -1,7 +1,7 @@
-//! One load balancer at a time is replaced (`error-recovery = replace`), and none while new ones cannot be built: what
-//! was deleted then would not come back.
+//! Replaces one load balancer at a time (`error-recovery = replace`), and none while creations fail: a deleted load balancer would
+//! not come back.
 //!
-//! A creation that fails speaks for its namespace, since a wrong wish may be its cause; the creations of two namespaces speak for the cloud.
+//! A failed creation blocks its namespace, since a wrong wish may be its cause; failed creations in two namespaces block all.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use crate::limits::LOST_WORK_TIMEOUT;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-/// After a start nobody knows whether the process before was replacing one, and whether its creation failed. By then each
-/// Service has been looked at.
+/// After a start it is unknown whether the previous process was replacing a load balancer and whether its creation failed. After
+/// this delay each Service has been looked at.
 const STARTUP_DELAY: Duration = Duration::from_secs(300);
 
-/// What is known of replacements and creations.
+/// The state of replacements and creations.
 #[derive(Debug)]
 pub(crate) struct Replacements {
     started: Instant,
@@ -25,7 +25,7 @@ pub(crate) struct Replacements {
 
 #[derive(Clone, Debug, Default)]
 struct State {
-    /// Whether it counts as known what the process before did.
+    /// Whether to skip the startup delay.
     counts_as_settled: bool,
     /// The Service whose load balancer is being replaced, and since when.
     under_way: Option<(ServiceKey, Instant)>,
@@ -41,7 +41,7 @@ impl State {
         self.failed.insert(Arc::clone(&service.namespace), service.clone());
     }
 
-    /// The Service whose failed creation keeps this one from being replaced.
+    /// Returns the Service whose failed creation blocks the replacement of this one.
     fn failure_before(&self, service: &ServiceKey) -> Option<&ServiceKey> {
         let own = self.failed.get(&service.namespace);
         own.or_else(|| self.failed.values().min().filter(|_| self.failed.len() > 1))
@@ -83,7 +83,7 @@ impl State {
 }
 
 impl Replacements {
-    /// Begins now.
+    /// Begins the startup delay.
     pub(crate) fn new() -> Self {
         Self { started: Instant::now(), state: Mutex::default() }
     }
@@ -92,18 +92,18 @@ impl Replacements {
         act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Who plans looks further ahead than the first minutes of a program.
+    /// Skips the startup delay: a plan command looks further ahead than that.
     pub(crate) fn skip_startup_delay(&self) {
         self.with(|state| state.counts_as_settled = true);
     }
 
-    /// Why the Service's load balancer cannot be replaced now, if it cannot.
+    /// Returns why the Service's load balancer cannot be replaced now, if it cannot.
     pub(crate) fn obstacle(&self, service: &ServiceKey) -> Option<String> {
         let has_begun_now = self.has_begun_now();
         self.with(|state| state.clone().begin(service, has_begun_now).err())
     }
 
-    /// Lets the Service's load balancer be replaced, and no other one until that is over. Returns whether it may.
+    /// Begins the replacement of the Service's load balancer, and blocks others until it ends. Returns whether it may begin.
     pub(crate) fn begin(&self, service: &ServiceKey) -> bool {
         let has_begun_now = self.has_begun_now();
         self.with(|state| state.begin(service, has_begun_now).is_ok())
@@ -113,22 +113,22 @@ impl Replacements {
         self.started.elapsed() < STARTUP_DELAY
     }
 
-    /// Nothing is replaced after all.
+    /// Ends a replacement that is not carried out after all.
     pub(crate) fn give_back(&self, service: &ServiceKey) {
         self.with(|state| state.end(service));
     }
 
-    /// Octavia builds a load balancer for the Service.
+    /// Notes that Octavia is creating a load balancer for the Service.
     pub(crate) fn creating(&self, service: &ServiceKey) {
         self.with(|state| state.creating.insert(service.clone()));
     }
 
-    /// The creation of the Service's load balancer failed.
+    /// Notes that the creation of the Service's load balancer failed.
     pub(crate) fn creation_failed(&self, service: &ServiceKey) {
         self.with(|state| state.creation_failed(service));
     }
 
-    /// The Service's load balancer is ACTIVE.
+    /// Notes that the Service's load balancer is ACTIVE.
     pub(crate) fn is_active(&self, service: &ServiceKey) {
         self.with(|state| {
             if state.creating.remove(service) {
@@ -139,7 +139,7 @@ impl Replacements {
         });
     }
 
-    /// The Service has none any more.
+    /// Removes a Service that no longer has a load balancer.
     pub(crate) fn forget(&self, service: &ServiceKey) {
         self.with(|state| {
             state.creating.remove(service);

@@ -1,4 +1,4 @@
-//! What reconciliations wait for, and what became of it.
+//! The load balancers whose PENDING status reconciliations wait out, and how Octavia's work ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,29 +13,29 @@ use tokio::time::Instant;
 
 use crate::load_balancer::objects::step::Operation;
 
-/// Up to so many load balancers are asked for one by one; more by one list for each project.
+/// Up to this many load balancers are read one by one; more with one list per project.
 const MAX_SINGLE_LOOKS: usize = 4;
 /// First and longest pause between two looks at one load balancer.
 const FIRST_LOOK_DELAY: Duration = Duration::from_secs(1);
 const MAX_LOOK_DELAY: Duration = Duration::from_secs(4);
-/// Largest random part of a pause that is added to it.
+/// Largest random part that is added to a pause, as a fraction of it.
 const LOOK_JITTER: f64 = 0.5;
 /// Longer than any request takes.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Hears when Octavia has ended its work on the load balancer of a Service, and wakes the Service.
+/// Is told when Octavia has finished its work on the load balancer of a Service, and wakes the Service.
 pub(in crate::load_balancer) trait EndObserver: Send + Sync {
-    /// It has ended; `is_active` says whether the load balancer is ACTIVE now, not in ERROR or gone.
+    /// Notes the end of the work; `is_active`: the load balancer is ACTIVE now, not in ERROR or gone.
     fn ended(&self, service: &ServiceKey, is_active: bool);
 }
 
-/// A pause before a look at the work of somebody else, a random part of it longer: who changes the same load balancer again and again at
-/// a fixed interval would be met at work each time.
+/// Lengthens the pause before a look at another client's work by a random part: a client that changes the load balancer at a fixed
+/// interval would otherwise be met at work each time.
 fn scattered(pause: Duration) -> Duration {
     pause.mul_f64(1.0 + LOOK_JITTER * fastrand::f64())
 }
 
-/// Where reconciliations register what they wait for. Clones share the register.
+/// The register of what reconciliations wait for. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::load_balancer) struct Watchlist {
     shared: Arc<Register>,
@@ -45,7 +45,7 @@ pub(in crate::load_balancer) struct Watchlist {
 struct Register {
     watched: Mutex<BTreeMap<String, Watched>>,
     added: Notify,
-    /// Whether a poller is at work, which sees the ends. On a dry run there is none.
+    /// Whether a poller sees the ends of work. On a dry run there is none.
     is_polled: AtomicBool,
 }
 
@@ -53,57 +53,57 @@ struct Register {
 struct Watched {
     services: BTreeSet<ServiceKey>,
     project_id: Option<String>,
-    /// When it was last registered: an answer that was begun before says nothing.
+    /// When it was last registered: an answer that was begun before proves nothing.
     since: Moment,
-    /// Who began the work that is waited for, and when; absent where somebody else did.
+    /// The Service that began the work, and when; absent for the work of another client.
     own_work: Option<(ServiceKey, Instant)>,
-    /// When to look next, and after which pause again.
+    /// When to look next; `pause` is the time to the look after that.
     next: Instant,
     pause: Duration,
-    /// How it ended. Kept until the waiting Service consumes it.
+    /// How the work ended. Kept until the waiting Service consumes it.
     end: Option<End>,
 }
 
-/// A load balancer on which Octavia has ended its work.
+/// How Octavia's work on a load balancer ended.
 #[derive(Clone, Debug)]
 pub(in crate::load_balancer) struct End {
-    /// When the answer that shows it was begun.
+    /// When the request whose answer shows the end was begun.
     pub(in crate::load_balancer) begun: Moment,
-    /// As it was shown then; absent where it is gone.
+    /// The load balancer in that answer; absent where it is gone.
     pub(in crate::load_balancer) load_balancer: Option<LoadBalancer>,
 }
 
 impl End {
-    /// The load balancer, if the work succeeded.
+    /// Returns the load balancer, if the work succeeded.
     pub(in crate::load_balancer) fn active(self) -> Option<LoadBalancer> {
         self.load_balancer.filter(|shown| shown.provisioning_status == ProvisioningStatus::Active)
     }
 }
 
-/// A load balancer that Octavia is at work on.
+/// A load balancer that Octavia is working on.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::load_balancer) struct Awaited<'a> {
     pub(in crate::load_balancer) id: &'a str,
     pub(in crate::load_balancer) project_id: Option<&'a str>,
-    /// What was begun just now; absent where it is the work of somebody else.
+    /// The operation that this process just began; absent for the work of another client.
     pub(in crate::load_balancer) operation: Option<Operation>,
 }
 
-/// A load balancer on which Octavia has ended its work, and who waited for it.
+/// A load balancer on which Octavia has finished its work, and the Services that waited for it.
 #[derive(Debug)]
 pub(in crate::load_balancer) struct Finished {
     pub(in crate::load_balancer) id: String,
-    /// Whether it is ACTIVE, not in ERROR or gone.
+    /// Whether the load balancer is ACTIVE, not in ERROR or gone.
     pub(in crate::load_balancer) is_active: bool,
     pub(in crate::load_balancer) services: BTreeSet<ServiceKey>,
 }
 
-/// What is asked for.
+/// A request of the poller.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) enum Question {
-    /// All load balancers of a project, of which these are due.
+    /// All load balancers of a project, of which `due` are due.
     List { project_id: String, due: Vec<String> },
-    /// A load balancer, by its id.
+    /// One load balancer, by its id.
     One(String),
 }
 
@@ -123,7 +123,7 @@ impl Watchlist {
                 services,
                 project_id: project_id.map(str::to_owned).or(known_project),
                 since: Moment::now(),
-                // Who waits for it as well does not end it.
+                // Another waiting Service does not end this one's work.
                 own_work: operation.map(|_| (service.clone(), now)).or(known_work),
                 next: now + operation.map_or_else(|| scattered(FIRST_LOOK_DELAY), Operation::first_look),
                 pause: FIRST_LOOK_DELAY,
@@ -139,8 +139,8 @@ impl Watchlist {
         self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long Octavia has been at work on something that this process began for the Service, and whose end the poller has not
-    /// seen. Absent where there is no poller, which could see it.
+    /// Returns how long Octavia has been at work on an operation that this process began for the Service, if the poller has not
+    /// seen its end. `None` without a poller, which alone could see it.
     pub(in crate::load_balancer) fn own_work(&self, id: &str, service: &ServiceKey) -> Option<Duration> {
         if !self.shared.is_polled.load(Ordering::Relaxed) {
             return None;
@@ -151,7 +151,7 @@ impl Watchlist {
         (by == service).then(|| began.elapsed())
     }
 
-    /// What became of the load balancer when Octavia had ended its work on it. It is handed out once.
+    /// Takes the end of Octavia's work on a load balancer: it is handed out once.
     pub(in crate::load_balancer) fn take_end(&self, id: &str) -> Option<End> {
         let mut watched = self.watched();
         let end = watched.get_mut(id)?.end.take()?;
@@ -159,7 +159,7 @@ impl Watchlist {
         Some(end)
     }
 
-    /// The Service goes: nobody takes the end of what it waited for.
+    /// Removes a Service that is being deleted, with ends that no other Service waits for.
     pub(in crate::load_balancer) fn forget(&self, service: &ServiceKey) {
         self.watched().retain(|_, entry| {
             entry.services.remove(service);
@@ -167,24 +167,24 @@ impl Watchlist {
         });
     }
 
-    /// A poller begins its work.
+    /// Notes that a poller is running.
     pub(in crate::load_balancer) fn polls_begin(&self) {
         self.shared.is_polled.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until something is registered.
+    /// Waits until a load balancer is registered.
     pub(in crate::load_balancer) async fn added(&self) {
         self.shared.added.notified().await;
     }
 
-    /// When the next look is due.
+    /// Returns when the next look is due.
     pub(in crate::load_balancer) fn next(&self) -> Option<Instant> {
         self.watched().values().filter(|entry| entry.end.is_none()).map(|entry| entry.next).min()
     }
 
-    /// What to ask for now: those that are due one by one, where few are watched; else the lists of their projects. One whose owner is
-    /// not known is asked for by itself: an administrator's list would be that of the whole cloud. What is asked for is not due
-    /// until it is answered.
+    /// Returns the requests to make now: each due load balancer by itself where few are watched, else lists of their projects. A
+    /// load balancer of unknown project is read by itself: an administrator's list would show the whole cloud. What is asked for is
+    /// not due again until it is answered.
     pub(in crate::load_balancer) fn take_questions(&self, now: Instant) -> Vec<Question> {
         let mut watched = self.watched();
         let waiting = watched.values().filter(|entry| entry.end.is_none()).count();
@@ -206,8 +206,8 @@ impl Watchlist {
         questions
     }
 
-    /// Takes over an answer that was begun at `begun`, and returns who waited for what has ended. `shown` finds a load balancer in the
-    /// answer; `is_asked` says which it is about, so that one that it lacks is gone.
+    /// Applies an answer that was begun at `begun`, and returns the finished load balancers with their waiting Services. `shown`
+    /// finds a load balancer in the answer; `is_asked` says which ones it covers: one that it covers and lacks is gone.
     pub(in crate::load_balancer) fn note(
         &self,
         begun: Moment,
@@ -235,7 +235,7 @@ impl Watchlist {
         finished
     }
 
-    /// There was no answer: these are asked for again later.
+    /// Postpones load balancers whose request got no answer.
     pub(in crate::load_balancer) fn put_off(&self, ids: impl IntoIterator<Item = String>, until: Instant) {
         let mut watched = self.watched();
         for id in ids {

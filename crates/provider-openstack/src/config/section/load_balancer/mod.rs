@@ -8,7 +8,7 @@ use openstack_ccm_core::advertise::IpModeChoice;
 
 use super::LoadBalancerClass;
 
-/// The suffix that applies with `enable-ingress-hostname` alone.
+/// The default suffix with `enable-ingress-hostname`.
 pub const DEFAULT_INGRESS_HOSTNAME_SUFFIX: &str = "nip.io";
 
 /// Defaults of all load balancers. Annotations and classes override most of them per Service.
@@ -16,13 +16,13 @@ pub const DEFAULT_INGRESS_HOSTNAME_SUFFIX: &str = "nip.io";
 pub struct LoadBalancer {
     /// Whether Services are served at all.
     pub enabled: bool,
-    /// Octavia provider; none leaves the choice to Octavia.
+    /// Octavia provider; if absent, Octavia chooses.
     pub lb_provider: Option<String>,
     /// Providers that a Service may choose for itself.
     pub lb_providers: Vec<String>,
     /// Algorithm of pools.
     pub lb_method: String,
-    /// Networks and subnets where neither Service nor class names any.
+    /// Networks and subnets, unless the Service or its class sets any.
     pub placement: LoadBalancerClass,
     /// Whether all load balancers are internal.
     pub internal_lb: bool,
@@ -30,9 +30,9 @@ pub struct LoadBalancer {
     pub node_selector: Option<String>,
     /// Which pools get a health monitor.
     pub create_monitor: CreateMonitor,
-    /// Time between two checks. Octavia counts in seconds: see [`Self::monitor_delay_seconds`].
+    /// Time between two checks. Octavia uses whole seconds: see [`Self::monitor_delay_seconds`].
     pub monitor_delay: Duration,
-    /// Time for one check. Octavia counts in seconds: see [`Self::monitor_timeout_seconds`].
+    /// Time for one check. Octavia uses whole seconds: see [`Self::monitor_timeout_seconds`].
     pub monitor_timeout: Duration,
     /// Successful checks until a member is up, 1 to 10.
     pub monitor_max_retries: u32,
@@ -46,60 +46,60 @@ pub struct LoadBalancer {
     pub flavor_id: Option<String>,
     /// Octavia availability zone.
     pub availability_zone: Option<String>,
-    /// Whether PROXY load balancers are always published by a hostname.
+    /// Whether PROXY load balancers are always published with a hostname.
     pub enable_ingress_hostname: bool,
     /// The suffix as configured; see [`Self::effective_hostname_suffix`].
     pub ingress_hostname_suffix: Option<String>,
-    /// TLS container of Services that name none.
+    /// TLS container of Services without the annotation.
     pub default_tls_container_ref: Option<String>,
     /// Where TLS containers are; see [`Self::verifies_tls_containers`].
     pub container_store: Option<String>,
-    /// Services that one load balancer may serve.
+    /// Maximum number of Services on one load balancer.
     pub max_shared_lb: u32,
-    /// Whether the provider takes members one by one only.
+    /// Whether the provider accepts single members only.
     pub provider_requires_serial_api_calls: bool,
     /// Whether a Service with two IP families gets an address of each.
     pub dual_stack: bool,
     /// Time after which an unchanged load balancer is compared with its Service again; zero for never.
     pub drift_check_interval: Duration,
-    /// How PROXY load balancers are published, unless a Service says otherwise.
+    /// How PROXY load balancers are published, unless a Service overrides it.
     pub ip_mode: IpModeChoice,
     /// Whether a load balancer with another cluster's identity may be taken over.
     pub adopt_foreign_cluster: bool,
-    /// What is done about a load balancer in ERROR that has served.
+    /// What to do about a load balancer in ERROR that has served.
     pub error_recovery: ErrorRecovery,
-    /// Whether load balancers that cannot be found are recreated, also where this may be the wrong project.
+    /// Whether load balancers that cannot be found are recreated, even if this may be the wrong project.
     pub recreate_missing: bool,
-    /// How many load balancers of OCCM get the tags that say who owns them, each minute; 0 for none.
+    /// Number of OCCM's load balancers per minute that get the tags that name their owner; 0 for none.
     pub identity_tags_per_minute: u32,
-    /// Tags of everything that is made, in addition to our own.
+    /// Tags of all created objects, in addition to this controller's.
     pub tags: Vec<String>,
-    /// What the cluster was called before: load balancers with these names in theirs are its own.
+    /// Former names of the cluster: load balancers with these names belong to it.
     pub former_cluster_names: Vec<String>,
-    /// Version of Octavia's API, major and minor; absent where Octavia is asked.
+    /// Version of Octavia's API, major and minor; absent if Octavia is queried.
     pub octavia_api_version: Option<(u32, u32)>,
 }
 
-/// Which pools get a health monitor, unless a Service says otherwise.
+/// Which pools get a health monitor, unless a Service overrides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CreateMonitor {
     /// None.
     #[default]
     No,
-    /// On new load balancers, those of Services with `externalTrafficPolicy: Local`, which lose connections without one.
+    /// Pools of new load balancers for Services with `externalTrafficPolicy: Local`, which lose connections without a monitor.
     Local,
     All,
 }
 
-/// What is done about a load balancer in ERROR that has served, and may still serve.
+/// What to do about a load balancer in ERROR that has served, and may still serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ErrorRecovery {
-    /// It is left as it is and reported.
+    /// It is left unchanged and reported.
     #[default]
     Report,
-    /// Octavia is asked once to fail it over, then it is reported.
+    /// Octavia is asked once to fail it over; then it is reported.
     Failover,
-    /// One that serves nobody according to its operating status is deleted and recreated.
+    /// A load balancer that does not serve, according to its operating status, is deleted and recreated.
     Replace,
 }
 
@@ -157,23 +157,23 @@ impl Default for LoadBalancer {
 }
 
 impl LoadBalancer {
-    /// `monitor-delay` in whole seconds, cut.
+    /// Returns `monitor-delay` in whole seconds, rounded down.
     pub fn monitor_delay_seconds(&self) -> u64 {
         self.monitor_delay.as_secs()
     }
 
-    /// `monitor-timeout` in whole seconds, cut.
+    /// Returns `monitor-timeout` in whole seconds, rounded down.
     pub fn monitor_timeout_seconds(&self) -> u64 {
         self.monitor_timeout.as_secs()
     }
 
-    /// Whether the existence of TLS containers is checked: only the store `barbican` can be asked.
+    /// Returns whether the existence of TLS containers is checked: only the store `barbican` can be queried.
     pub fn verifies_tls_containers(&self) -> bool {
         self.container_store.as_deref() == Some("barbican")
     }
 
-    /// The suffix under which addresses are published as hostnames: the configured one; with
-    /// `enable-ingress-hostname` the default; else none. A foreign DNS service is thus never used unasked.
+    /// Returns the suffix of published hostnames: the configured one; with `enable-ingress-hostname` the default; else none. So a
+    /// third-party DNS service is never used unasked.
     pub fn effective_hostname_suffix(&self) -> Option<&str> {
         let default = self.enable_ingress_hostname.then_some(DEFAULT_INGRESS_HOSTNAME_SUFFIX);
         self.ingress_hostname_suffix.as_deref().or(default)

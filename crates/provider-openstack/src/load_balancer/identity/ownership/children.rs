@@ -1,4 +1,4 @@
-//! Whose the things on a load balancer are, and the floating IPs and security groups beside it.
+//! Determines who owns the children of a load balancer, its floating IPs and its security groups.
 
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
@@ -9,7 +9,7 @@ use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
 use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::objects::{Ownership, Tags};
 
-/// The Service that has an address, and how another one shares its load balancer.
+/// Describes the Service that has an address, and how to share its load balancer.
 pub(crate) fn user(other: &Service) -> String {
     let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
     let share = load_balancer.map_or_else(String::new, |id| {
@@ -23,9 +23,9 @@ pub(crate) fn user(other: &Service) -> String {
 }
 
 impl Claim<'_> {
-    /// Whether tags mark an object as this Service's. `owner` says whether the load balancer was made for it: then
-    /// the tags of an earlier Service of the same name count too. On a load balancer of another cluster only the uid
-    /// of the Service counts: a Service there may have the same generated name.
+    /// Returns whether tags mark an object as this Service's. If the load balancer was made for it (`owner`), tags of an earlier
+    /// Service of the same name count too. On a load balancer of another cluster only the Service's uid counts: a Service of that
+    /// cluster may have the same generated name.
     fn is_marked(&self, tags: &Tags, owner: bool) -> bool {
         if self.elsewhere {
             return self.has_service_uid(tags);
@@ -38,8 +38,7 @@ impl Claim<'_> {
             || (!others && names::user_names(tags).any(|name| self.is_own_name(name, tags)))
     }
 
-    /// Whether a listener was made for this Service: its tags say so, or it comes from the time before tags and has
-    /// a generated name.
+    /// Returns whether a listener was made for this Service: its tags say so, or it is older than tags and has a generated name.
     pub(crate) fn owns_listener(&self, listener: &Listener, ownership: Ownership) -> bool {
         let tags = &listener.tags;
         let owner = ownership != Ownership::Guest;
@@ -47,12 +46,12 @@ impl Claim<'_> {
             || (owner && tags.is_empty() && self.is_child_name("listener_", &listener.name))
     }
 
-    /// Whether a pool was made for this Service: its tags say so; or OCCM made it, which tags no pools: it is the
-    /// default pool of one of the Service's listeners, or has a generated name, and nobody else uses it.
+    /// Returns whether a pool was made for this Service: its tags say so; or it is the default pool of one of the Service's
+    /// listeners or has a generated name, and no other listener uses it (OCCM does not tag pools).
     ///
-    /// On a load balancer of others the name counts only where no listener uses the pool any more. OCCM makes pools for a
-    /// listener, and this program tags those that wait for one, so that this is a pool whose listener has just gone, or got
-    /// another one. On that of another cluster it may be a pool of a Service of the same name.
+    /// On a load balancer of another owner the name counts only if no listener uses the pool any more. OCCM creates pools for a
+    /// listener, and this controller tags those that wait for one, so the pool's listener has just been deleted, or got another
+    /// pool. In another cluster the pool may belong to a Service of the same name.
     pub(crate) fn owns_pool(&self, pool: &Pool, own_listeners: &[&Listener], ownership: Ownership) -> bool {
         let tags = &pool.tags;
         let owner = ownership != Ownership::Guest;
@@ -68,7 +67,7 @@ impl Claim<'_> {
         only_ours && (default || (by_name && self.is_child_name("pool_", &pool.name)))
     }
 
-    /// Whether a name is `<kind>_<index>_<load balancer name>`.
+    /// Returns whether a name is `<kind>_<index>_<load balancer name>`.
     fn is_child_name(&self, prefix: &str, name: &str) -> bool {
         let parent = name.strip_prefix(prefix).and_then(|rest| rest.split_once('_'));
         parent.is_some_and(|(index, parent)| {
@@ -76,9 +75,9 @@ impl Claim<'_> {
         })
     }
 
-    /// Whether a floating IP was made for this Service, and no tag names another cluster. Its description is exactly
-    /// the one that it would get, or that it would have got when the cluster had another name; or our tag says so. On
-    /// the load balancer of another cluster only the tag counts.
+    /// Returns whether a floating IP was made for this Service, and no tag names another cluster. Its description is exactly that
+    /// of the Service, also under a former name of the cluster, or our tag says so. On a load balancer of another cluster only the
+    /// tag counts.
     pub(crate) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
         let tags = &floating_ip.tags;
         let description = floating_ip.description.as_str();
@@ -92,8 +91,8 @@ impl Claim<'_> {
             || previous.is_some_and(|previous| description == previous.floating_ip_description())
     }
 
-    /// What says that a floating IP was made for another Service, or for another cluster: a tag; or, where there is none, as on one that OCCM
-    /// made, the description, which names a Service that is there. A Service of the same name that was there before is no other.
+    /// Returns what shows that a floating IP was made for another Service or cluster: a tag; or, on an untagged one that OCCM made,
+    /// the description, if it names an existing Service. A former Service of the same name does not count as another one.
     pub(crate) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
         let tags = &floating_ip.tags;
         if self.owns_floating_ip(floating_ip) || self.has_service_uid(tags) {
@@ -105,7 +104,7 @@ impl Claim<'_> {
         tag.cloned().or_else(|| self.description_of_another(&floating_ip.description))
     }
 
-    /// The other Service that has a floating IP, with its load balancer.
+    /// Describes the other Service that has a floating IP, with its load balancer.
     pub(crate) fn user_of(&self, floating_ip: &FloatingIp) -> Option<String> {
         let Scope { others, cluster, .. } = self.scope;
         others.with_floating_ip(self.key, floating_ip, cluster).as_ref().map(user)
@@ -118,8 +117,8 @@ impl Claim<'_> {
         is_of_another.then(|| description.to_owned())
     }
 
-    /// Whether a floating IP was made for the Service that had the load balancer before: who is the last user of the
-    /// load balancer takes it with it.
+    /// Returns whether a floating IP was made for the former owner of the load balancer: the last user of a load balancer also
+    /// inherits its floating IP.
     pub(crate) fn inherits_floating_ip(&self, floating_ip: &FloatingIp, load_balancer_name: &str) -> bool {
         let tags = &floating_ip.tags;
         let made_for = GeneratedName::parse(load_balancer_name);
@@ -127,8 +126,8 @@ impl Claim<'_> {
             && made_for.is_some_and(|made_for| floating_ip.description == made_for.floating_ip_description())
     }
 
-    /// Whether a security group was made for this Service. All that are asked about have its name, which holds its
-    /// uid; our tags, or else OCCM's description, must agree.
+    /// Returns whether a security group was made for this Service. All candidates have its name, which contains its uid; our tags,
+    /// or else OCCM's description, must agree.
     pub(crate) fn owns_security_group(&self, group: &SecurityGroup) -> bool {
         let tags = &group.tags;
         let described = group.description.starts_with(&self.names.security_group_description_stem());

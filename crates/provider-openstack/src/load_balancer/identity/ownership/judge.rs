@@ -1,4 +1,4 @@
-//! Judges a load balancer that was found for a Service.
+//! Decides whether a Service may use a load balancer that was found.
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
@@ -33,15 +33,15 @@ impl Claim<'_> {
         }
     }
 
-    /// Whether a load balancer of another cluster has a user of this Service's name, so that nobody could know which of the two
-    /// it is for.
+    /// Returns whether a load balancer of another cluster already has a user with this Service's name, so that the two could not be
+    /// told apart.
     fn is_mistakable(&self, found: &LoadBalancer) -> bool {
         let present = self.names.load_balancer();
         !self.is_tagged(found) && (found.name == present || found.tags.contains(present))
     }
 
-    /// Whether the Service brought the annotation `load-balancer-id` from another cluster: a controller wrote it for a
-    /// Service there, and nothing on the load balancer names this one.
+    /// Returns whether the annotation `load-balancer-id` was copied with the Service from another cluster: a controller wrote it
+    /// there, and nothing on the load balancer names this Service.
     fn is_copied(&self, found: &LoadBalancer) -> bool {
         let tags = &found.tags;
         let is_user =
@@ -52,11 +52,11 @@ impl Claim<'_> {
         self.was_served && !is_user && (elsewhere(&found.name) || used_elsewhere)
     }
 
-    /// Judges for a Service that goes: nothing is refused, because nothing is taken over. On a load balancer of
-    /// somebody else the Service may still have listeners, as their tags show.
+    /// Judges for a Service that is deleted: nothing is refused, because nothing is taken over. On a load balancer of another owner
+    /// the Service may still have listeners, as their tags show.
     ///
-    /// One that has outlived its Service counts as this one's only where that changes nothing about it: it goes with a
-    /// Service that has taken it over, and with no other.
+    /// A retained load balancer counts as this Service's only if it stays unchanged: it is deleted only with a Service that has
+    /// taken it over.
     pub(crate) fn judge_for_release(
         &self,
         found: &LoadBalancer,
@@ -66,7 +66,7 @@ impl Claim<'_> {
         let unlimited = SharingRules { tags: true, most_users: u32::MAX };
         let retained = names::is_retained(&found.description);
         let as_a_whole = !retained || reclaim == Reclaim::Retain;
-        // A Service that never got to use it cannot take it along.
+        // A Service that never used the load balancer cannot delete it.
         if by == FoundBy::Annotation && self.is_adoption(found) {
             return Some(Ownership::Guest);
         }
@@ -77,7 +77,7 @@ impl Claim<'_> {
             Verdict::Usable(Ownership::Guest) => Some(Ownership::Guest),
             Verdict::Usable(Ownership::Sole) => as_a_whole.then_some(Ownership::Sole),
             Verdict::Usable(Ownership::Shared) => (!retained).then_some(Ownership::Shared),
-            // A Service that never became a guest on another cluster's load balancer has nothing there, although a tag may be the same as its own.
+            // A Service refused as a guest by another cluster's load balancer has nothing there, although a tag may equal its own.
             Verdict::Refused(_) if self.is_tagged(found) => Some(Ownership::Guest),
             Verdict::Refused(_) if by == FoundBy::Annotation && !self.is_foreign(&found.tags) => {
                 Some(Ownership::Guest)
@@ -86,8 +86,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Whether the load balancer was made for another Service of this cluster, which is gone, and this one is its
-    /// last user: it goes with it.
+    /// Returns whether the load balancer was made for another, deleted Service of this cluster, and this Service is its last user:
+    /// then it is deleted with this Service.
     fn is_last_user(&self, found: &LoadBalancer) -> bool {
         let made_here = GeneratedName::parse(&found.name)
             .is_some_and(|made_for| made_for.cluster == self.scope.cluster.name);
@@ -95,8 +95,8 @@ impl Claim<'_> {
         made_here && users.peek().is_some() && users.all(|name| self.is_own_name(name, &found.tags))
     }
 
-    /// The annotation that names it was written under another name of the cluster, or in another cluster. Where the load balancer
-    /// is named for this very Service the first is more likely, and a new address the worst advice.
+    /// Refuses an id that was written under another name of the cluster, or in another cluster. If the load balancer is named for
+    /// this very Service, the former is more likely, and a new address the worst advice.
     fn copied(&self, found: &LoadBalancer) -> Verdict {
         let keys = format!(
             "{}, {} and {}",
@@ -144,7 +144,7 @@ fn refused(found: &LoadBalancer, why: &str) -> Verdict {
     Verdict::Refused(Failure::user_input(format!("load balancer {} ({}) {why}", found.name, found.id)))
 }
 
-/// It carries the identity of another cluster.
+/// Refuses a load balancer with the identity of another cluster.
 fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
     let uids = names::cluster_uids(&found.tags).collect::<Vec<_>>().join(", ");
     let remedy = if by == FoundBy::Annotation {
@@ -159,7 +159,7 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
     refused(found, &why)
 }
 
-/// It has the name, and nothing else says that it was made for the Service.
+/// Refuses a load balancer that has only the name of the Service's.
 fn not_described(found: &LoadBalancer) -> Verdict {
     let why = format!(
         "has this Service's name, but not the Service's tags or description: set {} to {} to adopt the load balancer, or rename the load \

@@ -1,9 +1,9 @@
-//! Whose a load balancer is, and whose the things on it are. Pure.
+//! Determines who owns a load balancer and its children. Pure.
 //!
-//! Names are only for finding and adopting: what is made here carries the uids of cluster and Service as tags, and an
-//! object with another cluster's uid is somebody else's, whatever its name. The annotations of a Service prove nothing:
-//! whoever may write a Service may write them, and a copy of a Service brings them from another cluster. What changes its
-//! owner does so by the operator's word in cloud.conf (`former-cluster-names`, `adopt-foreign-cluster`).
+//! Names serve only to find and adopt objects: what this controller creates has tags with the uids of cluster and Service, and an
+//! object with another cluster's uid has another owner, whatever its name. The annotations of a Service prove nothing: any user who
+//! may write a Service may write them, and a copied Service brings them from another cluster. Only the operator can change owners,
+//! in cloud.conf (`former-cluster-names`, `adopt-foreign-cluster`).
 
 mod children;
 mod judge;
@@ -25,37 +25,37 @@ use crate::load_balancer::objects::{Ownership, Tags};
 
 pub(crate) use children::user;
 
-/// What all Services of a cluster have in common when they claim something.
+/// What the claims of all Services of a cluster have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) cluster: &'a ClusterIdentity,
-    /// `former-cluster-names`: what else the cluster was called.
+    /// `former-cluster-names`: former names of the cluster.
     pub(crate) former_cluster_names: &'a [String],
-    /// `adopt-foreign-cluster`: what carries another cluster's identity may be taken over.
+    /// `adopt-foreign-cluster`: objects with another cluster's identity may be taken over.
     pub(crate) adopts_foreign: bool,
-    /// The project of the credentials, where one is known.
+    /// The project of the credentials, if known.
     pub(crate) project_id: Option<&'a str>,
     pub(crate) others: Others<'a>,
 }
 
-/// The other Services of the cluster, where somebody knows them.
+/// The other Services of the cluster, if known.
 #[derive(Clone, Copy)]
 pub(crate) struct Others<'a>(pub(crate) Option<&'a dyn Neighbours>);
 
 impl Others<'_> {
-    /// The addresses of all nodes of the cluster, where somebody knows them.
+    /// Returns the addresses of all nodes of the cluster, if known.
     pub(crate) fn node_addresses(self) -> Option<BTreeSet<IpAddr>> {
         self.0.map(Neighbours::node_addresses)
     }
 
-    /// Whether one of them, and not `own`, is that for which a floating IP with this description was made.
+    /// Returns whether a floating IP with this description was made for a Service other than `own`.
     fn have_floating_ip(self, own: &ServiceKey, description: &str, cluster: &ClusterIdentity) -> bool {
         let served = self.0.map(Neighbours::served).unwrap_or_default();
         let others = served.iter().filter(|other| other.key != *own);
         others.into_iter().any(|other| Names::new(cluster, other).floating_ip_description() == description)
     }
 
-    /// The one of them, and not `own`, that has a floating IP.
+    /// Returns the Service other than `own` that has a floating IP.
     fn with_floating_ip(
         self,
         own: &ServiceKey,
@@ -83,24 +83,24 @@ impl fmt::Debug for Others<'_> {
     }
 }
 
-/// What one Service can claim as its own.
+/// Decides what one Service may claim as its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim<'a> {
     pub(crate) key: &'a ServiceKey,
     pub(crate) service_uid: &'a str,
     pub(crate) names: &'a Names,
-    /// What the operator says.
+    /// The part that is common to all Services, including the operator's settings.
     pub(crate) scope: Scope<'a>,
     /// The annotation `allow-foreign-cluster`: the Service may be a guest on a load balancer of another cluster.
     pub(crate) shares_foreign: bool,
-    /// Whether the Service carries annotations that only a controller writes: it was served before, here or where it
-    /// was copied from.
+    /// Whether the Service has annotations that only controllers write: it was served before, here or in the cluster that it was
+    /// copied from.
     pub(crate) was_served: bool,
-    /// Whether anything was ever published for the Service, or written into it by a controller.
+    /// Whether the Service was ever published, or a controller ever wrote to it.
     pub(crate) is_known: bool,
-    /// The Service's generated name before the cluster was renamed, where the load balancer still shows it.
+    /// The Service's generated name from before the cluster was renamed, if the load balancer still shows it.
     pub(crate) previous_name: Option<String>,
-    /// Whether the load balancer is another cluster's.
+    /// Whether the load balancer belongs to another cluster.
     pub(crate) elsewhere: bool,
 }
 
@@ -111,33 +111,33 @@ pub(crate) enum FoundBy {
     Annotation,
     /// It has the generated name.
     Name,
-    /// It has the name that OCCM cuts off, which several Services may share.
+    /// It has OCCM's truncated name, which several Services may share.
     CutName,
-    /// It has the name made of the Service's uid.
+    /// It has the name made from the Service's uid.
     LegacyName,
 }
 
-/// To whom a load balancer belongs.
+/// Whether a Service may use a load balancer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// The Service may use it.
+    /// The Service may use the load balancer.
     Usable(Ownership),
-    /// It only has a name in common with this Service's.
+    /// The load balancer only shares a name with this Service's.
     Unrelated,
-    /// The Service must not touch it, and cannot have another one before somebody acts.
+    /// The Service must not touch the load balancer, and gets no other one until a user or operator intervenes.
     Refused(Failure),
 }
 
-/// When a Service may join a load balancer that was made for somebody else.
+/// Conditions for joining a load balancer that was made for another owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharingRules {
-    /// Whether Octavia has tags: without them nobody could know whose the listeners are.
+    /// Whether Octavia has tags, without which the owner of a listener is unknown.
     pub(crate) tags: bool,
     pub(crate) most_users: u32,
 }
 
 impl<'a> Claim<'a> {
-    /// What a Service can claim.
+    /// Creates the claim of a Service.
     pub(crate) fn new(
         service: &'a Service,
         names: &'a Names,
@@ -157,14 +157,14 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// The same claim on the children of a load balancer with these tags.
+    /// Returns the claim for the children of a load balancer with these tags.
     pub(crate) fn on(&self, previous_name: Option<String>, tags: &Tags) -> Self {
         Self { previous_name, elsewhere: self.is_foreign(tags), ..self.clone() }
     }
 
-    /// The Service's generated name under a previous name of this cluster, where the load balancer or a tag on it has it.
-    /// The operator says which names those are; or the tags do, where they say that the load balancer was made for this
-    /// very Service and it has no other name of it: a guest leaves its own name beside that of the owner.
+    /// Returns the Service's generated name under a former name of this cluster, if the load balancer or a tag has it. The operator
+    /// configures former names; or the tags show one, if they say that the load balancer was made for this very Service and contain
+    /// no other name of it: a guest adds its own name to the owner's.
     pub(crate) fn previous_name_on(&self, found: &LoadBalancer) -> Option<String> {
         let tags = &found.tags;
         if self.is_foreign(tags) {
@@ -186,8 +186,8 @@ impl<'a> Claim<'a> {
         })
     }
 
-    /// The cluster's name in the previous name of a load balancer, where only the **default** name of a cluster would take
-    /// its place and the operator has not said that the cluster was renamed: a forgotten flag is more likely then.
+    /// Returns the cluster's name in the previous name of a load balancer, if the **default** name of a cluster would replace it
+    /// and the operator has not configured a renaming: then a forgotten flag is more likely.
     pub(crate) fn doubtful_rename(&self, previous: &str) -> Option<String> {
         let Scope { cluster, former_cluster_names, .. } = &self.scope;
         let previous = GeneratedName::parse(previous)?.cluster;
@@ -197,8 +197,7 @@ impl<'a> Claim<'a> {
         doubtful.then_some(previous)
     }
 
-    /// Whether nothing but the Service's annotation says that a load balancer of its name is its own: who wrote the
-    /// annotation wants to adopt it.
+    /// Returns whether only the Service's annotation claims a load balancer with its name: the user wants to adopt it.
     pub(crate) fn is_adoption(&self, found: &LoadBalancer) -> bool {
         let tags = &found.tags;
         let of_name = found.name == self.names.load_balancer();
@@ -206,8 +205,8 @@ impl<'a> Claim<'a> {
         of_name && !is_tagged && !self.has_service_uid(tags) && !self.is_described(found)
     }
 
-    /// Whether nothing but names and descriptions says that the load balancer was made in this cluster: another one may have chosen them
-    /// alike. A name that is made of the Service's uid is that of no other.
+    /// Returns whether only names and descriptions show that this cluster made the load balancer: another cluster may use the same
+    /// ones. A name made from the Service's uid is unique.
     pub(crate) fn needs_evidence(&self, found: &LoadBalancer) -> bool {
         let ours = names::cluster_uids(&found.tags).any(|uid| uid == self.scope.cluster.uid);
         !ours
@@ -216,12 +215,12 @@ impl<'a> Claim<'a> {
             && found.name != self.names.legacy_load_balancer()
     }
 
-    /// Whether the load balancer carries the tag that only this Service gives.
+    /// Returns whether the load balancer has this Service's own tag.
     pub(crate) fn is_tagged(&self, found: &LoadBalancer) -> bool {
         self.has_service_uid(&found.tags)
     }
 
-    /// Whether the load balancer has only OCCM's tag of the Service, and nothing says that another cluster gave it.
+    /// Returns whether the load balancer has only OCCM's tag of the Service, and no tag of another cluster.
     pub(crate) fn is_untagged_user(&self, found: &LoadBalancer) -> bool {
         let tags = &found.tags;
         tags.contains(self.names.load_balancer())
@@ -229,8 +228,8 @@ impl<'a> Claim<'a> {
             && self.foreign_cluster(tags).is_none()
     }
 
-    /// Whether an earlier Service of this name had a load balancer of the generated name: it is of this cluster, in which
-    /// no two Services have one name at a time.
+    /// Returns whether an earlier Service of this name had a load balancer with the generated name, in this cluster, which has only
+    /// one Service of a name at a time.
     pub(crate) fn is_left_by_namesake(&self, found: &LoadBalancer) -> bool {
         let tags = &found.tags;
         found.name == self.names.load_balancer()
@@ -238,8 +237,8 @@ impl<'a> Claim<'a> {
             && names::service_uids(tags).next().is_some()
     }
 
-    /// Whether the load balancer was made for this Service. It has the generated name, one of its older forms, or the
-    /// one under a previous name of this cluster; or our tag, which guests give too, and besides our description.
+    /// Returns whether the load balancer was made for this Service. It has the generated name, an older form of it, or the one
+    /// under a former name of this cluster; or our description and our tag, which guests set too.
     fn is_named_for_service(&self, found: &LoadBalancer) -> bool {
         let name = found.name.as_str();
         let cut = self.names.cut_load_balancer();
@@ -249,14 +248,14 @@ impl<'a> Claim<'a> {
             || ((cut.as_deref() == Some(name) || self.is_tagged(found)) && self.is_described(found))
     }
 
-    /// Whether the description is the one that the Service's load balancer gets, or the one with which it outlived an
-    /// earlier Service of this name.
+    /// Returns whether the description is that of the Service's load balancer, also as retained from an earlier Service of this
+    /// name.
     fn is_described(&self, found: &LoadBalancer) -> bool {
         let own = self.names.description();
         found.description == own || found.description == names::retained_description(&own)
     }
 
-    /// The name of another cluster under which this very Service is named on a load balancer.
+    /// Returns the name of another cluster under which a load balancer is named for this very Service.
     fn cluster_named_on(&self, found: &LoadBalancer) -> Option<String> {
         let names = names::user_names(&found.tags).chain([found.name.as_str()]);
         let mut parsed = names.filter_map(GeneratedName::parse);
@@ -269,7 +268,7 @@ impl<'a> Claim<'a> {
         GeneratedName::parse(name).is_some_and(|parsed| parsed.service == *self.key)
     }
 
-    /// Whether other Services use a load balancer that is this Service's.
+    /// Returns whether other Services use a load balancer that is this Service's.
     fn sharing(&self, tags: &Tags) -> Ownership {
         if names::user_names(tags).all(|name| self.is_own_name(name, tags)) {
             Ownership::Sole
@@ -278,12 +277,12 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Whether a generated name among the tags stands for this Service.
+    /// Returns whether a generated name among the tags means this Service.
     fn is_own_name(&self, name: &str, tags: &Tags) -> bool {
         self.is_generated_name(name) || (self.has_service_uid(tags) && self.names_this_service(name))
     }
 
-    /// Whether it is a name that the Service's load balancer has or had, also cut off.
+    /// Returns whether this is the present, previous or truncated name of the Service's load balancer.
     fn is_generated_name(&self, name: &str) -> bool {
         name == self.names.load_balancer()
             || self.names.cut_load_balancer().as_deref() == Some(name)
@@ -294,13 +293,13 @@ impl<'a> Claim<'a> {
         names::service_uids(tags).any(|uid| uid == self.service_uid)
     }
 
-    /// The cluster to which the tags assign an object, if that is another one.
+    /// Returns the other cluster to which the tags assign an object, if any.
     fn foreign_cluster<'t>(&self, tags: &'t Tags) -> Option<&'t str> {
         let ours = names::cluster_uids(tags).any(|uid| uid == self.scope.cluster.uid);
         names::cluster_uids(tags).next().filter(|_| !ours)
     }
 
-    /// The same, where the operator does not allow taking it over.
+    /// Returns whether the object belongs to another cluster, and the operator does not allow taking it over.
     fn is_foreign(&self, tags: &Tags) -> bool {
         !self.scope.adopts_foreign && self.foreign_cluster(tags).is_some()
     }

@@ -1,4 +1,4 @@
-//! What updates change of single objects.
+//! The changes that updates make to single objects.
 
 use openstack_ccm_openstack_api::change::Change;
 use openstack_ccm_openstack_api::octavia::{
@@ -35,7 +35,7 @@ pub(in crate::load_balancer) fn update_load_balancer(
     set(&mut load_balancer.tags, changes.tags.as_ref());
 }
 
-/// `None` where the request holds what cannot be read back.
+/// Applies an update. `None` where the request contains something that cannot be parsed back.
 pub(in crate::load_balancer) fn update_listener(
     listener: &mut ObservedListener,
     changes: &UpdateListener,

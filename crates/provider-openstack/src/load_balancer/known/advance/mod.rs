@@ -1,7 +1,8 @@
-//! What is there once Octavia and Neutron have done a step. Pure.
+//! Computes what exists after Octavia or Neutron has done a step. Pure.
 //!
-//! While a plan is under way, each step that was accepted is applied to what was read, so that the rest of the plan follows without
-//! reading everything after every step. Nothing relies on it before a look: see [`crate::load_balancer::known::looks`].
+//! While a plan is under way, each accepted step is applied to what was read, so that the rest of the plan follows without reading
+//! everything after every step. A look confirms the result before anything relies on it: see
+//! [`crate::load_balancer::known::looks`].
 
 mod attributes;
 
@@ -20,7 +21,7 @@ use crate::load_balancer::objects::{
 };
 use attributes::{update_listener, update_load_balancer, update_monitor, update_pool};
 
-/// Applies a step that was accepted with this answer. `None` where that does not say what is there now: it has to be read.
+/// Applies an accepted step. `None` where its answer does not say what exists now: everything has to be read.
 pub(crate) fn advance(observed: &mut Observed, step: &Step, answer: &Answer) -> Option<()> {
     let made = match answer {
         Answer::Child(id) => Some(id.as_str()),
@@ -52,7 +53,7 @@ pub(crate) fn advance(observed: &mut Observed, step: &Step, answer: &Answer) -> 
     }
 }
 
-/// A load balancer that was made as a whole, as it will be when Octavia has built it.
+/// Returns a load balancer that was created with all its children, as it will be when Octavia has built it.
 fn created(made: &CreatedLoadBalancer) -> Option<ObservedLoadBalancer> {
     let CreatedLoadBalancer { load_balancer, tree } = made;
     if load_balancer.vip_address.is_none() || load_balancer.vip_port_id.is_none() {
@@ -71,7 +72,7 @@ fn created(made: &CreatedLoadBalancer) -> Option<ObservedLoadBalancer> {
 }
 
 impl Children {
-    /// What Octavia is at work on counts as done.
+    /// Marks everything ACTIVE, since Octavia is expected to finish its work.
     fn count_as_active(&mut self) {
         self.listeners.iter_mut().for_each(|listener| listener.status = ProvisioningStatus::Active);
         for pool in &mut self.pools {
@@ -89,7 +90,7 @@ impl Children {
         self.pools.iter_mut().find(|pool| pool.id == id)
     }
 
-    /// The listener uses another pool.
+    /// Gives the listener another default pool.
     pub(crate) fn set_default_pool(&mut self, listener_id: &str, pool: &Handle) -> Option<()> {
         let id = pool.id()?;
         self.pool(id)?;
@@ -125,7 +126,7 @@ fn listener(children: &mut Children, step: &ListenerStep, made: Option<&str>) ->
     }
 }
 
-/// A listener as it is once it is made, before it has a pool.
+/// Returns a listener as it is right after its creation, without a pool.
 pub(crate) fn new_listener(id: &str, spec: &ListenerSpec) -> ObservedListener {
     ObservedListener {
         id: id.to_owned(),
@@ -155,7 +156,7 @@ fn pool(children: &mut Children, step: &PoolStep, made: Option<&str>) -> Option<
     Some(())
 }
 
-/// A pool as it is once it is made.
+/// Returns a pool as it is right after its creation.
 pub(crate) fn new_pool(id: &str, spec: &PoolSpec) -> ObservedPool {
     ObservedPool {
         id: id.to_owned(),
@@ -184,7 +185,7 @@ fn member(children: &mut Children, step: &MemberStep) -> Option<()> {
         MemberStep::Add { pool, members } => {
             let pool = children.pool(pool.id()?)?;
             pool.members.extend(members.iter().map(|member| put(&[], member)));
-            // Octavia says so of all members of the pool after a batch that succeeded.
+            // Octavia sets this status on all members of the pool after a successful batch.
             pool.members.iter_mut().for_each(|member| member.status = ProvisioningStatus::Active);
         }
         MemberStep::Create { pool, member } => children.pool(pool.id()?)?.members.push(put(&[], member)),
@@ -201,7 +202,7 @@ fn member(children: &mut Children, step: &MemberStep) -> Option<()> {
     Some(())
 }
 
-/// A member after a batch that names it: its id, where it was there, stays. One that is new has none before somebody looks.
+/// Returns a member after a batch that names it. It keeps a known id; a new member has none until the members are read.
 fn put(before: &[ObservedMember], member: &Arc<Member>) -> ObservedMember {
     let id = before.iter().find(|one| one.key() == member.key()).map(|one| one.id.clone());
     ObservedMember {
@@ -227,7 +228,7 @@ fn monitor(children: &mut Children, step: &MonitorStep, made: Option<&str>) -> O
     Some(())
 }
 
-/// A monitor as it is once it is made.
+/// Returns a monitor as it is right after its creation.
 pub(crate) fn new_monitor(id: &str, spec: &MonitorSpec) -> ObservedMonitor {
     ObservedMonitor {
         id: id.to_owned(),
@@ -239,7 +240,7 @@ pub(crate) fn new_monitor(id: &str, spec: &MonitorSpec) -> ObservedMonitor {
     }
 }
 
-/// One that is made is added by who made it, with the id and the address that Neutron answers.
+/// Applies a step on a floating IP. The caller adds a created one, with the id and the address in Neutron's answer.
 fn floating_ip(floating_ips: &mut Vec<ObservedFloatingIp>, step: &FloatingIpStep) -> Option<()> {
     let find = |floating_ips: &mut Vec<ObservedFloatingIp>, id: &str| {
         floating_ips.iter().position(|one| one.id == id)

@@ -1,5 +1,4 @@
-//! The steps by kind of object. Those that Octavia carries out make the load balancer PENDING; those on floating IPs, which
-//! Neutron carries out, lock nothing.
+//! The steps by type of object. Steps in Octavia make the load balancer PENDING; steps on floating IPs, in Neutron, lock nothing.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,20 +12,20 @@ use crate::load_balancer::objects::{
     SubnetChoice, Tags,
 };
 
-/// The id of an object that a step names.
+/// The object that a step refers to.
 ///
-/// A plan holds all that is to be done, also what only becomes possible after an earlier step. Steps on an object that
-/// does not exist yet are there to be shown and counted; they are applied in a later reconciliation, after Octavia's answer has given the object its id.
+/// A plan contains all steps, even those that only become possible after an earlier one. Steps on an object that does not exist yet
+/// are displayed and counted; they are applied in a later reconciliation, after Octavia's answer has given the object its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Handle {
     /// The object exists and has this id.
     Id(String),
-    /// An earlier step of this plan makes the object, with this name.
+    /// An earlier step of this plan creates the object, with this name.
     New(String),
 }
 
 impl Handle {
-    /// The id, where the object exists.
+    /// Returns the id, if the object exists.
     pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Self::Id(id) => Some(id),
@@ -38,27 +37,27 @@ impl Handle {
 /// A step on the load balancer itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoadBalancerStep {
-    /// Makes the load balancer with everything below it.
+    /// Creates the load balancer with all its children.
     Create {
         load_balancer: Box<LoadBalancerSpec>,
-        /// Its listeners, each with its pool.
+        /// Listeners of the load balancer, each with its pool.
         listeners: Vec<DesiredListener>,
     },
-    /// Changes what says whose the load balancer is.
+    /// Changes the attributes that identify the owner.
     Update { id: String, changes: UpdateLoadBalancer },
     Delete {
         id: String,
-        /// With everything below it. Without, Octavia refuses while there is anything.
+        /// With all children. Without `cascade`, Octavia refuses if there are any.
         cascade: bool,
     },
-    /// Has what carries the load balancer built again below the same tree. Most clouds allow this to administrators only.
+    /// Has Octavia rebuild the load balancer's amphorae and keep the tree. Most clouds allow this to administrators only.
     Failover { id: String },
 }
 
 /// A step on a listener. Keys are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerStep {
-    /// Makes a listener. That of the metrics has no pool.
+    /// Creates a listener. The metrics listener has no pool.
     Create {
         load_balancer_id: String,
         listener: Box<ListenerSpec>,
@@ -85,7 +84,7 @@ pub(crate) enum ListenerStep {
 /// A step on a pool. Names are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PoolStep {
-    /// Makes a pool that no listener uses yet, without members and monitor.
+    /// Creates a pool that no listener uses yet, without members and monitor.
     Create {
         load_balancer_id: String,
         pool: Box<PoolSpec>,
@@ -104,14 +103,14 @@ pub(crate) enum PoolStep {
 /// A step on the members of a pool. Names are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MemberStep {
-    /// Makes the members of a pool exactly these, in one batch.
+    /// Replaces all members of a pool in one batch.
     ReplaceAll {
         pool: Handle,
         /// All members, sorted by key.
         members: Vec<Arc<Member>>,
     },
-    /// Adds members to a pool in one batch that names no others (`additive_only`): a batch puts weight, backup, `admin_state_up` and
-    /// monitor port of every member that it names back to their defaults.
+    /// Adds members to a pool in one batch that names no others (`additive_only`): a batch resets weight, backup, `admin_state_up`
+    /// and monitor port of every member that it names.
     Add {
         pool: Handle,
         /// Sorted by key.
@@ -119,14 +118,14 @@ pub(crate) enum MemberStep {
     },
     /// Adds one member to a pool.
     Create { pool: Handle, member: Arc<Member> },
-    /// Has one member checked on the port of this one.
+    /// Sets the monitor port of one member to that of `member`.
     Update { pool_id: String, id: String, member: Arc<Member> },
-    /// Takes one member out of a pool.
+    /// Deletes one member of a pool.
     Delete { pool_id: String, id: String, name: String },
 }
 
 impl MemberStep {
-    /// The pool, which may not exist yet.
+    /// Returns the pool, which may not exist yet.
     pub(crate) fn pool(&self) -> Option<&Handle> {
         match self {
             Self::ReplaceAll { pool, .. } | Self::Add { pool, .. } | Self::Create { pool, .. } => Some(pool),
@@ -134,7 +133,7 @@ impl MemberStep {
         }
     }
 
-    /// Id of the pool, where it exists.
+    /// Returns the id of the pool, if it exists.
     pub(crate) fn pool_id(&self) -> Option<&str> {
         match self {
             Self::ReplaceAll { pool, .. } | Self::Add { pool, .. } | Self::Create { pool, .. } => pool.id(),
@@ -146,7 +145,7 @@ impl MemberStep {
 /// A step on a health monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MonitorStep {
-    /// Makes a health monitor.
+    /// Creates a health monitor.
     Create {
         pool: Handle,
         monitor: Box<MonitorSpec>,
@@ -163,41 +162,41 @@ pub(crate) enum MonitorStep {
     },
 }
 
-/// The floating IP that a port had so far.
+/// The floating IP that a port has had so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormerFloatingIp {
     pub(crate) id: String,
     pub(crate) address: IpAddr,
 }
 
-/// A step on a floating IP. One that exists is named with its address.
+/// A step on a floating IP. Addresses of existing ones are for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FloatingIpStep {
-    /// Makes a floating IP that leads to a port.
+    /// Creates a floating IP for a port.
     Create {
         network_id: String,
-        /// Subnet of that network. With [`SubnetChoice::FirstFree`] one call for each until one works.
+        /// Subnet of that network. [`SubnetChoice::FirstFree`] takes one call per subnet until one succeeds.
         subnet: SubnetChoice,
         address: Option<IpAddr>,
         description: String,
-        /// Tags. Neutron takes none in the creation: they follow in a second call, and if that is never made the
-        /// next plan tags what hangs on the VIP port.
+        /// Tags. Neutron accepts none in the creation, so a second call sets them; if that is never made, the next plan tags the
+        /// floating IP on the VIP port.
         tags: Tags,
         port: Handle,
-        /// Address of the port, for a cloud whose ports show none.
+        /// Fixed address of the port, for clouds whose ports show none.
         vip: Option<IpAddr>,
     },
-    /// Lets a floating IP lead to a port. Neutron does not replace one by another: the former one is taken off the port before, and put back if
-    /// this one is refused.
+    /// Attaches a floating IP to a port. Neutron cannot exchange floating IPs: the former one is detached first, and attached again
+    /// if this one is refused.
     Attach {
         id: String,
         address: IpAddr,
         port: Handle,
-        /// Address of the port, for a cloud whose ports show none.
+        /// Fixed address of the port, for clouds whose ports show none.
         vip: Option<IpAddr>,
         instead_of: Option<FormerFloatingIp>,
     },
-    /// Takes a floating IP off its port.
+    /// Detaches a floating IP from its port.
     Detach {
         id: String,
         address: IpAddr,
@@ -206,9 +205,9 @@ pub(crate) enum FloatingIpStep {
     Tag {
         id: String,
         tags: Tags,
-        /// Its description, to which the uids are added where it takes no tags.
+        /// Its description, to which the uids are added where the cloud has no tags.
         description: String,
-        /// The port that it leads to: a change of the description that does not name it takes the floating IP off.
+        /// The port that it is attached to: an update of the description without the port would detach the floating IP.
         port_id: Option<String>,
     },
     Delete {

@@ -1,4 +1,4 @@
-//! The steps of a plan: one call to the cloud each, complete, so that applying one decides and looks up nothing.
+//! The steps of a plan: each is one complete call to the cloud, so that applying it needs no decision or lookup.
 
 mod display;
 mod kinds;
@@ -15,7 +15,7 @@ pub(crate) use kinds::{
 };
 pub(crate) use outcome::{Answer, Applied, Locked, Made, Operation};
 
-/// One call to the cloud, by kind of object.
+/// One call to the cloud, by type of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     LoadBalancer(LoadBalancerStep),
@@ -27,12 +27,12 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether Octavia carries the step out, and locks the load balancer for it. Neutron carries out the others.
+    /// Returns whether Octavia carries out the step, and locks the load balancer. Neutron carries out the others.
     pub(crate) fn locks(&self) -> bool {
         !matches!(self, Self::FloatingIp(_))
     }
 
-    /// Whether Octavia gets a reference to a certificate that it did not have.
+    /// Returns whether the step gives Octavia a new certificate reference.
     pub(crate) fn sends_certificate(&self) -> bool {
         match self {
             Self::LoadBalancer(LoadBalancerStep::Create { listeners, .. }) => {
@@ -57,12 +57,12 @@ impl Step {
         }
     }
 
-    /// Whether every object that the step names exists already.
+    /// Returns whether every object that the step refers to exists already.
     pub(crate) fn is_applicable(&self) -> bool {
         self.handle().is_none_or(|handle| handle.id().is_some())
     }
 
-    /// The object that may not exist yet, and has to before the step can be made.
+    /// Returns the object that must exist before the step can be made, and may not exist yet.
     pub(crate) fn handle(&self) -> Option<&Handle> {
         match self {
             Self::Listener(ListenerStep::Create { default_pool, .. }) => default_pool.as_ref(),
@@ -88,18 +88,18 @@ impl Step {
     }
 }
 
-/// Changes of an object with a name and tags. What is absent stays as it is.
+/// Changes of an object with a name and tags. `None` leaves a value as it is.
 pub(crate) trait Changes: Clone + Default + PartialEq {
     fn name(&mut self) -> &mut Option<String>;
 
-    /// All tags from now on, those of others included.
+    /// Returns the complete new tags, including those of other clients.
     fn tags(&mut self) -> &mut Option<Tags>;
 
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The tags, where nothing else changes.
+    /// Returns the tags, if nothing else changes.
     fn only_tags(&self) -> Option<Tags> {
         let mut others = self.clone();
         let tags = others.tags().take();

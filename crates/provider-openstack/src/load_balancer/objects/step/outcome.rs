@@ -1,4 +1,4 @@
-//! What Octavia does for a step, what it answers, and what became of a plan.
+//! What Octavia does for a step, its answer, and the result of a plan.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LbAlgorithm};
 use super::{LoadBalancerStep, Step};
 use crate::load_balancer::objects::{Failover, ObservedFloatingIp};
 
-/// What Octavia is at work on.
+/// The work that Octavia is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
-    /// A new load balancer, or one that is failed over.
+    /// Creation or failover of a load balancer.
     Creation,
-    /// The end of one.
+    /// Deletion of a load balancer.
     Deletion,
     /// A change of the load balancer itself.
     LoadBalancer,
-    /// A listener: of all changes this takes longest.
+    /// A change of a listener: of all changes this takes longest.
     Listener,
     Pool,
     /// The members of a pool.
@@ -29,7 +29,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// What Octavia is at work on after a step. A failover takes as long as a creation.
+    /// Returns what Octavia does for a step. A failover takes as long as a creation.
     pub(crate) fn of(step: &Step) -> Option<Self> {
         match step {
             Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Failover { .. }) => {
@@ -45,7 +45,7 @@ impl Operation {
         }
     }
 
-    /// When to look first. An amphora takes half a minute and more to boot; a change is mostly done after a second or two.
+    /// Returns the time until the first look. An amphora boots for half a minute or more; most changes take a second or two.
     pub(crate) fn first_look(self) -> Duration {
         match self {
             Self::Creation => Duration::from_secs(4),
@@ -55,39 +55,39 @@ impl Operation {
     }
 }
 
-/// What became of a plan.
+/// The result of applying a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Applied {
     /// Whether anything in the cloud was changed.
     pub(crate) changed: bool,
-    /// What Octavia is doing now, when a step locked the load balancer or found it locked.
+    /// Octavia's work, if a step locked the load balancer or found it locked.
     pub(crate) locked: Option<Locked>,
-    /// What was done without a lock, in words.
+    /// Descriptions of the accepted steps that lock nothing.
     pub(crate) done: Vec<String>,
-    /// Address of a floating IP that was made or attached.
+    /// Address of a floating IP that was created or attached.
     pub(crate) address: Option<IpAddr>,
-    /// What the user should know about steps that the cloud refused and the Service can do without.
+    /// Notices about refused steps that the Service can do without.
     pub(crate) notices: Vec<Notice>,
-    /// The steps that were accepted, by their places, with what only the answers contain.
+    /// The accepted steps by position, each with what only its answer contains.
     pub(crate) accepted: Vec<(usize, Answer)>,
-    /// Floating IPs that were made.
+    /// Floating IPs that were created.
     pub(crate) floating_ips: Vec<ObservedFloatingIp>,
-    /// Algorithms that Octavia does not take, each with the id of its pool.
+    /// Algorithms that Octavia refused, each with the id of its pool.
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
-    /// What became of the request to fail a load balancer over, with its id.
+    /// The last failover request: id of the load balancer, and the result.
     pub(crate) failover: Option<(String, Failover)>,
-    /// The step that the cloud refused, or the part of it.
+    /// The step, or part of a step, that the cloud refused.
     pub(crate) refused: Option<Step>,
-    /// How the request to create the load balancer failed.
+    /// How the creation request for the load balancer failed.
     pub(crate) failed_creation: Option<ErrorKind>,
-    /// The cloud's own words where it cannot make such a load balancer.
+    /// The cloud's message if it cannot create such a load balancer.
     pub(crate) not_implemented: Option<String>,
-    /// Whether the cloud has too much to do, and nothing else is wrong: what is known stays known.
+    /// Whether the only failure is that the cloud is overloaded: the observation stays valid.
     pub(crate) is_delayed: bool,
 }
 
 impl Applied {
-    /// Whether Octavia accepted a step, and is at work now.
+    /// Returns whether Octavia accepted a step, and is working on it.
     pub(crate) fn is_accepted(&self) -> bool {
         self.locked.as_ref().is_some_and(|locked| locked.operation.is_some())
     }
@@ -96,28 +96,28 @@ impl Applied {
 /// A load balancer that Octavia works on.
 #[derive(Clone, Debug)]
 pub(crate) struct Locked {
-    /// Its id, where the step made the load balancer.
+    /// The new load balancer, if the step created it.
     pub(crate) made: Option<Made>,
-    /// What Octavia does there; absent where it is the work of somebody else.
+    /// Octavia's work; absent if it is for another client.
     pub(crate) operation: Option<Operation>,
-    /// What is going on, for logs.
+    /// Description of the work, for logs.
     pub(crate) on: String,
 }
 
-/// A load balancer that was just made.
+/// A load balancer that was just created.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) id: String,
     pub(crate) project_id: Option<String>,
 }
 
-/// What is there from now on, as far as only the answer says.
+/// What exists after a step, as far as only the answer says.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// The load balancer that was made, with the ids of all its children.
+    /// The created load balancer, with the ids of all its children.
     LoadBalancer(Box<CreatedLoadBalancer>),
-    /// Id of the listener, pool or health monitor that was made.
+    /// Id of the created listener, pool or health monitor.
     Child(String),
-    /// Nothing that the step does not say.
+    /// Nothing beyond the step itself.
     Nothing,
 }

@@ -1,8 +1,8 @@
-//! Lists of what is in the project, shared by all that look at the same time: reconciliations and the poller.
+//! Lists of a project's objects, shared by all readers of the same moment: reconciliations and the poller.
 //!
-//! Who looks alone asks for what it needs by id or name. Where several look at once, one list of the project serves all of
-//! them. An answer is good for a look if it was begun after the cause of that look, and after the last write of this process to the
-//! load balancer in question (for floating IPs: to any). What is in another project is asked for by itself.
+//! A single reader asks for what it needs by id or name. When several read at once, one list of the project serves all of them. An
+//! answer is recent enough if it was begun after the cause of the read, and after this process last wrote to the load balancer (for
+//! floating IPs: to any). Objects of another project are requested individually.
 
 mod shared;
 
@@ -20,7 +20,7 @@ use shared::{LIST_LIFETIME, SharedList};
 
 type Listed<T> = Result<T, Arc<ApiError>>;
 
-/// The lists of one cloud. Clones are the same.
+/// The shared lists of one cloud. Clones share them.
 #[derive(Clone, Debug)]
 pub(in crate::load_balancer) struct Lists {
     shared: Arc<Shared>,
@@ -36,10 +36,10 @@ struct Shared {
     written: Mutex<Writes>,
 }
 
-/// When this process wrote last.
+/// When this process last wrote to the cloud.
 #[derive(Debug, Default)]
 struct Writes {
-    /// To load balancers, and to their children, by their ids; and creations, by the names that were given.
+    /// To load balancers and their children, by load balancer id; creations, by the name in the request.
     load_balancers: HashMap<String, (Moment, Instant)>,
     /// To any floating IP.
     floating_ips: Option<Moment>,
@@ -62,16 +62,16 @@ impl Lists {
         &self.shared.openstack
     }
 
-    /// Notes that this process has written to a load balancer with this id, or to its children, or sent the creation of one with this
-    /// name: what was listed before is out of date.
+    /// Notes that this process wrote to the load balancer with this id or its children, or sent the creation of one with this name:
+    /// older lists are out of date.
     pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id_or_name: &str) {
         let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
-        // Lists are not kept for longer.
+        // No list is older than that, so older writes do not matter.
         written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIST_LIFETIME);
         written.load_balancers.insert(id_or_name.to_owned(), (Moment::now(), Instant::now()));
     }
 
-    /// The same for floating IPs.
+    /// Notes that this process wrote to a floating IP: older lists are out of date.
     pub(in crate::load_balancer) fn wrote_to_floating_ips(&self) {
         self.shared.written.lock().unwrap_or_else(PoisonError::into_inner).floating_ips = Some(Moment::now());
     }
@@ -90,10 +90,10 @@ impl Lists {
         self.shared.openstack.project_id.as_deref()
     }
 
-    /// All load balancers of a project, for the poller; absent where a list is not to be had.
+    /// Returns all load balancers of a project, for the poller; `None` where the list is not available.
     ///
     /// # Errors
-    /// A failure that is not about the list.
+    /// A failure that concerns more than the list.
     pub(in crate::load_balancer) async fn all_load_balancers(
         &self,
         project_id: &str,
@@ -110,7 +110,7 @@ impl Lists {
         async move { octavia.list_load_balancers(&filter).await }
     }
 
-    /// The load balancer with this id. One of another project is asked for by itself.
+    /// Returns the load balancer with this id. One of another project is requested individually.
     ///
     /// # Errors
     /// Any failed call; [`ErrorKind::NotFound`] where there is none.
@@ -124,7 +124,7 @@ impl Lists {
         self.shared.load_balancers.look(project_id, since, alone, list, pick).await
     }
 
-    /// The load balancers of this name in the project of the credentials: an administrator's list would show those of everybody.
+    /// Returns the load balancers of this name in the project of the credentials: an administrator's list would show all projects.
     async fn load_balancers_named(&self, name: &str, since: Moment) -> Listed<Vec<LoadBalancer>> {
         let octavia = &self.shared.openstack.octavia;
         let project_id = self.own_project();
@@ -166,7 +166,7 @@ impl Lists {
         self.shared.pools.look(project_id, since, alone, list, pick).await
     }
 
-    /// The floating IPs on a port. One of another project may be on it, which no list of the project shows.
+    /// Returns the floating IPs on a port. One of another project may be attached, which the project's list does not show.
     async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
         let pick = |all: &[FloatingIp]| {
@@ -176,7 +176,7 @@ impl Lists {
         self.floating_ips(&FloatingIpFilter::port(port_id), since, pick).await
     }
 
-    /// The floating IPs with all of these tags, wherever they lead. None but those of the own project have tags of ours.
+    /// Returns the floating IPs with all of these tags, attached or not. Only those of the own project have tags of ours.
     async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Listed<Vec<FloatingIp>> {
         let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
         let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
@@ -189,7 +189,7 @@ impl Lists {
         let is_described = |one: &&FloatingIp| one.description == text;
         let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_described).cloned().collect());
         let found: Vec<FloatingIp> = self.floating_ips(&filter, since, pick).await?;
-        // A filter may have no effect.
+        // A cloud may ignore the filter.
         Ok(found.into_iter().filter(|one| one.description == text).collect())
     }
 
@@ -208,13 +208,13 @@ impl Lists {
         self.shared.floating_ips.look(project_id, since, alone, list, pick).await
     }
 
-    /// The project of the credentials, if the load balancer is in it: lists of it show all children.
+    /// Returns the project of the credentials if the load balancer is in it: then its lists show all children.
     fn project_shared_with(&self, of: &LoadBalancer) -> Option<&str> {
         self.own_project().filter(|own| of.project_id.as_deref() == Some(own))
     }
 }
 
-/// Looks whose answers have to be begun after the same moment.
+/// Reads through lists that were begun after `since`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::load_balancer) struct Reader<'a> {
     lists: &'a Lists,

@@ -1,4 +1,4 @@
-//! One kind of list, which all that look at the same time share.
+//! One kind of list, shared by all that read at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,22 @@ use tracing::Instrument as _;
 
 use super::Listed;
 
-/// A list is kept for so long: many Services that begin together are still served by it after a while, each if its cause is older. After
-/// one has failed or was too slow, everything is asked for by itself for as long: a list may be too long for the cloud where single
-/// answers are not.
+/// How long a list is kept: Services whose cause is older than the list use it, however late they begin. After a list failed or
+/// took too long, objects are requested individually for this long: a cloud may answer single requests but no long list.
 pub(in crate::load_balancer) const LIST_LIFETIME: Duration = Duration::from_secs(60);
-/// Nobody waits longer for a list: single answers may be had sooner.
+/// No reader waits longer for a list: single answers may be faster.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind of list, by project.
 #[derive(Debug)]
 pub(in crate::load_balancer) struct SharedList<T> {
     lists: Cache<String, Arc<Vec<T>>>,
-    /// How many look at the moment.
+    /// How many readers there are at the moment.
     looking: AtomicUsize,
     failed: Mutex<Option<Instant>>,
 }
 
-/// Somebody who looks, until this is dropped.
+/// Counts as a reader until dropped.
 struct Looking<'a>(&'a AtomicUsize);
 
 impl Drop for Looking<'_> {
@@ -43,7 +42,7 @@ impl<T> Default for SharedList<T> {
 }
 
 impl<T: Send + Sync + 'static> SharedList<T> {
-    /// What `pick` takes from a list of the project that was begun after `since`; `alone` asks for nothing else.
+    /// Returns what `pick` takes from a project's list begun after `since`; a single reader sends the narrower request `alone`.
     pub(in crate::load_balancer) async fn look<A>(
         self: &Arc<Self>,
         project_id: &str,
@@ -67,10 +66,10 @@ impl<T: Send + Sync + 'static> SharedList<T> {
         }
     }
 
-    /// The whole list; absent where it is not to be had.
+    /// Returns the whole list; `None` where it is not available.
     ///
     /// # Errors
-    /// A failure that is not about the list.
+    /// A failure that concerns more than the list.
     pub(in crate::load_balancer) async fn list(
         self: &Arc<Self>,
         project_id: &str,
@@ -84,7 +83,7 @@ impl<T: Send + Sync + 'static> SharedList<T> {
         let fetch = async move {
             shared.lists.get_or_fetch_since(&project_id, since, async { list.await.map(Arc::new) }).await
         };
-        // It goes on when nobody waits any more: who looks later has it.
+        // The request continues after the timeout: later readers get its result.
         let request = tokio::spawn(fetch.in_current_span());
         match tokio::time::timeout(LIST_TIMEOUT, request).await {
             Ok(Ok(Ok(listed))) => Ok(Some(listed)),
@@ -106,7 +105,7 @@ impl<T: Send + Sync + 'static> SharedList<T> {
     }
 }
 
-/// Whether a single object may be had although the list is not.
+/// Returns whether a single object may be available although the list is not.
 fn is_about_the_list(error: &ApiError) -> bool {
     matches!(error.kind(), ErrorKind::LostAnswer | ErrorKind::ServerFault | ErrorKind::Decode)
 }

@@ -1,11 +1,12 @@
-//! Whether load balancers that cannot be found are really gone.
+//! Decides whether load balancers that cannot be found are really gone.
 //!
-//! The credentials of another project or region show none of them, and all of them serve. So a load balancer that was made
-//! for a Service is only recreated where something shows that this is the place where it was, and where most others are
-//! still there.
+//! The credentials of another project or region show no load balancer of a cluster although all of them serve. So a load balancer
+//! that was made for a Service is only recreated where something shows that this is its project and region, and where most others
+//! still exist.
 //!
-//! Anybody may write an id into a Service. So Services count only as far as a controller has published them, which their users cannot do, and a load balancer
-//! shows that this is the right place only where its tags, or its name beside its id, say that it was made for one of them.
+//! Any user may write an id into a Service. So a Service counts only if a controller has published it, which users cannot do, and a
+//! load balancer confirms project and region only if its tags, or its name beside its id, say that it was made for a counted
+//! Service.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,10 +29,10 @@ use crate::load_balancer::known::absence::{Named, PresenceTally, is_for_any, is_
 use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::Tags;
 
-/// For so long one count stands for all Services that ask, where it proves no absence.
+/// How long one count serves all Services that ask, if it proves no absence.
 const COUNT_LIFETIME: Duration = Duration::from_secs(20);
 
-/// The judge of absences.
+/// Counts the missing load balancers, and decides whether new ones may be created.
 pub(crate) struct MissingLoadBalancers {
     openstack: OpenStack,
     cluster: ClusterIdentity,
@@ -40,10 +41,10 @@ pub(crate) struct MissingLoadBalancers {
     counts: Cache<(), Count>,
     /// Whether this process has found a load balancer by the id that a Service names, so that its credentials are right.
     found_one: AtomicBool,
-    /// Whether the last count did not allow to create any.
+    /// Whether the last count forbade creations.
     in_doubt: AtomicBool,
-    /// Uids of the Services that get another load balancer because somebody has said that theirs is gone, as a message asks them to. It shows
-    /// nothing about those of others, as long as these are in doubt.
+    /// Uids of Services whose load balancer is recreated because the user confirmed that it is gone, as a message asks. Their new
+    /// load balancers confirm nothing about the load balancers of other Services while those are in doubt.
     confirmed_gone: Mutex<HashSet<String>>,
 }
 
@@ -60,12 +61,12 @@ impl MissingLoadBalancers {
         }
     }
 
-    /// Notes who knows all Services. The first one stays.
+    /// Sets the source of all Services. Only the first call has an effect.
     pub(crate) fn set_neighbours(&self, neighbours: Arc<dyn Neighbours>) {
         drop(self.neighbours.set(neighbours));
     }
 
-    /// Who knows all Services.
+    /// Returns the source of all Services.
     pub(crate) fn neighbours(&self) -> Option<&dyn Neighbours> {
         self.neighbours.get().map(AsRef::as_ref)
     }
@@ -77,15 +78,15 @@ impl MissingLoadBalancers {
         }
     }
 
-    /// Notes that somebody has said that the Service's load balancer is gone.
+    /// Notes that the user confirmed that the Service's load balancer is gone.
     pub(crate) fn user_confirmed_gone(&self, service: &Service) {
         lock(&self.confirmed_gone).insert(service.uid.clone());
     }
 
-    /// Whether a load balancer may be created for a Service that never had one.
+    /// Returns whether a load balancer may be created for a Service that never had one.
     ///
     /// # Errors
-    /// Any failed call; the reason why none is created.
+    /// Any failed call; the reason why no load balancer is created.
     pub(crate) async fn allow_first(&self) -> Result<(), Failure> {
         if self.found_one.load(Ordering::Relaxed) && !self.in_doubt.load(Ordering::Relaxed) {
             return Ok(());
@@ -94,16 +95,16 @@ impl MissingLoadBalancers {
         if count.allows_more() { Ok(()) } else { Err(held(count)) }
     }
 
-    /// What it means that the Service's load balancer cannot be found.
+    /// Returns what it means that the Service's load balancer cannot be found.
     pub(crate) async fn absence(&self, service: &Service) -> Result<(Absence, Count), Failure> {
         let count = self.count(Some(service)).await?;
         Ok((count.absence(), count))
     }
 
-    /// The load balancers that were made for Services, and for this one among them.
+    /// Returns the load balancers that were made for Services, including `service`.
     fn named(&self, service: Option<&Service>) -> Vec<Named> {
         let served = self.neighbours.get().map(|neighbours| neighbours.served()).unwrap_or_default();
-        // The watch may not have what was written a moment ago.
+        // The watch may lack what was written a moment ago.
         let others = served.iter().filter(|other| service.is_none_or(|service| other.key != service.key));
         let named = others.chain(service).filter_map(|one| {
             Some(Named {
@@ -115,7 +116,7 @@ impl MissingLoadBalancers {
         named.collect()
     }
 
-    /// One count for all that ask at the same time, since each looks at all Services.
+    /// Counts once for all that ask at the same time, since each count covers all Services.
     async fn count(&self, service: Option<&Service>) -> Result<Count, Failure> {
         let asked = Moment::now();
         if let Some(last) = self.recent(service.is_some()) {
@@ -137,9 +138,9 @@ impl MissingLoadBalancers {
         count.map_err(|error| failure::of_call(&error, "listing the load balancers", failure::Missing::Race))
     }
 
-    /// An older count that answers a question: what an absence means, or whether there may be a first load balancer. What could not be
-    /// found may have been in an older list, as may others that have disappeared with it. So such a list proves no absence. It may well
-    /// keep a load balancer from being created, and a first one takes the place of none that serves.
+    /// Returns an older count that still answers the question. An older list may show a load balancer that disappeared since, with
+    /// others like it, so it proves no absence. It can still forbid a creation, and it can allow a first load balancer, which
+    /// replaces none that serves.
     fn recent(&self, about_absence: bool) -> Option<Count> {
         let last = self.counts.last(&()).filter(CachedAnswer::is_alive)?.value;
         (!about_absence || last.absence() == Absence::Most).then_some(last)
@@ -161,7 +162,7 @@ impl MissingLoadBalancers {
         }
     }
 
-    /// All that the credentials may see: a Service may name one of another project.
+    /// Lists all that the credentials may see: a Service may name a load balancer of another project.
     async fn list(&self, named: &[Named], on_word: &HashSet<String>) -> Result<Count, ApiError> {
         let tally = PresenceTally::new(named, &self.cluster, on_word);
         let octavia = &self.openstack.octavia;
@@ -173,7 +174,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The reason why none is created.
+/// Returns the failure that says why no load balancer is created.
 pub(crate) fn held(count: Count) -> Failure {
     let who = match count.absence() {
         Absence::Most => "most of the load balancers in the annotations of Services cannot be found",

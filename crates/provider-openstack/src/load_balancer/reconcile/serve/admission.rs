@@ -1,4 +1,4 @@
-//! When a load balancer may be created: Octavia gets only so many at once.
+//! Decides when a load balancer may be created: Octavia gets a limited number at once.
 
 use openstack_ccm_core::provider::Outcome;
 
@@ -8,8 +8,8 @@ use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
 use crate::load_balancer::plan::Plan;
 
 impl Serving<'_> {
-    /// What to wait for before anything is read, where it is as good as certain that there is no load balancer yet. A Service that is
-    /// refused should hear of it at once, so one with faults is not held up.
+    /// Returns what to wait for before anything is read, if there is almost certainly no load balancer yet. A Service with faults
+    /// does not wait, since its user should learn of the refusal at once.
     pub(super) fn wait_for_admission(&self) -> Option<Outcome> {
         let was_served = outputs::was_served(self.service) || !self.service.published.is_empty();
         let is_new =
@@ -17,7 +17,7 @@ impl Serving<'_> {
         if is_new { self.ask_for_admission() } else { None }
     }
 
-    /// The same where a plan is there.
+    /// Returns what to wait for before this plan, if it creates a load balancer.
     pub(super) fn wait_for_admission_of(&self, plan: &Plan) -> Option<Outcome> {
         if creates(plan) { self.ask_for_admission() } else { None }
     }
@@ -26,7 +26,7 @@ impl Serving<'_> {
         self.reconciler.creations().ask(&self.service.key).err().map(Outcome::Waiting)
     }
 
-    /// Notes that Octavia has taken a creation.
+    /// Notes that Octavia accepted a creation.
     pub(super) fn note_creation(&self, plan: &Plan) {
         if creates(plan) {
             self.reconciler.creations().sent(&self.service.key);
@@ -34,7 +34,7 @@ impl Serving<'_> {
     }
 }
 
-/// Whether a load balancer is created.
+/// Returns whether the plan creates a load balancer.
 pub(super) fn creates(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })))
 }

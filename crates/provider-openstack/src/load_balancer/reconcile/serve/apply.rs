@@ -1,4 +1,4 @@
-//! Carries out the plan of a Service that is to be served, and says how it serves then.
+//! Carries out the plan of a Service to serve, and reports the result.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -24,27 +24,27 @@ use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::address_as_wish;
 use crate::load_balancer::state::attempts::PreviousVips;
 
-/// How far a plan led.
+/// The result of a plan.
 pub(super) enum CarriedOn {
     Ended(Result<Outcome, Failure>),
-    /// The cloud refused a step: there is a plan without it.
+    /// The cloud refused a step; a plan without it is possible.
     Refused(Refused, Box<Observation>),
 }
 
-/// How far the calls of a plan led.
+/// The result of a plan's calls.
 enum Called {
-    /// They ended so, and this is to be kept.
+    /// The reconciliation ends with this outcome, and this is kept.
     Ended(Result<Outcome, Failure>, Box<Kept>),
-    /// The cloud refused a step: there is a plan without it.
+    /// The cloud refused a step; a plan without it is possible.
     Refused(Refused, Box<Observation>),
 }
 
 impl Serving<'_> {
-    /// Opens the node ports, applies the plan, closes what is not needed any more, and keeps what is known. `tags_in` is the time after
-    /// which tags that were held back may be written.
+    /// Opens node ports, applies the plan, closes node ports that are no longer needed, and keeps what is known. `tags_in` is the
+    /// time after which postponed identity tags may be written.
     ///
-    /// The outcome is an error as in [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all that is
-    /// wrong with the Service's wishes.
+    /// The outcome is an error as in [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all
+    /// faults of the Service's settings.
     pub(super) async fn apply(
         &self,
         observation: Observation,
@@ -109,7 +109,7 @@ impl Serving<'_> {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
             let vips = PreviousVips::Addresses(vips.collect());
             self.reconciler.records.replaced(&self.service.key, vips);
-            // It was deleted here: should the program end now, the next one need not doubt that it is gone.
+            // This process deleted it: if the process ends now, the next one need not doubt that it is gone.
             report.remove_annotation(self.service, LOAD_BALANCER_ADDRESS.key);
             report.remove_annotation(self.service, CONVERGED_DIGEST.key);
         }
@@ -128,7 +128,7 @@ impl Serving<'_> {
         Called::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
     }
 
-    /// The members that the next step takes out of a pool, each with the reason.
+    /// Describes the members that the next step removes from a pool, each with the reason.
     fn removed_members(&self, observation: &Observation, planned: &Planned) -> Option<String> {
         let Planned { plan, wanted, .. } = planned;
         let Wanted { settings, facts, .. } = wanted;
@@ -161,7 +161,7 @@ impl Serving<'_> {
                     unfinished => {
                         let mut ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
                         ready.done = done;
-                        // Whether clients must go through the load balancer is as it was.
+                        // Whether clients must go through the load balancer has not changed.
                         ready.preference.keep_published |= plan.keeps_protocols();
                         Ok(Outcome::Ready(Ready { unfinished, ..ready }))
                     }
@@ -174,7 +174,7 @@ impl Serving<'_> {
         }
     }
 
-    /// What is missing of what the Service asks for, because the cloud refused it or could not be asked.
+    /// Returns why part of what the Service asks for is missing: the cloud refused it, or could not be asked.
     fn missing(&self, planned: &Planned) -> Option<Failure> {
         let Planned { plan, wanted, .. } = planned;
         let Some(mut failure) = plan.refusal() else { return wanted.unread.clone() };
@@ -183,8 +183,8 @@ impl Serving<'_> {
         Some(failure)
     }
 
-    /// Whether clients may be led to this address although something is missing. What is published stays so until all ports are served
-    /// in the new place.
+    /// Returns whether clients may use this address although something is missing. A published address stays until the new one
+    /// serves all ports.
     fn may_lead_to(&self, address: Option<IpAddr>, planned: &Planned) -> bool {
         let Planned { plan, wanted, .. } = planned;
         let Some(address) = address else { return false };
@@ -224,7 +224,7 @@ impl Serving<'_> {
     }
 }
 
-/// Whether a load balancer that broke is deleted to be recreated.
+/// Returns whether the plan deletes a broken load balancer to recreate it.
 pub(super) fn replaces(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step, Step::LoadBalancer(LoadBalancerStep::Delete { .. })))
 }

@@ -1,4 +1,4 @@
-//! Another Service of the cluster that has, or will have, the address that a Service asks for.
+//! Finds another Service of the cluster that has, or will have, the address that a Service asks for.
 
 use std::net::IpAddr;
 
@@ -13,11 +13,11 @@ use crate::load_balancer::reconcile::Reconciler;
 use crate::load_balancer::settings::{Aspect, Fault, Reading, Settings};
 
 impl Reconciler {
-    /// Lets a Service without a load balancer use that of the Service that has the address, if both of them say so. Otherwise an address
-    /// of a load balancer itself is refused before anything is made; a floating IP shows later whose it is.
+    /// Lets a Service without a load balancer join that of the Service with the address, if both allow it. Otherwise the address of
+    /// a VIP is refused before anything is created; the owner of a floating IP is known only later.
     ///
     /// # Errors
-    /// The Service has to wait for one that asks for the same address and gets its load balancer first.
+    /// The Service has to wait for another one that asks for the same address and gets its load balancer first.
     pub(super) fn share_by_address(
         &self,
         service: &Service,
@@ -65,7 +65,8 @@ impl Reconciler {
     }
 }
 
-/// The Service that is published with one of the addresses: for which the load balancer was made, else one that shares it.
+/// Returns the Service that is published with one of the addresses: the one that the load balancer was made for, else one that
+/// shares it.
 fn with_address<'a>(others: &'a [Service], asked: &[IpAddr]) -> Option<&'a Service> {
     let has = |other: &&Service| other.published.iter().any(|address| asked.contains(address));
     let owner = others.iter().filter(has).find(|other| PublishedId::of(other).is_some());

@@ -1,4 +1,4 @@
-//! What has to be looked up for a Service.
+//! Looks up the facts for a Service.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::load_balancer::settings::{Exposure, Fault};
 use crate::load_balancer::state::attempts::PreviousVips;
 
 impl Serving<'_> {
-    /// Looks up what the tree needs to know.
+    /// Looks up the facts that the desired tree depends on.
     pub(super) async fn resolve(
         &self,
         observed: &Observed,
@@ -26,7 +26,7 @@ impl Serving<'_> {
         let existing = observed.load_balancer.as_ref();
         let guest = existing.is_some_and(|existing| existing.ownership == Ownership::Guest);
         let ipv4 = existing.is_none_or(|existing| existing.vip_addresses().any(|vip| vip.is_ipv4()));
-        // A load balancer keeps its provider, whatever cloud.conf says by now.
+        // A load balancer keeps its provider, even if cloud.conf has another one now.
         let provider = existing.and_then(|existing| existing.made_with.provider.as_deref());
         let features = match provider {
             Some(provider) => resolver.features(Some(provider)).await?,
@@ -52,9 +52,8 @@ impl Serving<'_> {
         facts
     }
 
-    /// The VIPs of the load balancer that the Service had, where there is none now. What this process knows is best; after a
-    /// restart the annotation and the status still have them, and the floating IP of one that broke records which it led
-    /// to.
+    /// Returns the VIPs of the Service's former load balancer. What this process knows comes first; after a restart the annotation
+    /// and the status still have them, and the tags of the floating IP record the VIP of a load balancer that broke.
     fn previous_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
         match self.reconciler.records.attempts(&self.service.key).previous_vips {
             PreviousVips::Addresses(addresses) => addresses,

@@ -1,4 +1,4 @@
-//! Finds out what is there, and keeps what is known of it for the next reconciliation.
+//! Finds out what exists, and keeps it for the next reconciliation.
 
 use std::net::IpAddr;
 
@@ -22,13 +22,13 @@ use crate::load_balancer::state::locks::LoadBalancerLock;
 use crate::load_balancer::state::record::{Cached, Converged};
 use crate::load_balancer::state::watchlist::End;
 
-/// What is kept of a reconciliation that went on from an observation.
+/// What a reconciliation keeps.
 pub(super) struct Kept {
-    /// What is there now, where that is still known.
+    /// The observation after the accepted steps, if still known.
     pub(super) known: Option<Observation>,
     /// Whether a step of ours holds the lock of the load balancer.
     pub(super) locked: bool,
-    /// What of it is needed when all is well.
+    /// Address of the Service, if it converged.
     pub(super) address: Option<IpAddr>,
     /// Warnings of the plan.
     pub(super) warnings: Vec<Notice>,
@@ -48,9 +48,9 @@ impl Serving<'_> {
         }
     }
 
-    /// What to wait for where a step of this Service has locked its load balancer, and the poller has not seen the end of that. A timer, or
-    /// a node that joins, may begin a reconciliation just then, which could change nothing. If the end is not seen for long, everything is
-    /// read after all.
+    /// Returns what to wait for if a step of this Service has locked its load balancer, and the poller has not seen the end of
+    /// that. A timer or a new node may trigger a reconciliation meanwhile, which could change nothing. If the end is not seen for
+    /// long, everything is read.
     pub(super) fn wait_for_own_work(&self, report: &mut Report) -> Option<Outcome> {
         let Self { reconciler, service, .. } = *self;
         let (id, ownership) = self.beginning.load_balancer.as_ref()?;
@@ -62,7 +62,7 @@ impl Serving<'_> {
         Some(Outcome::Waiting(Waiting { on, at_most, unfinished: None }))
     }
 
-    /// Whether the Service still uses this load balancer.
+    /// Returns whether the Service still uses this load balancer.
     fn is_used(&self, id: &str, ownership: Ownership) -> bool {
         match self.settings.load_balancer_id.as_deref() {
             Some(named) => named == id,
@@ -70,16 +70,16 @@ impl Serving<'_> {
         }
     }
 
-    /// Names the load balancer in the annotations of the Service: an earlier write of its id may have failed. What the user
-    /// wrote wrongly stays, so that it can be corrected.
+    /// Writes the load balancer's id to the Service's annotations again: an earlier write may have failed. A wrong id of the user
+    /// stays, so that the user can correct it.
     fn name_again(&self, id: &str, ownership: Ownership, report: &mut Report) {
         if !self.settings.is_unreadable(Aspect::LoadBalancer) {
             report.load_balancer(self.service, id, ownership);
         }
     }
 
-    /// A Service that is served as before, where a check for drift is due and lists show that nothing has changed since everything was
-    /// read. What is known is handed back where they do not show it.
+    /// Returns the result for an unchanged Service if a drift check is due, and lists show that nothing changed since everything
+    /// was read. Otherwise returns the known state.
     pub(super) async fn unchanged(
         &self,
         known: Cached,
@@ -121,7 +121,7 @@ impl Serving<'_> {
         Ok(Ok(ready))
     }
 
-    /// What the Service wants, where lists show that nothing has changed since it agreed with what is there.
+    /// Returns what the Service wants, if lists show that nothing changed since it last converged.
     async fn as_agreed(
         &self,
         observation: &Observation,
@@ -136,8 +136,8 @@ impl Serving<'_> {
         Ok(is_unchanged.then_some(wanted))
     }
 
-    /// A read that an overloaded cloud refuses says nothing: what was known before is kept, and asked for again later. Reading everything
-    /// in its place would be several calls more.
+    /// Keeps the known state after a read that an overloaded cloud refused: the refusal proves nothing, and reading everything
+    /// instead would take several more calls.
     pub(super) fn keep_after_overload(&self, failure: &Failure, known: Cached) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         if !failure.is_overload {
@@ -149,8 +149,8 @@ impl Serving<'_> {
         records.keep(key, known);
     }
 
-    /// What is there, from what is known of it: what a plan under way has made, where its last step has ended well; the children with
-    /// the members that are shown, where nothing but nodes has changed since all was well; else everything is read.
+    /// Returns the observation to begin with: that of a plan under way whose last step succeeded; the known children with the
+    /// members that Octavia shows, if only nodes changed since the plan was last empty; else everything is read.
     pub(super) async fn first_look(
         &self,
         known: Cached,
@@ -159,7 +159,7 @@ impl Serving<'_> {
     ) -> Result<Observation, Failure> {
         let mut observing = self.observing();
         if matches!(known, Cached::ChangedByOthers | Cached::PlanInProgress { .. }) {
-            // Others may have listed it while Octavia was at work on it.
+            // Other reconciliations may have listed the load balancer while Octavia was at work on it.
             observing.since = Moment::now();
         }
         let going_on = match known {
@@ -180,8 +180,8 @@ impl Serving<'_> {
         Ok(observation)
     }
 
-    /// What a plan under way has made. A step that ended in anything but ACTIVE may have done anything, and so may somebody who has
-    /// written to what says whose the load balancer is.
+    /// Continues with a plan under way. Everything is read instead if the step did not end in ACTIVE, since it may have done
+    /// anything, or if another client changed the load balancer's owner marks.
     async fn after_step(
         &self,
         mut observation: Observation,
@@ -211,8 +211,8 @@ impl Serving<'_> {
         Ok(Some(observation))
     }
 
-    /// What was there when all was well, with the members that Octavia shows now. What is wrong with a Service is judged by what was
-    /// read.
+    /// Returns the last converged state with the members that Octavia shows now. With faults in the Service's settings, everything
+    /// is read, since they are judged by current values.
     async fn with_members(&self, known: Converged) -> Result<Option<Observation>, Failure> {
         let Converged { observed, project_id, address, agreement, warnings } = known;
         let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
@@ -233,7 +233,7 @@ impl Serving<'_> {
         self.is_used(&there.id, there.ownership) && there.children.is_some()
     }
 
-    /// A look that the plan needs before it goes on. Where it shows anything else than is expected, everything is read.
+    /// Takes the look that the plan needs. If it shows anything unexpected, everything is read.
     pub(super) async fn look(
         &self,
         look: Look,
@@ -255,15 +255,15 @@ impl Serving<'_> {
                 return Err(failure);
             }
         }
-        // What was listed when the reconciliation began is not what was looked at.
+        // Lists from the beginning of the reconciliation are older than what the look compared.
         let observing = Observing { since: Moment::now(), ..observing };
         self.read_from(observing, lock, report).await
     }
 
-    /// Everything of the load balancer that was made for the Service, where the one that its annotation names cannot take it.
+    /// Reads the load balancer that was made for the Service, because the one in its annotation cannot take it.
     ///
     /// # Errors
-    /// `failure`, which says why it cannot, where there is no other; any failed call.
+    /// `failure`, which says why it cannot, if there is no other load balancer; any failed call.
     pub(super) async fn read_beside(
         &self,
         failure: Failure,
@@ -296,7 +296,7 @@ impl Serving<'_> {
         Ok(observation)
     }
 
-    /// Keeps what is known for the next reconciliation.
+    /// Keeps the known state for the next reconciliation.
     pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, agreement: Option<Agreement>) {
         let (records, key) = (&self.reconciler.records, &self.service.key);
         let Kept { known, locked, address, warnings } = kept;
@@ -310,13 +310,13 @@ impl Serving<'_> {
         let known = match (outcome, known) {
             (_, None) => Cached::Nothing,
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
-            // Floating IPs that could not be read are missing from what is cached: the next reconciliation reads everything.
+            // The observation lacks floating IPs that could not be read, so the next reconciliation reads everything.
             (Ok(Outcome::Ready(_)) | Err(_), Some(known)) if known.unread().is_some() => Cached::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
                 records.converged(key);
                 converged(known, address, agreement, warnings)
             }
-            // Somebody else is at work on the load balancer: everything is read when that has ended.
+            // Another client is changing the load balancer: everything is read after that.
             (Ok(Outcome::Waiting(_)), Some(_)) if !locked => Cached::ChangedByOthers,
             (Ok(Outcome::Waiting(_) | Outcome::Released) | Err(_), Some(known)) => {
                 Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
@@ -326,7 +326,7 @@ impl Serving<'_> {
     }
 }
 
-/// A plan in progress without a step of its own under way. Nothing is cached of what could not be read completely.
+/// Returns a plan in progress that no step of ours has locked. An incomplete observation is not cached.
 pub(super) fn under_way(observation: Observation) -> Cached {
     if observation.unread().is_some() {
         return Cached::Nothing;

@@ -1,4 +1,4 @@
-//! A Service without a load balancer, after the cloud has refused to make one.
+//! Handles the cloud's refusal to create the load balancer of a Service.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
@@ -10,13 +10,12 @@ use crate::load_balancer::report::Report;
 use crate::load_balancer::resolve::Refusal;
 use crate::load_balancer::state::attempts::PreviousVips;
 
-/// So many faults of the service itself are one too many for chance: the cloud may have no words for its refusal of an
-/// address.
+/// This many faults of Octavia itself are no coincidence: the cloud may have no other way to refuse an address.
 const MAX_ADDRESS_FAULTS: u32 = 2;
 
 impl Serving<'_> {
-    /// Explains the failure, takes back addresses that are somebody else's, and asks for the Service's previous one no more where
-    /// it is not to be had: better another one than none. A used-up quota says nothing against the address.
+    /// Explains the failure, withdraws published addresses that belong to others, and stops asking for the previous address if it
+    /// is not available: another address is better than none. An exhausted quota says nothing about the address.
     pub(super) async fn not_created(
         &self,
         plan: &Plan,
@@ -31,7 +30,7 @@ impl Serving<'_> {
         if let Some(words) = not_implemented
             && resolver.learn_default_provider(words).await
         {
-            // The next one is made as this provider can make it.
+            // The next creation will use what this provider supports.
             return Failure::new(FailureClass::Busy, failure.message);
         }
         let Refusal { failure, taken } = resolver.explain_refusal(failure, vip(plan)).await;
@@ -47,7 +46,7 @@ impl Serving<'_> {
     }
 }
 
-/// Where the load balancer was to be.
+/// Returns the VIP of the load balancer that was to be created.
 fn vip(plan: &Plan) -> Option<&Vip> {
     plan.steps.iter().find_map(|step| match step {
         Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, .. }) => Some(&load_balancer.vip),

@@ -1,6 +1,5 @@
-//! Load balancers that a Service has besides the one that serves it: it used them before its annotation
-//! `load-balancer-id` was changed by hand, or its creation was begun more than once, because a request to create one
-//! outlived the process that sent it.
+//! Load balancers that a Service has besides the one that serves it: it used them before its annotation `load-balancer-id` was
+//! edited, or its creation was begun more than once, because a creation request outlived the process that sent it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,16 +21,16 @@ use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::state::locks::LoadBalancerLocks;
 
 impl Serving<'_> {
-    /// Takes off other load balancers what the Service has left there, now that it is served by the present one. One
-    /// that was made for it and serves nobody else goes; its floating IP stays in the project for the case that the
-    /// Service comes back, until the Service goes. What fails is part of the result.
+    /// Deletes what the Service left on other load balancers, now that the present one serves it. A load balancer that was made for
+    /// it and has no other user is deleted; its floating IP stays in the project until the Service is deleted, in case the Service
+    /// returns. A failure is part of the result.
     pub(super) async fn leave_previous(&self, mut ready: Ready, report: &mut Report) -> Ready {
         let Some((current, ownership)) = self.reconciler.records.load_balancer(&self.service.key) else {
             return ready;
         };
         let named = self.settings.load_balancer_id.as_deref();
         if self.settings.is_unreadable(Aspect::LoadBalancer) || named.is_some_and(|named| named != current) {
-            // Nobody can know whether the Service has moved.
+            // It is unknown whether the Service has moved.
             return ready;
         }
         if !outputs::may_have_moved(self.service) && !self.is_new() {
@@ -44,7 +43,7 @@ impl Serving<'_> {
                 self.reconciler.records.set_duplicates_looked_for(&self.service.key, true);
             }
             Ok(Some(at_most)) => {
-                // The poller wakes the Service when Octavia is done, if that can be seen.
+                // The poller wakes the Service when Octavia is done, if it can see that.
                 ready.changed = true;
                 ready.requeue_after = ready.requeue_after.into_iter().chain([at_most]).min();
             }
@@ -55,14 +54,14 @@ impl Serving<'_> {
         ready
     }
 
-    /// Whether this process has not looked yet whether there is another load balancer. Without tags nobody could know.
+    /// Returns whether this process has yet to look for duplicates. Without tags they cannot be recognised.
     fn is_new(&self) -> bool {
         self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
     }
 
-    /// Duplicates without those that clients may use: one gets its floating IP shortly before it is published, and connections have passed
-    /// one that is in use. Two that were published are there when Kubernetes and the cloud have both forgotten the first one for a
-    /// while.
+    /// Returns the duplicates that no client may use. A duplicate counts as used if it has a floating IP, which it gets shortly
+    /// before it is published, or if its statistics show connections. Two published ones exist if Kubernetes and the cloud both
+    /// forgot the first one for a while.
     async fn without_used(
         &self,
         duplicates: Vec<Found>,
@@ -90,7 +89,7 @@ impl Serving<'_> {
         Ok(unused)
     }
 
-    /// Whether connections have passed a load balancer. Where Octavia does not say, none have.
+    /// Returns whether a load balancer has had connections; `false` if Octavia does not say.
     async fn has_connections(&self, id: &str) -> Result<bool, Failure> {
         match self.reconciler.lists.openstack().octavia.load_balancer_stats(id).await {
             Ok(stats) => Ok(stats.total_connections > 0),
@@ -105,7 +104,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Returns when to look again, unless nothing is left.
+    /// Returns when to look again, or `None` if nothing is left.
     async fn try_leave_previous(
         &self,
         current: &str,
@@ -119,7 +118,7 @@ impl Serving<'_> {
         if outputs::may_have_moved(self.service) {
             former.extend(ids(find::previous(reader, &self.claim, current).await?));
         }
-        // A guest has created none.
+        // A guest has created no load balancer.
         if self.is_new() && ownership != Ownership::Guest {
             let found = find::duplicates(reader, &self.claim, current).await?;
             duplicates.extend(ids(self.without_used(found, current, report).await?));

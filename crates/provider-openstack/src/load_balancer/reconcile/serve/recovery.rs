@@ -1,4 +1,4 @@
-//! What is known for the case that the load balancer of a Service is in ERROR, and what is noted of it.
+//! Collects what decides about a Service's load balancer in ERROR, and notes what becomes of it.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
@@ -16,7 +16,7 @@ use crate::load_balancer::reconcile::carry_out::Progress;
 use crate::load_balancer::settings::ReleaseSettings;
 
 impl Serving<'_> {
-    /// What decides about a load balancer in ERROR.
+    /// Returns what decides about a load balancer in ERROR.
     pub(super) fn recovery(&self, observed: &Observed) -> Recovery {
         let Some(broken) = broken(observed) else { return Recovery::default() };
         let recovery = self.recovery_in_turn(broken);
@@ -27,7 +27,7 @@ impl Serving<'_> {
         Recovery { no_replacement, ..recovery }
     }
 
-    /// The same where it is the Service's turn to replace it.
+    /// Returns the same, assuming that the Service may replace its load balancer now.
     fn recovery_in_turn(&self, broken: &ObservedLoadBalancer) -> Recovery {
         let reconciler = self.reconciler;
         let (release, _) = ReleaseSettings::read(self.service, &reconciler.config);
@@ -41,12 +41,13 @@ impl Serving<'_> {
         }
     }
 
-    /// Whether only one such load balancer is replaced at a time. One that was never built serves nobody.
+    /// Returns whether such load balancers are replaced one at a time. One that was never built serves no client, so it need not
+    /// wait.
     fn takes_turn(&self, recovery: &Recovery, broken: &ObservedLoadBalancer) -> bool {
         recovery.choice == ErrorRecovery::Replace && !was_never_built(recovery, broken)
     }
 
-    /// Notes that a load balancer was never built: others are not replaced while that may happen to them, too.
+    /// Notes a load balancer that was never built: others are not replaced while the same may happen to them.
     pub(super) fn note_failed_creation(&self, observed: &Observed) {
         let is_unbuilt = |broken| was_never_built(&self.recovery_in_turn(broken), broken);
         if broken(observed).is_some_and(is_unbuilt) {
@@ -54,16 +55,17 @@ impl Serving<'_> {
         }
     }
 
-    /// Takes the turn that a plan needs to replace a load balancer, until [`Serving::note_replacement`]. Returns whether it was to be had:
-    /// another Service may have taken it since the plan was made.
+    /// Begins the replacement that a plan contains; it ends with [`Serving::note_replacement`]. Returns whether it may begin:
+    /// another Service's replacement may have begun since the plan was made.
     pub(super) fn begin_replacement(&self, plan: &Plan, observed: &Observed) -> bool {
         let Some(broken) = broken(observed).filter(|_| replaces(plan)) else { return true };
         !self.takes_turn(&self.recovery_in_turn(broken), broken)
             || self.reconciler.replacements.begin(&self.service.key)
     }
 
-    /// Whether the Service says that this load balancer was ready once. Both programs write its address only then, and it
-    /// is removed together with the id; earlier versions of this program wrote a digest, too. Without the id it may be that of any.
+    /// Returns whether the Service records that this load balancer was ready. This controller and OCCM write its address only then,
+    /// and remove it together with the id; earlier versions of this controller also wrote a digest. Without an id, any load
+    /// balancer may be meant.
     fn was_ready(&self, id: &str) -> bool {
         let annotations = &self.service.annotations;
         let another = annotations.get(LOAD_BALANCER_ID.key).is_some_and(|named| named != id);
@@ -72,7 +74,7 @@ impl Serving<'_> {
         ready && !another
     }
 
-    /// Notes what a plan does about a load balancer that was to be replaced, or is created.
+    /// Notes the effect of a plan on a load balancer that is replaced or created.
     pub(super) fn note_replacement(
         &self,
         plan: &Plan,
@@ -83,7 +85,7 @@ impl Serving<'_> {
         if load_balancer.is_none() && creates(plan) {
             match next {
                 Ok(_) => replacements.creating(key),
-                // What the Service itself asks for is wrong: others are not affected.
+                // The Service's own wishes are wrong: other Services are not affected.
                 Err(failure) if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
                 Err(_) => replacements.creation_failed(key),
             }

@@ -1,4 +1,4 @@
-//! The security group of a Service that is served, around the change of its load balancer.
+//! Manages the security group of a Service before and after its load balancer changes.
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::provider::Ready;
@@ -12,8 +12,8 @@ use crate::load_balancer::security_group::desired::{self, GroupSources};
 use crate::load_balancer::security_group::model::DesiredGroup;
 
 impl Serving<'_> {
-    /// Opens new node ports before the load balancer sends anything there. A failure is not reported here: the load
-    /// balancer goes on, and what is missing is tried again when it serves.
+    /// Opens new node ports before the load balancer uses them. A failure is not reported here: the load balancer is changed
+    /// anyway, and the group is tried again when it serves.
     pub(super) async fn open_node_ports(&self, plan: &Plan, facts: &Facts, report: &mut Report) {
         if !self.settings.manage_security_groups || plan.steps.is_empty() || plan.then != Then::Done {
             return;
@@ -28,13 +28,13 @@ impl Serving<'_> {
         }
     }
 
-    /// Makes the group of a load balancer that serves the wanted one, or removes it where groups are not managed any
-    /// more. What fails is part of the result: the load balancer is published all the same.
+    /// Updates the group of a serving load balancer, or deletes it where groups are no longer managed. A failure is part of the
+    /// result: the load balancer is published anyway.
     pub(super) async fn converge_group(&self, facts: &Facts, ready: &mut Ready, report: &mut Report) {
         match self.try_converge_group(facts, report).await {
             Ok(changed) => ready.changed |= changed,
             Err(failure) => {
-                // What is known of the nodes' ports may be the reason.
+                // Outdated knowledge of the nodes' ports may be the cause.
                 self.reconciler.resolver.forget_node_ports();
                 ready.unfinished.get_or_insert(failure);
             }
@@ -55,7 +55,7 @@ impl Serving<'_> {
         groups.converge(&self.claim, &wanted).await
     }
 
-    /// The group that is wanted; none while the subnet of a new load balancer is not known.
+    /// Returns the wanted group; `None` while the subnet of a new load balancer is not known.
     async fn wanted_group(
         &self,
         facts: &Facts,

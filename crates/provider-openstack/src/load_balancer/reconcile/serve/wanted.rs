@@ -1,7 +1,7 @@
-//! The desired state of a Service and the plan towards it. Settings that are invalid keep the values that are there.
+//! Determines the desired state of a Service and the plan towards it. Invalid settings keep their current values.
 //!
-//! What does not exist yet is refused with everything that is wrong at once. On a load balancer that exists each faulty
-//! aspect keeps what is there, and all others follow the Service.
+//! A load balancer is not created while there are faults, and all are reported at once. On an existing load balancer each faulty
+//! aspect keeps its current value, and all others follow the Service.
 
 use std::net::IpAddr;
 
@@ -24,14 +24,14 @@ use crate::load_balancer::plan::{self, Plan, Refused};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Faults, Settings};
 
-/// A load balancer keeps its name, although the cluster seems to have another one.
+/// A load balancer keeps its name, although the cluster seems to have a new one.
 const RENAME_REFUSED: &str = "LoadBalancerRenameRefused";
 
 /// What a Service wants.
 pub(super) struct Wanted {
-    /// Its settings, with what is there in place of what cannot be read.
+    /// Settings of the Service, with current values for invalid ones.
     pub(super) settings: Settings,
-    /// Everything that is wrong with its wishes.
+    /// All faults of the settings.
     pub(super) faults: Faults,
     /// What was looked up.
     pub(super) facts: Facts,
@@ -41,21 +41,21 @@ pub(super) struct Wanted {
     pub(super) unread: Option<Failure>,
 }
 
-/// What is to be done for it.
+/// What the Service wants, and the plan towards it.
 pub(super) struct Planned {
     /// What the Service wants.
     pub(super) wanted: Wanted,
-    /// What is there, without its children: its members are not needed any more.
+    /// The existing load balancer without children: its members are no longer needed.
     pub(super) load_balancer: Option<ObservedLoadBalancer>,
-    /// The difference.
+    /// The steps towards the desired state.
     pub(super) plan: Plan,
 }
 
 impl Serving<'_> {
-    /// Plans from what was observed; `None` where that is not enough.
+    /// Plans from the observation; `None` where that is not enough.
     ///
     /// # Errors
-    /// Everything that is wrong, where a load balancer would have to be made; any failed call.
+    /// All faults, if a load balancer would have to be created; any failed call.
     pub(super) async fn plan(
         &self,
         observation: &Observation,
@@ -68,7 +68,7 @@ impl Serving<'_> {
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
-            // What stands in for a wrong value, or for nodes that are not there or show no address, is what was read.
+            // Current values that replace faulty ones, or members that replace unusable nodes, must have been read now.
             let keeps = wanted.faults.failure().is_some() || wanted.desired.keeps_members;
             if keeps && !observation.is_whole() {
                 return Ok(None);
@@ -105,7 +105,7 @@ impl Serving<'_> {
         }
     }
 
-    /// What the Service wants of what is there; `found` is what showed to be wrong on the way.
+    /// Determines what the Service wants; `found` are faults that appeared while reading or planning.
     pub(super) async fn want(
         &self,
         observation: &Observation,
@@ -116,7 +116,7 @@ impl Serving<'_> {
         let mut faults = self.faults.clone();
         faults.extend(found.iter().cloned());
         let existing = observed.load_balancer.as_ref();
-        // What is retained serves nobody until a Service takes it over, which is no guess to make.
+        // A retained load balancer serves no Service until one takes it over, which faulty settings must not decide.
         let serves_nobody = existing.is_none_or(ObservedLoadBalancer::is_retained);
         if let Some(failure) = faults.failure().filter(|_| serves_nobody) {
             return Err(failure);
@@ -124,7 +124,7 @@ impl Serving<'_> {
         let unread = observation.unread().cloned();
         let is_broken = existing.is_some_and(|there| there.status == ProvisioningStatus::Error);
         if let Some(failure) = unread.clone().filter(|_| is_broken) {
-            // Whose it is decides what becomes of the load balancer.
+            // Who owns the floating IP decides what happens to the load balancer.
             return Err(failure);
         }
         let settings = self.keeping(&faults, observed);
@@ -157,7 +157,8 @@ impl Serving<'_> {
         Ok(Wanted { settings, faults, facts, desired, unread })
     }
 
-    /// An annotation that was there when this process began may never have had an effect: it exchanges no floating IP that serves.
+    /// Prevents an exchange of the floating IP by an annotation from before this process started, which may never have had an
+    /// effect.
     fn hold_annotated_address(&self, settings: &Settings, desired: &mut Desired) {
         let Exposure::External(asked) = &settings.exposure else { return };
         let annotated = asked.address.filter(|_| asked.is_annotated);
@@ -167,8 +168,8 @@ impl Serving<'_> {
         }
     }
 
-    /// The Service's names. Where the flag with the cluster's name seems to have been forgotten, the load balancer keeps the
-    /// name that it has, and is served under it.
+    /// Returns the Service's names. If the operator seems to have forgotten the flag with the cluster's name, the load balancer
+    /// keeps its present name.
     fn names(&self, existing: Option<&ObservedLoadBalancer>, report: &mut Report) -> Names {
         let present = self.claim.names;
         let previous = existing.and_then(|there| there.previous_name.as_deref());
@@ -197,12 +198,12 @@ impl Serving<'_> {
     }
 }
 
-/// Certificates that could not be looked up: a load balancer that exists keeps those that it has.
+/// Returns the fault for certificates that could not be looked up: an existing load balancer keeps its certificates.
 fn unread_certificates(failure: &Failure) -> Fault {
     Fault::new([Aspect::Certificate, Aspect::FurtherCertificates], &failure.message)
 }
 
-/// Whether a load balancer is made, or one that broke is deleted to be recreated.
+/// Returns whether the plan creates a load balancer, or deletes a broken one to recreate it.
 fn makes_load_balancer(plan: &Plan) -> bool {
     let makes = |step: &Step| {
         matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. } | LoadBalancerStep::Delete { .. }))

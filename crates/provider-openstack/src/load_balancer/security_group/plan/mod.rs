@@ -1,8 +1,8 @@
-//! What makes a security group the wanted one. Pure.
+//! Plans the steps to the desired security group. Pure.
 //!
-//! In two halves, around the change of the load balancer: what lets traffic in comes first, what keeps it out comes
-//! when the load balancer sends nothing there any more. So a new node port or a new node is never unreachable, and
-//! what a Service leaves behind is never open.
+//! There are two halves, before and after the load balancer changes: first traffic is allowed; when the load balancer no longer
+//! sends it, traffic is blocked. So a new node port or node is never unreachable, and nothing that a Service leaves behind stays
+//! open.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::step::GroupStep;
 use crate::load_balancer::objects::step::Handle;
 use crate::load_balancer::plan::tags_of_own;
 
-/// What lets traffic in: the group, its rules, and the ports that carry it.
+/// Plans what allows traffic: the group, its rules, and the ports that get it.
 pub(super) fn open(desired: &DesiredGroup, observed: Option<&ObservedGroup>) -> Vec<GroupStep> {
     if desired.keeps_rules && observed.is_none() {
         return Vec::new();
@@ -37,14 +37,14 @@ pub(super) fn open(desired: &DesiredGroup, observed: Option<&ObservedGroup>) -> 
     steps
 }
 
-/// What keeps traffic out: rules that are not wanted, and ports of nodes that take no traffic any more.
+/// Plans what blocks traffic: deletes unwanted rules, and removes the group from ports of nodes that receive no traffic any more.
 ///
-/// The whole group is the program's, so rules that others added go too, as do those that let everything out: the
-/// group is there to let the load balancer in, and must not widen what other groups allow.
+/// The whole group belongs to this controller, so it also deletes rules that other clients added and Neutron's rules for egress:
+/// the group exists to let the load balancer in, and must not widen what other groups allow.
 pub(super) fn close(desired: &DesiredGroup, observed: &ObservedGroup) -> Vec<GroupStep> {
     let mut kept = BTreeSet::new();
     let unwanted = observed.rules.iter().filter(|rule| {
-        // Two rules may say the same in different words.
+        // Two rules may allow the same in different notations.
         !desired.keeps_rules
             && !rule
                 .opening
@@ -57,8 +57,8 @@ pub(super) fn close(desired: &DesiredGroup, observed: &ObservedGroup) -> Vec<Gro
     steps
 }
 
-/// Whether the node of a port takes no traffic any more, or takes it on another port. That no port at all is wanted
-/// is no reason: the nodes may just not be known.
+/// Returns whether the port's node receives no traffic any more, or on another port. `false` if no port is desired: the nodes may
+/// just not be known.
 fn leaves(desired: &DesiredGroup, port: &ObservedPort) -> bool {
     if desired.ports.is_empty() || desired.ports.contains_key(&port.id) {
         return false;
@@ -66,7 +66,7 @@ fn leaves(desired: &DesiredGroup, port: &ObservedPort) -> bool {
     !desired.servers.contains(&port.server) || desired.ports.values().any(|server| *server == port.server)
 }
 
-/// What makes a group disappear.
+/// Plans the deletion of a group.
 pub(super) fn release(observed: &ObservedGroup) -> Vec<GroupStep> {
     let mut steps: Vec<GroupStep> = observed.ports.iter().map(|port| remove(&observed.id, port)).collect();
     steps.push(GroupStep::Delete { id: observed.id.clone() });

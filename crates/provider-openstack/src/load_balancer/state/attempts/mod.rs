@@ -1,5 +1,5 @@
-//! What is remembered of attempts to change a load balancer. All of it may be lost: a restart only tries sooner again. What takes down
-//! something that serves is noted in the cloud besides.
+//! What this process remembers of its attempts to change a load balancer. Losing it is harmless: after a restart everything is only
+//! tried again sooner. A change that takes down something that serves is also noted in the cloud.
 
 mod refusals;
 mod stall;
@@ -21,33 +21,34 @@ use crate::load_balancer::objects::step::Applied;
 use crate::load_balancer::objects::step::Step;
 use crate::load_balancer::plan::Refused;
 
-/// Pause after the first repair, and the longest one; it doubles in between.
+/// Pause after the first repair, and the longest pause; the pause doubles in between.
 const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
 
-/// For so long a load balancer whose creation Octavia accepted counts as created although Octavia does not show it; it doubles
-/// with each one that is never seen. A replica of its database that lags shows it late, and two would take an address each.
+/// How long a load balancer whose creation Octavia accepted counts as created although Octavia does not show it. The time doubles
+/// with each such load balancer. A lagging database replica shows a load balancer late, and a second one would take another
+/// address.
 const CREATION_COUNTS_FOR: Backoff = Backoff::doubling(Duration::from_secs(600), Duration::from_secs(3600));
 
 /// The VIPs of a load balancer that broke and was deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PreviousVips {
-    /// Nothing is known.
+    /// The VIPs are not known.
     #[default]
     Unknown,
-    /// They were these, the primary one first.
+    /// These VIPs, the primary one first.
     Addresses(Vec<IpAddr>),
-    /// They could not be had again.
+    /// Neutron refused to give these addresses again.
     Lost,
 }
 
-/// What was tried since the Service looks as it does, or since all was well.
+/// The attempts since the Service last changed, or since its load balancer last converged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attempts {
     repairs: u32,
     no_repair_before: Option<Instant>,
-    /// Since when Octavia has been at work.
+    /// When Octavia began the work that the plan waits for.
     pub(crate) waiting_since: Option<Instant>,
-    /// Since when nothing could be done although Octavia is not at work on the load balancer.
+    /// Since when nothing can be done although the load balancer is not PENDING.
     pub(in crate::load_balancer) stall: Option<Stall>,
     /// The VIPs of a load balancer that broke and was deleted.
     pub(crate) previous_vips: PreviousVips,
@@ -55,20 +56,20 @@ pub(crate) struct Attempts {
     pub(crate) creation_faults: u32,
     /// Algorithms that Octavia refused, each with the id of its pool.
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
-    /// What became of the last request to fail a load balancer over, with its id.
+    /// The last failover request: id of the load balancer, and the result.
     failover: Option<(String, Failover)>,
-    /// Load balancers whose creation Octavia accepted and that it has not shown since.
+    /// Load balancers whose creation Octavia accepted but which it has not shown yet.
     unseen: UnseenCreations,
-    /// What the cloud has refused.
+    /// Steps that the cloud refused.
     pub(crate) refusals: RefusalRecord,
 }
 
-/// Load balancers that Octavia accepted, one after another, and never showed.
+/// Load balancers whose creation Octavia accepted, one after another, and which it never showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct UnseenCreations {
-    /// Id of the last one, and when it was accepted.
+    /// Id of the last of them, and when its creation was accepted.
     last: Option<(String, Instant)>,
-    /// How many there were before it.
+    /// How many preceded `last`.
     before: u32,
 }
 
@@ -80,7 +81,7 @@ impl UnseenCreations {
 }
 
 impl Attempts {
-    /// Somebody changed the Service, which may mend what failed, so that it is tried at once.
+    /// Resets most attempts because the Service changed: the change may mend what failed, so it is tried again at once.
     pub(in crate::load_balancer) fn service_changed(&mut self) {
         let Self { waiting_since, previous_vips, creation_faults, failover, unseen, stall, refusals, .. } =
             std::mem::take(self);
@@ -97,15 +98,15 @@ impl Attempts {
         };
     }
 
-    /// All is as the Service asks for, as far as the cloud lets it. What it refused would be refused again, and another load balancer that
-    /// is given up has no part in it.
+    /// Drops the attempts of a Service whose plan is empty. Refusals stay, since the cloud would refuse the same again; so does the
+    /// stall of another load balancer that is being given up.
     pub(in crate::load_balancer) fn converged(&mut self) {
         let Self { refused_algorithms, refusals, stall, .. } = std::mem::take(self);
         let stall = stall.filter(|stall| stall.gives_up);
         *self = Self { refused_algorithms, refusals, stall, ..Self::default() };
     }
 
-    /// Steps were applied; `gives_up` says that they take away what the Service has. `repairs`: they send again what failed.
+    /// Notes applied steps. `gives_up`: they delete what the Service has; `repairs`: they send again what failed.
     pub(in crate::load_balancer) fn applied(
         &mut self,
         applied: &Applied,
@@ -137,7 +138,7 @@ impl Attempts {
         }
     }
 
-    /// A step was refused: see [`RefusalRecord::note`].
+    /// Notes a refused step: see [`RefusalRecord::note`].
     pub(in crate::load_balancer) fn refused(
         &mut self,
         refused: Refused,
@@ -148,7 +149,7 @@ impl Attempts {
         self.refusals.note(refused, observed, certain, now)
     }
 
-    /// Steps were accepted, of a plan for what is `observed`.
+    /// Notes accepted steps of a plan that was made for `observed`.
     pub(in crate::load_balancer) fn accepted(
         &mut self,
         steps: &[Step],
@@ -159,51 +160,51 @@ impl Attempts {
         self.refusals.accepted(steps, &accepted.collect::<Vec<_>>(), observed);
     }
 
-    /// Something was sent again that may fail again.
+    /// Notes that a failed step was sent again, and starts the next repair pause.
     pub(in crate::load_balancer) fn repaired(&mut self, now: Instant) {
         self.no_repair_before = Some(now + REPAIR_PAUSES.delay(self.repairs));
         self.repairs = self.repairs.saturating_add(1);
     }
 
-    /// The plan waits for work of Octavia that is under way.
+    /// Notes that the plan waits for work of Octavia.
     pub(in crate::load_balancer) fn waits(&mut self, now: Instant) {
         self.waiting_since.get_or_insert(now);
         self.stall = self.stall.map(Stall::reset_attempts);
     }
 
-    /// The load balancer is not PENDING, and nothing can be done with it.
+    /// Notes that nothing can be done with the load balancer although it is not PENDING.
     pub(in crate::load_balancer) fn stalled(&mut self, gives_up: bool, now: Instant) -> Stall {
         *self.stall.insert(Stall::again(self.stall, gives_up, now))
     }
 
-    /// The load balancer was deleted to be recreated, or Neutron refused the addresses that it had. What is replaced was seen, and is
-    /// not found from here on because it was deleted.
+    /// Notes that the load balancer was deleted to be recreated, or that Neutron refused its former addresses. Octavia showed the
+    /// old load balancer, so its absence is explained by the deletion.
     pub(in crate::load_balancer) fn replaced(&mut self, vips: PreviousVips) {
         self.previous_vips = vips;
         self.unseen = UnseenCreations::default();
         self.creation_faults = 0;
     }
 
-    /// Octavia shows the load balancer.
+    /// Notes that Octavia shows the load balancer.
     pub(in crate::load_balancer) fn seen(&mut self) {
         self.unseen = UnseenCreations::default();
     }
 
-    /// How long something that failed inside Octavia has to rest before it is sent again.
+    /// Returns how long to wait before a step that failed inside Octavia is sent again.
     pub(crate) fn repair_pause(&self, now: Instant) -> Option<Duration> {
         let left = self.no_repair_before?.saturating_duration_since(now);
         (!left.is_zero()).then_some(left)
     }
 
-    /// For how long a load balancer that cannot be found counts as created, because Octavia accepted that. Absent where that
-    /// time is over.
+    /// Returns how long a load balancer that cannot be found counts as created because Octavia accepted its creation. `None` once
+    /// that time is over.
     pub(crate) fn counts_as_created(&self, load_balancer_id: &str, now: Instant) -> Option<Duration> {
         let (_, accepted) = self.unseen.last.as_ref().filter(|(id, _)| id == load_balancer_id)?;
         let time = CREATION_COUNTS_FOR.delay(self.unseen.before);
         (now < *accepted + time).then_some(time)
     }
 
-    /// What became of the request to fail this load balancer over, since all was well the last time.
+    /// Returns the result of the failover request for this load balancer since the plan was last empty.
     pub(crate) fn failover(&self, load_balancer_id: &str) -> Failover {
         let asked = self.failover.as_ref().filter(|(id, _)| id == load_balancer_id);
         asked.map(|(_, answer)| answer.clone()).unwrap_or_default()

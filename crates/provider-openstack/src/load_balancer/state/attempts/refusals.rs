@@ -1,4 +1,4 @@
-//! What the cloud has refused of a Service's wishes: not sent again before the Service changed, or after a pause that grows.
+//! Steps that the cloud refused for a Service: they are not sent again until the Service changes, or until a growing pause is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::load_balancer::objects::{
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
 
-/// Pause after the first refusal, and the longest one; it doubles in between.
+/// Pause after the first refusal, and the longest pause; the pause doubles in between.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
 
-/// One that is not met again for so long after its pause is forgotten: something else is asked for by now.
+/// A refusal that does not recur for this long after its pause is forgotten: by then the Service asks for something else.
 const REFUSAL_LIFETIME: Duration = Duration::from_secs(1800);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct StandingRefusal {
     refused: Refused,
     times: u32,
-    /// When it may be sent again. Absent where that takes something down: then only a change is a reason.
+    /// When the step may be sent again. `None` where it interrupts traffic: then only a change is a reason to retry.
     not_before: Option<Instant>,
-    /// The floating IP that it is about, as it was.
+    /// The floating IP of the step as it was when the step was refused.
     floating_ip: Option<ObservedFloatingIp>,
 }
 
@@ -45,12 +45,12 @@ impl StandingRefusal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RefusalRecord {
     kept: Vec<StandingRefusal>,
-    /// The listeners that made way for one of another protocol which is not there yet.
+    /// The listeners that were deleted for a listener of another protocol which does not exist yet.
     predecessors: BTreeMap<ListenerKey, Predecessor>,
 }
 
 impl RefusalRecord {
-    /// Notes a refusal, if it is `certain`, or was met before, or the step is not one to try twice. Returns whether it is noted.
+    /// Notes a refusal if it is `certain`, or not the first, or the step interrupts traffic. Returns whether it was noted.
     pub(in crate::load_balancer) fn note(
         &mut self,
         mut refused: Refused,
@@ -59,7 +59,7 @@ impl RefusalRecord {
         now: Instant,
     ) -> bool {
         if refused.failure.class == FailureClass::Busy {
-            // An object that is not there does not come by itself.
+            // Waiting does not create a missing object.
             refused.failure.class = FailureClass::UserInput;
         }
         let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
@@ -78,7 +78,7 @@ impl RefusalRecord {
         true
     }
 
-    /// Whether something that serves is taken down before the step is tried.
+    /// Returns whether something that serves is taken down before the step is tried.
     fn interrupts(&self, step: &Step, observed: &Observed) -> bool {
         match step {
             Step::Listener(ListenerStep::Create { listener, .. }) => {
@@ -89,7 +89,7 @@ impl RefusalRecord {
         }
     }
 
-    /// Notes steps that were accepted, of a plan for what is `observed`.
+    /// Notes accepted steps of a plan that was made for `observed`.
     pub(in crate::load_balancer) fn accepted(
         &mut self,
         steps: &[Step],
@@ -110,12 +110,12 @@ impl RefusalRecord {
         }
     }
 
-    /// The Service changed, which may mend what was refused.
+    /// Drops the refusals because the Service changed, which may mend their causes.
     pub(in crate::load_balancer) fn service_changed(self) -> Self {
         Self { kept: Vec::new(), ..self }
     }
 
-    /// The listeners that made way: those that this process deleted, and those of which the tags of their pools tell.
+    /// Returns the replaced listeners: those that this process deleted, and those that the tags of their former pools describe.
     fn predecessors(&self, observed: &Observed) -> BTreeMap<ListenerKey, Predecessor> {
         let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
         let pools = children.into_iter().flat_map(|children| &children.pools);
@@ -126,8 +126,8 @@ impl RefusalRecord {
         left.chain(self.predecessors.clone()).collect()
     }
 
-    /// What is not sent at this moment for a Service with this `wish`: what this process has met, and where something that serves
-    /// would be taken down for it, what an earlier one noted.
+    /// Returns the refusals that apply now for a Service with this `wish`: those that this process noted, and, for steps that
+    /// interrupt traffic, those that an earlier process noted in tags.
     pub(crate) fn at(&self, now: Instant, observed: &Observed, wish: Digest) -> Refusals {
         let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
         let mut refusals = Refusals {
@@ -141,13 +141,13 @@ impl RefusalRecord {
         refusals
     }
 
-    /// How long until something may be sent again.
+    /// Returns the time until the next refused step may be sent again.
     pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
         let times = self.kept.iter().filter_map(|kept| kept.not_before);
         times.filter(|time| *time > now).map(|time| time - now).min()
     }
 
-    /// Whether anything is not sent at this moment.
+    /// Returns whether any step is held back now.
     pub(crate) fn is_any(&self, now: Instant) -> bool {
         self.kept.iter().any(|kept| kept.not_before.is_none_or(|time| time > now))
     }
@@ -167,7 +167,7 @@ fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
     Some(Predecessor { listener: FormerListener::of(listener), pool })
 }
 
-/// The listeners that came back after this wish was refused.
+/// Returns the listeners that were restored after this wish was refused.
 fn returned(observed: &Observed, wish: Digest) -> BTreeSet<ListenerKey> {
     let tag = names::refused_tag(wish);
     let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
@@ -175,7 +175,7 @@ fn returned(observed: &Observed, wish: Digest) -> BTreeSet<ListenerKey> {
     listeners.filter(|one| one.ours && one.tags.contains(&tag)).map(ObservedListener::key).collect()
 }
 
-/// The exchanges of a floating IP that were refused, as the one says that goes on serving.
+/// Returns the refused exchanges of a floating IP, which are noted in the tags of the floating IP that still serves.
 fn noted_exchanges(observed: &Observed, refusals: &Refusals) -> Vec<Refused> {
     let serving = observed.floating_ips.iter().filter(|one| one.ours && one.port_id.is_some());
     let exchanges = serving.flat_map(|serving| {

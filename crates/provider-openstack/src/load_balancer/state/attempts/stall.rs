@@ -1,31 +1,31 @@
-//! A load balancer that nothing can be done with although it is not PENDING: Octavia does not finish something on it, or refuses
-//! every change of it.
+//! A load balancer that cannot be changed although it is not PENDING: Octavia does not finish something on it, or refuses every
+//! change.
 
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
 use tokio::time::Instant;
 
-/// Pause after the first time, and the longest one; it doubles in between. The poller sees load balancers only, so each look reads the
-/// whole one, or sends a change again.
+/// Pause after the first attempt, and the longest pause; the pause doubles in between. The poller only looks at load balancers, so
+/// each attempt reads all children, or sends a change again.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_secs(60));
 
-/// After this pause counting starts again: the last stall ended without being noticed.
+/// After a gap this long, counting starts again: the last stall must have ended unnoticed.
 const MAX_STALL_GAP: Duration = Duration::from_secs(600);
 
-/// For how long, and how often, nothing could be done.
+/// How long, and how often, nothing could be done with a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stall {
     since: Instant,
     last: Instant,
-    /// How often since there was a reason to hope.
+    /// Attempts since the last event that might have ended the stall.
     times: u32,
-    /// Whether the load balancer is being given up. The Service may be served by another one meanwhile.
+    /// Whether the load balancer is being given up. Another one may serve the Service meanwhile.
     pub(in crate::load_balancer) gives_up: bool,
 }
 
 impl Stall {
-    /// Nothing could be done, once more if that was so before.
+    /// Counts one more failed attempt, or the first if there is no stall to continue.
     pub(in crate::load_balancer) fn again(before: Option<Self>, gives_up: bool, now: Instant) -> Self {
         let goes_on = |before: &Self| before.gives_up == gives_up && now < before.last + MAX_STALL_GAP;
         let before = before.filter(goes_on);
@@ -33,22 +33,22 @@ impl Stall {
         Self { since, last: now, times: times.saturating_add(1), gives_up }
     }
 
-    /// Something happened that may have ended it.
+    /// Resets the count because something happened that may have ended the stall.
     pub(in crate::load_balancer) fn reset_attempts(self) -> Self {
         Self { times: 0, ..self }
     }
 
-    /// Whether it was met only once.
+    /// Returns whether there was only one failed attempt.
     pub(crate) fn is_first(&self) -> bool {
         self.times <= 1
     }
 
-    /// How long to wait before the next attempt.
+    /// Returns the pause before the next attempt.
     pub(crate) fn pause(&self) -> Duration {
         PAUSES.delay(self.times.saturating_sub(1))
     }
 
-    /// For how long it has lasted.
+    /// Returns how long the stall has lasted.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.since)
     }

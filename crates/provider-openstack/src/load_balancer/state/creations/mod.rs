@@ -1,13 +1,13 @@
 //! How many load balancers are created at once.
 //!
-//! Octavia works on everything that it was sent at the same time: of thirty creations that it gets at once each one is late, the
-//! first one too. So only as many are under way as it finishes without taking longer for each; the others wait in a queue,
-//! which costs nothing. Other changes never wait for creations.
+//! Octavia works on all requests at the same time: of thirty creations that it gets at once, even the first is late. So only as
+//! many are under way as Octavia finishes without taking longer for each. The other Services wait in a queue, which costs nothing.
+//! Other changes never wait for creations.
 //!
 //! | module | |
 //! | --- | --- |
-//! | `window` | how many (pure) |
-//! | `queue` | who, and who is next (pure) |
+//! | `window` | how many creations may be under way (pure) |
+//! | `queue` | which Services create, and which is next (pure) |
 
 mod queue;
 mod window;
@@ -23,7 +23,7 @@ use tracing::{debug, info};
 use crate::load_balancer::state::watchlist::EndObserver;
 use queue::{ADMISSION_LIFETIME, Admission, Counts, CreationQueue};
 
-/// The creations of load balancers that are under way, and the Services that wait for theirs. Clones are the same.
+/// The load balancers that are being created, and the Services that wait to create theirs. Clones share the queue.
 #[derive(Clone)]
 pub(in crate::load_balancer) struct Creations {
     queue: Arc<Mutex<CreationQueue>>,
@@ -37,17 +37,17 @@ impl fmt::Debug for Creations {
 }
 
 impl Creations {
-    /// None yet. Services are woken with `wake`.
+    /// Creates an empty queue. Services are woken with `wake`.
     pub(in crate::load_balancer) fn new(wake: Arc<dyn Wake>) -> Self {
         Self { queue: Arc::default(), wake }
     }
 
-    /// How many there are now.
+    /// Returns the current numbers.
     fn counts(&self) -> Counts {
         self.lock().counts()
     }
 
-    /// The same for the page of metrics.
+    /// Returns the current numbers as metrics.
     pub(in crate::load_balancer) fn gauges(&self) -> Vec<Gauge> {
         let Counts { waiting, under_way, limit } = self.counts();
         vec![
@@ -73,7 +73,7 @@ impl Creations {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks whether the load balancer of a Service may be created now. If not, the Service is woken when it may, and waits until then.
+    /// Asks whether the Service may create its load balancer now. If not, the Service is queued, and woken when it may.
     pub(in crate::load_balancer) fn ask(&self, service: &ServiceKey) -> Result<(), Waiting> {
         let (admission, next) = self.change(|queue| queue.ask(service, Instant::now()));
         self.wake_all(&next);
@@ -85,25 +85,25 @@ impl Creations {
         }
     }
 
-    /// Octavia took the creation.
+    /// Notes that Octavia accepted the creation.
     pub(in crate::load_balancer) fn sent(&self, service: &ServiceKey) {
         let ((), next) = self.change(|queue| queue.sent(service));
         self.wake_all(&next);
     }
 
-    /// A reconciliation of the Service came to its end. An admission that it did not use goes to another Service.
+    /// Notes the end of a reconciliation. An admission that it did not use goes to another Service.
     pub(in crate::load_balancer) fn reconciled(&self, service: &ServiceKey, is_ready: bool) {
         let ((), next) = self.change(|queue| queue.reconciled(service, is_ready, Instant::now()));
         self.wake_all(&next);
     }
 
-    /// The Service goes.
+    /// Removes a Service that is being deleted.
     pub(in crate::load_balancer) fn forget(&self, service: &ServiceKey) {
         let ((), next) = self.change(|queue| queue.forget(service, Instant::now()));
         self.wake_all(&next);
     }
 
-    /// Makes a change, and returns its result and the Services that are admitted now.
+    /// Changes the queue. Returns the result, and the Services that are admitted now.
     fn change<R>(&self, change: impl FnOnce(&mut CreationQueue) -> R) -> (R, Vec<ServiceKey>) {
         let mut queue = self.lock();
         let before = queue.counts();

@@ -1,4 +1,4 @@
-//! Whose load balancers are being created, and who waits for that. Pure.
+//! Which load balancers are being created, and which Services wait to create theirs. Pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -11,53 +11,53 @@ use tokio::time::Instant;
 
 use super::window::Window;
 
-/// An admission that is not used within this time goes to the next Service: the one that has it may be gone. One that waits is reconciled
-/// this often even when nobody wakes it, so that it comes in time.
+/// An admission that is not used within this time goes to the next Service: its holder may be gone. A waiting Service is reconciled
+/// this often even without being woken, so that it uses its admission in time.
 pub(super) const ADMISSION_LIFETIME: Duration = Duration::from_secs(60);
 
-/// How many there are.
+/// Numbers of creations and of waiting Services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) struct Counts {
-    /// Services that wait.
+    /// Services that wait to create their load balancer.
     pub waiting: usize,
     /// Load balancers that are being created.
     pub under_way: usize,
-    /// How many of these there may be.
+    /// How many load balancers may be created at once.
     pub limit: usize,
 }
 
 /// The answer to a Service that asks whether it may create its load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::load_balancer) enum Admission {
-    /// It may.
+    /// The Service may create its load balancer.
     Granted,
-    /// It waits for others.
+    /// The Service waits for others.
     Queued {
-        /// How many come before it, as things stand.
+        /// How many load balancers are created before it, as things stand.
         before: usize,
     },
 }
 
-/// The creations that are under way, and the Services that wait for theirs.
+/// The load balancers that are being created, and the Services that wait to create theirs.
 #[derive(Debug, Default)]
 pub(in crate::load_balancer) struct CreationQueue {
     window: Window,
     under_way: HashMap<ServiceKey, Creation>,
     waiting: HashSet<ServiceKey>,
-    /// Services that wait, in order, by namespace. No namespace has an empty queue.
+    /// Waiting Services by namespace, in order. No namespace has an empty queue.
     queues: BTreeMap<Arc<str>, VecDeque<ServiceKey>>,
-    /// The namespace of the Service that was admitted last.
+    /// The namespace of the Service that was admitted last from the queue.
     last: Arc<str>,
 }
 
 #[derive(Debug)]
 struct Creation {
     began: Instant,
-    /// Whether Octavia has taken the creation.
+    /// Whether Octavia has accepted the creation.
     sent: bool,
-    /// Whether as many as may be were under way meanwhile, so that more might have made a difference.
+    /// Whether the maximum number was under way meanwhile, so that a larger maximum might have made a difference.
     was_full: bool,
-    /// Whether no other was under way meanwhile.
+    /// Whether no other creation was under way meanwhile.
     was_alone: bool,
 }
 
@@ -66,12 +66,12 @@ impl CreationQueue {
         Counts { waiting: self.waiting.len(), under_way: self.under_way.len(), limit: self.window.size() }
     }
 
-    /// A Service asks whether its load balancer may be created now.
+    /// Asks whether the Service may create its load balancer now.
     pub(in crate::load_balancer) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
         self.expire(now);
         if let Some(creation) = self.under_way.get_mut(service) {
-            // It was admitted before, or its load balancer is gone and has to be created again. What Octavia has taken keeps its place:
-            // if nobody noted whose it is, it is found by its name.
+            // The Service was admitted before, or its load balancer is gone and has to be created again. A creation that Octavia
+            // accepted keeps its place: if its id was never recorded, the load balancer is found by its name.
             if !creation.sent {
                 creation.began = now;
             }
@@ -94,7 +94,7 @@ impl CreationQueue {
         Admission::Queued { before: self.before(service) }
     }
 
-    /// How many load balancers are created before that of a Service that waits: each namespace has its turn in between.
+    /// Returns how many load balancers are created before that of a waiting Service; namespaces take turns.
     fn before(&self, service: &ServiceKey) -> usize {
         let own = self.queues.get(&service.namespace);
         let place = own.and_then(|own| own.iter().position(|waiting| waiting == service)).unwrap_or_default();
@@ -102,14 +102,14 @@ impl CreationQueue {
         self.under_way.len() + place + others.map(|(_, queue)| queue.len().min(place + 1)).sum::<usize>()
     }
 
-    /// Octavia took the creation.
+    /// Notes that Octavia accepted the creation.
     pub(in crate::load_balancer) fn sent(&mut self, service: &ServiceKey) {
         if let Some(creation) = self.under_way.get_mut(service) {
             creation.sent = true;
         }
     }
 
-    /// Octavia has ended its work on the load balancer of a Service. One that failed says nothing about how long others take.
+    /// Notes that Octavia finished a Service's load balancer. A failed creation says nothing about how long others take.
     pub(in crate::load_balancer) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
         if creation.sent && is_active {
@@ -118,7 +118,7 @@ impl CreationQueue {
         }
     }
 
-    /// A reconciliation came to its end.
+    /// Notes the end of a reconciliation.
     pub(in crate::load_balancer) fn reconciled(
         &mut self,
         service: &ServiceKey,
@@ -133,14 +133,14 @@ impl CreationQueue {
         }
     }
 
-    /// The Service goes. If Octavia is at work on its load balancer, that is no creation that others should wait for.
+    /// Removes a Service that is being deleted. Octavia's work on its load balancer is no creation that others should wait for.
     pub(in crate::load_balancer) fn forget(&mut self, service: &ServiceKey, now: Instant) {
         self.expire(now);
         self.under_way.remove(service);
         self.remove_waiter(service);
     }
 
-    /// Admits as many of those who wait as there is room for, and returns them: one of each namespace in turn.
+    /// Admits as many waiting Services as there is room for, one of each namespace in turn, and returns them.
     pub(in crate::load_balancer) fn take_next(&mut self, now: Instant) -> Vec<ServiceKey> {
         let mut next = Vec::new();
         while self.has_room()

@@ -1,17 +1,17 @@
-//! How many creations are under way at once: more while that makes none of them slower, fewer when it does. Pure.
+//! How many creations may be under way at once: more while that makes none of them slower, fewer when it does. Pure.
 
 use std::time::Duration;
 
-/// A burst begins with so many.
+/// The window at the beginning of a burst.
 const INITIAL_SIZE: usize = 2;
-/// Random variation of the time of a creation, the end of which is seen when the poller looks.
+/// Random variation of the measured time of a creation: the poller sees its end only at its next look.
 const CREATION_JITTER: Duration = Duration::from_secs(4);
 
-/// The number and what it follows from.
+/// The number of creations that may be under way, and the measurement that it follows from.
 #[derive(Debug)]
 pub(in crate::load_balancer) struct Window {
     size: usize,
-    /// What the quickest creation of this burst took, or the last one that was alone.
+    /// Time of the quickest creation of this burst, or of the last one that ran alone.
     quickest: Option<Duration>,
 }
 
@@ -22,20 +22,20 @@ impl Default for Window {
 }
 
 impl Window {
-    /// How many may be under way.
+    /// Returns how many creations may be under way.
     pub(in crate::load_balancer) fn size(&self) -> usize {
         self.size
     }
 
-    /// A creation begins, and nothing was under way or waited. What the window grew to before would make all that follow equally late, and
-    /// the cloud may have become quicker or slower.
+    /// Resets the window: a creation begins while none is under way and none waits. The former window would make all that follow
+    /// equally late, and the cloud may have become quicker or slower.
     pub(in crate::load_balancer) fn begins_anew(&mut self) {
         *self = Self::default();
     }
 
-    /// A load balancer serves whose creation took so long; `was_full` says that as many as may be were under way, `was_alone` that no other
-    /// was. One more may be under way for each that was no slower, so that the number doubles with each round; a third fewer after one that was
-    /// slower, down to one. A creation that runs alone resets the baseline.
+    /// Adjusts the window after a successful creation. `was_full`: the maximum number was under way; `was_alone`: no other was.
+    /// Each creation that was no slower adds one, so that the window doubles with each round; a slower one takes a third away, down
+    /// to one. A creation that ran alone resets the baseline.
     pub(in crate::load_balancer) fn ended(&mut self, took: Duration, was_full: bool, was_alone: bool) {
         let quickest = self.quickest.filter(|_| !was_alone).map_or(took, |quickest| quickest.min(took));
         self.quickest = Some(quickest);

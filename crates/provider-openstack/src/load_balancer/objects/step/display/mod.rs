@@ -1,5 +1,5 @@
-//! Steps as text, for logs, plans and golden tests. One line each, except the creation of a whole load balancer, which is a
-//! tree. `{:#}` leaves out the tags of what is made.
+//! Steps as text, for logs, plans and golden tests. One line each, except the creation of a whole load balancer, which is a tree.
+//! `{:#}` omits the tags of new objects.
 
 mod words;
 
@@ -173,7 +173,7 @@ fn tree(f: &mut Formatter<'_>, spec: &LoadBalancerSpec, listeners: &[DesiredList
     Ok(())
 }
 
-/// As many members are named; a pool may have thousands, and each change of a node writes such a line for every pool.
+/// Maximum number of members in a text: a pool may have thousands, and each change of a node writes a line for every pool.
 const MAX_LISTED_MEMBERS: usize = 10;
 
 fn beginning_of(members: &[Arc<Member>]) -> String {

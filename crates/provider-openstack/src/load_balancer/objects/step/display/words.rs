@@ -1,4 +1,4 @@
-//! New objects and changes in words: `key=value` pairs and lists.
+//! New objects and changes as text: `key=value` pairs and lists.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use crate::load_balancer::objects::{
     ListenerSpec, Member, MonitorAttributes, MonitorSpec, Persistence, PoolSpec, Tags,
 };
 
-/// `key=value` pairs of what is set.
+/// `key=value` pairs of the values that are set.
 #[derive(Default)]
 pub(in crate::load_balancer) struct Pairs(Vec<String>);
 
@@ -25,7 +25,7 @@ impl Pairs {
         self.0.is_empty()
     }
 
-    /// Writes the pairs behind something else.
+    /// Writes a space and the pairs, if there are any.
     pub(in crate::load_balancer) fn append(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.is_empty() { Ok(()) } else { write!(f, " {self}") }
     }
@@ -34,7 +34,7 @@ impl Pairs {
         limits.iter().fold(self, |pairs, (limit, value)| pairs.add(limit.name(), Some(value)))
     }
 
-    /// Tags of something new, which `{:#}` leaves out.
+    /// Adds the tags of a new object, which `{:#}` omits.
     pub(in crate::load_balancer) fn tags(self, tags: &Tags, f: &Formatter<'_>) -> Self {
         self.add("tags", (!tags.is_empty() && !f.alternate()).then(|| list(tags)))
     }
@@ -190,7 +190,7 @@ pub(in crate::load_balancer) fn of_monitor(changes: &UpdateHealthMonitor) -> imp
         .add("tags", tags.as_ref().map(list))
 }
 
-/// A change in words: what is cleared goes back to Octavia's default.
+/// Describes a change; a cleared value gets Octavia's default.
 fn shown<'a, T>(change: &'a Change<T>, text: impl FnOnce(&'a T) -> String) -> Option<String> {
     match change {
         Change::Keep => None,
