@@ -209,6 +209,13 @@ impl Records {
         self.with(key, |record| record.load_balancer.clone())
     }
 
+    /// A reconciliation ends before it has looked: a drift check stays due.
+    pub(crate) fn postponed(&self, key: &ServiceKey, beginning: &Beginning) {
+        if beginning.drift_due {
+            self.drift_due(key);
+        }
+    }
+
     /// Has the next reconciliation look for changes that another client made in the cloud.
     pub(crate) fn drift_due(&self, key: &ServiceKey) {
         self.with(key, |record| record.drift_due = true);

@@ -94,23 +94,12 @@ fn is_step(call: &Call, wanted: &Method, collection: &str) -> bool {
     is_change(call) && method(call) == Some(wanted) && path(call).split('/').next() == Some(collection)
 }
 
-/// The load balancer whose children alone, or their statuses, a call reads.
-fn children_read_of(call: &Call) -> Option<&str> {
-    let asked = call.octavia()?;
-    let of_statuses = asked.strip_suffix("/status").and_then(|path| path.strip_prefix("loadbalancers/"));
-    let of_list = || {
-        let query = asked.strip_prefix("listeners?")?;
-        query.split('&').find_map(|part| part.strip_prefix("loadbalancer_id="))
-    };
-    of_statuses.or_else(of_list)
-}
-
 /// Whether a call reads all children of a load balancer, or their statuses.
 fn looks_at_children(call: &Call, load_balancer: &str) -> bool {
     let Some(asked) = call.octavia().filter(|_| !call.write) else { return false };
     asked.strip_suffix("/status").and_then(|path| path.strip_prefix("loadbalancers/")) == Some(load_balancer)
         || (path(call) == "listeners"
-            && (asked.contains(load_balancer) || !asked.contains("load_balancer_id=")))
+            && (asked.contains(load_balancer) || !asked.contains("loadbalancer_id=")))
 }
 
 /// A load balancer that a step changed gets no other one before an answer has shown that Octavia is done with it.

@@ -143,8 +143,8 @@ impl Serving<'_> {
         if !failure.is_overload {
             return;
         }
-        if self.beginning.drift_due && matches!(known, Cached::Converged(_)) {
-            records.drift_due(key);
+        if matches!(known, Cached::Converged(_)) {
+            records.postponed(key, self.beginning);
         }
         records.keep(key, known);
     }

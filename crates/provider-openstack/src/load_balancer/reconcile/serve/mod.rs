@@ -1,57 +1,61 @@
 //! One reconciliation of a Service that is to be served: `serve` takes the mutex, `converge` is the loop, and this is the protocol that they
 //! keep.
 //!
-//! *Octavia's lock* is `provisioning_status` `PENDING_*` of the load balancer; *the mutex* is this program's own, one for each load balancer. A
-//! *step* is one change, as `plan` lists them: one request, but for floating IPs, which take up to three. The *status tree* is
-//! `GET loadbalancers/ID/status`; a *check* compares it with what is cached. *Other clients* are people, other programs, and other Services
-//! on the same load balancer.
+//! *Octavia's lock* is `provisioning_status` `PENDING_*` of the load balancer; *the mutex* is this program's own, one for each load balancer.
+//! A *step* is one change, as `plan` lists them: one request, but several for floating IPs. The *status tree* is the answer to
+//! `GET loadbalancers/ID/status`; a *check* compares it with what is cached; the *drift check* (8) is another thing. *Other clients* are
+//! people, other programs, and other Services on the same load balancer.
 //!
 //! 1. **Read.** A plan begins with a full read: load balancer, listeners, pools, the Service's members and monitors, floating IPs; the load
 //!    balancer without its children while Octavia's lock is held. Three things can stand in for it: the cached state of a plan in progress
 //!    (4); if nothing but nodes has changed since the Service was converged, the state of then with the members of the status tree; at a
-//!    check for drift, a digest (8). The mutex is that of the load balancer's id, or of its name as long as no id is known.
-//! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs. A list is
-//!    used if it was requested after the change, the check for drift or the convergence that came last; after the last pause for a repair;
-//!    after Octavia's lock, if the reconciliation waited for that; and after the last write of this process to the load balancer, or to any
-//!    floating IP ([`crate::load_balancer::read::lists`]).
-//! 3. **One step.** A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron that come first are
-//!    sent before it. The poller, which reads load balancers without their children, sees the end of the lock and wakes the Service. Until
-//!    then reconciliations of this Service read and send nothing; if the lock is still held after two minutes, the next one reads everything.
-//! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]). Everything is
-//!    read again when the Service changed or a check for drift is due, when nodes changed while a plan is in progress, when the lock ended
-//!    otherwise than in ACTIVE, when name, description or tags are not as cached, when a check disagrees, after another client held the lock,
-//!    after a step whose result cannot be known (a deletion, a failover), when a setting is wrong, and where the second table says so.
-//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. The look is chosen for the steps that are
-//!    sent now, without those that wait out a pause (10).
-//! 6. **Order.** Members of pools in use come first, whatever becomes of the rest; then build, switch, remove ([`crate::load_balancer::plan`]). Only
-//!    a listener that changes its protocol is deleted first, since two cannot have one port. A listener keeps its pool while Octavia fails at
-//!    the one that replaces it. Floating IPs are attached before anything is built on a load balancer that exists, and after a creation.
+//!    drift check, a digest (8). The mutex is that of the load balancer's id, or of its name until a full read shows the id.
+//! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs. A list
+//!    is used for a minute, if it was requested after the reconciliation began that met the last change, drift check or convergence; after
+//!    the last pause of the Service began; for the first look, after the end of Octavia's lock that was waited for; and after the last write
+//!    of this process to the load balancer, or to any floating IP ([`crate::load_balancer::read::lists`]).
+//! 3. **One step.** A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron that come first
+//!    are sent before it. The poller, which reads load balancers without their children, sees the end of the lock and wakes the Service.
+//!    Until then reconciliations of this Service read nothing of it and send nothing; after two minutes the next one begins with a full read
+//!    (1).
+//! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]).
+//!    Everything is read again when the Service changed, when nodes changed or a drift check is due while a plan is in progress, when the
+//!    lock ended otherwise than in ACTIVE, when the load balancer's name, description or tags are not as cached, when a check disagrees,
+//!    after another client held the lock, after its deletion or failover, when a setting is wrong, and where the second table says so.
+//! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. The look is chosen for the steps that
+//!    are sent now, without those that wait out a pause (10).
+//! 6. **Order.** Members of pools in use come before all but tags that announce the Service and the removal of an unfit monitor; then build,
+//!    switch, remove ([`crate::load_balancer::plan`]). A listener that changes its protocol is deleted first: two cannot have one port. A
+//!    listener keeps its pool while Octavia fails at the one that replaces it. Floating IPs are attached before anything is built on a load
+//!    balancer that exists, and after a creation.
 //! 7. **Done.** The Service is converged (`Ready`, published) when the plan has no step on Octavia left, except identity tags that wait for
-//!    their turn, after a full read or after a check since the last such step that agrees. If the cloud refused some steps, it is `Ready` with
-//!    that failure as long as its address leads to an open port, or is published already. Then the security group closes ports, and load
-//!    balancers that the Service used before are given up, each by a plan of its own (`previous`).
-//! 8. **Drift.** When a full read showed an empty plan, a digest of the load balancer's `updated_at` and of what is wanted is kept, for a day at
-//!    most. At each check for drift lists show whether it still holds; if not, everything is read.
+//!    their turn, after a full read, or a check that agrees, made after the last step on Octavia. If the cloud refused some steps, it is
+//!    `Ready` with that failure if its address is published, or leads to an open port while no other one is. Then the security group closes
+//!    ports, and, if nothing is held or refused, load balancers that the Service used before are given up, each by a plan of its own
+//!    (`previous`).
+//! 8. **Drift.** When a full read showed an empty plan, a digest of the load balancer's `updated_at` and of what is wanted is kept, for a day
+//!    at most. At each drift check lists show whether it still holds; if not, everything is read.
 //! 9. **Memory.** One record for each Service ([`crate::load_balancer::state::record`]). Shared by all Services: the mutexes, what the poller
 //!    watches, the creations in progress, the identity tags still to be written, the replacements in progress, the lists, what was looked up,
-//!    and which load balancers are missing. Losing all of it costs reads and time; refused steps and failovers are sent once more, and a floating
-//!    IP that the annotation has named meanwhile is not exchanged.
-//! 10. **Waiting.** A reconciliation ends as `Waiting` for Octavia's lock, for a child that is PENDING, for the mutex, and for its turn to create
-//!     or to replace. It ends as failed, with a pause of its own, after 429, 502 and 503; before a repair, which is a step that is sent again
-//!     because Octavia failed at it; before a refused step is sent again; and when two full reads in a row, with nothing failed between them,
-//!     lead to the same steps, which is also a Warning. After any other failure the queue of the service controller tries again after 5 seconds
-//!     to 2 minutes.
-//! 11. **Restart.** Of Services that were served before, one list of each kind, begun since the start, serves all that read. Each is read in
-//!     full. Identity tags wait for a minute, replacements for five, and other load balancers of a Service are looked for once more.
+//!    and which load balancers are missing. Losing it costs reads, time and repeated attempts; an exchange or removal of a floating IP that
+//!    was asked for may stay undone.
+//! 10. **Waiting.** A reconciliation ends as `Waiting` for Octavia's lock, for a child that is PENDING, for the mutex, and for its turn to
+//!     create. It ends as failed, with a growing pause, before any repair but the first (a step that is sent again because Octavia failed at
+//!     it), and when two full reads in a row, with nothing failed or changed between them, lead to the same steps, which is also a Warning.
+//!     Other failures, also beside `Ready`, are tried again after 1 second to 5 minutes, by their class; a refused step after a pause of its
+//!     own.
+//! 11. **Restart.** Of Services that were served before, one list of each kind, begun since the start, serves all that read within a minute.
+//!     Each is read in full. Identity tags wait for a minute, replacements for five, and other load balancers of a Service are looked for
+//!     once more.
 //!
 //! Every whole-program test checks these rules against the trace of its calls (`tests/program/support/trace` of `openstack-ccm`):
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer received since the Service's previous reconciliation; one that failed before it sent anything is skipped |
-//! | `one_step_at_a_time` | a load balancer gets no step before an answer shows that Octavia is done with the last one |
-//! | `no_look_while_a_step_holds_the_lock` | see 3 |
-//! | `creation_after_a_look_for_its_name` | nothing is created before its name was looked for since the last attempt that might have been carried out |
+//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer asked for after the Service's previous reconciliation; one that wrote nothing and ended at a failed read is skipped |
+//! | `one_step_at_a_time` | a program sends a load balancer no step before an answer shows that Octavia is done with the last one |
+//! | `no_look_while_a_step_holds_the_lock` | until the end is shown, for two minutes at most, the Service asks for no status tree and no listeners |
+//! | `creation_after_a_look_for_its_name` | no load balancer is created before load balancers were listed since the last attempt that might have been carried out |
 //! | `removal_after_a_look` | before a listener or pool is removed, the children were read since the last step that was not itself such a removal |
 //! | `members_are_listed_before_they_are_named` | a batch that names existing members follows a list of them in the same reconciliation; the status tree is none |
 //! | `published_after_a_look` | before a new load balancer is published, its children were read after the last step |
@@ -60,24 +64,24 @@
 //!
 //! | answer | to a read | to a step |
 //! | --- | --- | --- |
-//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, with the cloud's message in an Event, and nothing stays cached; a refused status tree leads to a full read | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache. If the cause may be that something is not as cached, everything is read and the step sent once more before that. A creation or deletion of the load balancer fails the reconciliation |
-//! | 404 in a check or a list of members | the same reconciliation reads everything | as above; a deletion counts as done |
-//! | 404 of the load balancer | it is looked for by its name; whether it is created again is decided by [`crate::load_balancer::read`] (`absence`) | everything is read |
-//! | 409, locked (`immutable`) | does not occur | nothing is sent until the lock has ended; then everything is read. If no lock is seen, the step is sent again after 2 to 60 seconds |
+//! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, except for floating IPs of a sound load balancer, and nothing stays cached; a refused status tree leads to a full read | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache. If the cause may be that something is not as cached, everything is read and the step sent once more before it is left out. A creation or deletion of the load balancer fails the reconciliation |
+//! | 404 in a check or a list of members; of a deletion | the same reconciliation reads everything | as above; a deletion counts as done |
+//! | 404 of the load balancer | it is looked for by its name, unless the user wrote the id; [`crate::load_balancer::read`] (`absence`) decides whether it is created again | as in the first row |
+//! | 409, locked (`immutable`) | does not occur | everything is read when the lock has ended; if none is seen, after at most 60 seconds |
 //! | 412, older revision | does not occur | everything is read, and planned anew |
-//! | 429, 502, 503 | after a pause the read is sent again; what a check or a list of members was compared with stays cached | the load balancer is read, and the same step sent, after a pause; a creation may have been carried out after 502 and 503, so everything is read first |
-//! | 500, 504, time-out (60 s), no answer | the reconciliation fails, and nothing stays cached; instead of a list or a status tree, objects are read one by one | the reconciliation fails; everything is read before the next step, which might have been carried out |
+//! | 429, 502, 503, no connection | after a pause the read is sent again; what a check or a list of members was compared with stays cached | after a pause the load balancer is read and the same step sent; everything is read first after 502 and 503 of a creation of anything, and if steps were left out |
+//! | 500, 504, time-out (60 s), lost or unreadable answer | the reconciliation fails, and nothing stays cached; instead of a list, objects are read one by one; a status tree's 500 leads to a full read | the reconciliation fails; everything is read before another step: this one might have been carried out |
 //! | a child in ERROR | is read as such | the child is sent again, at once the first time, then after pauses that grow for all of the Service's children together; other steps go on meanwhile, but nothing that relies on the child |
-//! | load balancer in ERROR | is read as such | one that was never built is deleted and created again, if nothing of others is on it; any other is failed over or replaced only if `error-recovery` in cloud.conf says so (replaced only if the Service's reclaim policy allows it), else an Event says so. Floating IPs follow ([`crate::load_balancer::plan`], `recovery`) |
-//! | `PENDING_*` by a step of this Service | see 3 | nothing is sent |
-//! | `PENDING_*` by another client | a reconciliation reads the load balancer without its children, and waits for the poller | nothing is sent to Octavia; floating IPs may be attached; everything is read at the end |
+//! | load balancer in ERROR | is read as such | one that was never built is deleted and created again, if nothing of others is on it; any other is failed over or replaced only if `error-recovery` in cloud.conf says so (replaced only if the Service's reclaim policy allows it), else it stays as it is, but for its floating IPs, and an Event says so ([`crate::load_balancer::plan`], `recovery`) |
+//! | `PENDING_*` by a step of this process for this Service | see 3 | nothing is sent |
+//! | `PENDING_*` by another client | a reconciliation reads the load balancer without its children, and waits for the poller | but for `PENDING_DELETE` floating IPs may be attached; nothing else is sent; everything is read at the end |
 //!
-//! A Service that changes meanwhile is seen by its next reconciliation: what was cached is dropped, and when Octavia's lock has ended (3) everything
-//! is read and planned anew.
+//! A Service that changes during a reconciliation or a lock is seen by its next reconciliation: what was cached is dropped, and when
+//! Octavia's lock has ended (3) everything is read and planned anew.
 //!
-//! The client itself sends a request again twice: a GET after 429, 502 to 504, time-out and no answer; another request after 429, and after 502
-//! or 503 if the cloud names a time; a POST after 429 only. It does not where the cloud asks for more than ten seconds (`client::retry` of
-//! `openstack-api`).
+//! The client itself sends a request again up to twice: a GET after 429, 502 to 504, time-out and no answer; PUT and DELETE after 429, and
+//! after 502 or 503 if the cloud names a time; a POST after 429 only. Any is sent again once after a new login. None is where the cloud asks
+//! for more than ten seconds (`client::retry` of `openstack-api`).
 //!
 //! | module | does |
 //! | --- | --- |
@@ -152,7 +156,9 @@ impl Reconciler {
         let Reading { mut settings, mut faults, notices } = Reading::of(service, &self.config);
         faults.extend(self.share_by_address(service, &mut settings)?);
         // Before anything is taken out of the record: who has to wait for its turn begins later as if it had not been here.
-        let named = settings.load_balancer_id.as_deref().unwrap_or(names.load_balancer());
+        // The annotation may not have been written yet.
+        let used = self.records.load_balancer(&service.key).map(|(id, _)| id);
+        let named = settings.load_balancer_id.as_deref().or(used.as_deref()).unwrap_or(names.load_balancer());
         let Some(mut lock) = self.locks.take(named, &service.key) else {
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         };
@@ -178,9 +184,7 @@ impl Reconciler {
         let is_denied = lock.is_denied();
         drop(lock);
         if is_denied {
-            if beginning.drift_due {
-                self.records.drift_due(&service.key);
-            }
+            self.records.postponed(&service.key, &beginning);
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
@@ -222,6 +226,7 @@ impl Serving<'_> {
     ) -> Result<Outcome, Failure> {
         if let Some(waits) = self.wait_for_own_work(report) {
             self.reconciler.records.keep(&self.service.key, known);
+            self.reconciler.records.postponed(&self.service.key, self.beginning);
             return Ok(waits);
         }
         let known = match self.unchanged(known, report).await? {
