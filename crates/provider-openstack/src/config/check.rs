@@ -187,7 +187,8 @@ fn kinds_of_login(assembly: &mut Assembly) {
 
 fn variables(assembly: &mut Assembly, environment: &dyn Environment) {
     if environment.variable("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
-        let text = "has no effect, because this program does not poll in steps: remove the environment variable";
+        let text =
+            "has no effect, because this program does not poll in steps: remove the environment variable";
         let origin = ConfigOrigin::file("environment");
         assembly.warnings.push(Finding::warning(origin, None, Some("OCCM_WAIT_LB_ACTIVE_STEPS"), text));
     }

@@ -126,9 +126,8 @@ fn absent(arguments: &OrphansArgs, inventory: &Inventory) -> Option<String> {
     let begin = format!("kube_service_{}_", arguments.cluster_name);
     let is_named = inventory.load_balancers.iter().any(|one| one.name.starts_with(&begin))
         || tags().any(|tag| tag.starts_with(&begin));
-    (arguments.occm_names && !is_named).then(|| {
-        format!("No object is named {begin}*: check --cluster-name={}", arguments.cluster_name)
-    })
+    (arguments.occm_names && !is_named)
+        .then(|| format!("No object is named {begin}*: check --cluster-name={}", arguments.cluster_name))
 }
 
 fn nothing(older_than: Duration) -> String {

@@ -28,7 +28,8 @@ pub(super) fn allowed_cidrs(sources: Sources<'_>, notices: &mut Vec<Notice>) -> 
             sources.settings.manage_security_groups && sources.facts.features.keeps_client_addresses();
         if ranges.requested && !by_group {
             let lack = sources.facts.features.lack("2.12");
-            let message = format!("spec.loadBalancerSourceRanges is ignored, so any client can connect: {lack}");
+            let message =
+                format!("spec.loadBalancerSourceRanges is ignored, so any client can connect: {lack}");
             notices.push(Notice::warning(IGNORED, message));
         }
         return None;
