@@ -68,7 +68,7 @@ impl Refresh {
             .await;
         let key = |(node, warning): &(Arc<NodeObject>, Notice)| (node.uid.clone(), warning.clone());
         for (node, warning) in self.lasting.due(warnings, key) {
-            tracing::warn!(node = node.name, "{}", warning.message);
+            tracing::warn!(node = node.name, reason = warning.reason, "{}", warning.message);
             sync.events.record(&node.reference(), NODE_CONTROLLER, warning);
         }
         Ok(())
