@@ -93,6 +93,12 @@ pub trait Cloud: Send + Sync {
     /// What helps where something is lacking: whole sentences, without the last full stop.
     fn remedy(&self) -> String;
 
+    /// How often load balancers are compared with the cloud although nothing happens, and Warnings written again whose cause lasts; absent:
+    /// never.
+    fn drift_check_interval(&self) -> Option<Duration> {
+        None
+    }
+
     /// The load balancers of a cluster. Each write passes `gate`; Services are woken with `wake`.
     fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing;
 
@@ -125,8 +131,6 @@ pub struct LoadBalancing {
     pub node_selector_annotation: Option<String>,
     /// The selection for Services without that annotation, in the same form.
     pub node_selector: Option<String>,
-    /// How often load balancers are compared with the cloud although nothing happens; absent: never.
-    pub drift_check_interval: Option<Duration>,
 }
 
 /// Work that goes on alongside a controller.

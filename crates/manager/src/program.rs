@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::FuturesUnordered;
-use openstack_ccm_controllers::node::NodeController;
-use openstack_ccm_controllers::node_lifecycle::NodeLifecycleController;
+use openstack_ccm_controllers::node::{NodeController, NodeControllerOptions};
+use openstack_ccm_controllers::node_lifecycle::{NodeLifecycleController, NodeLifecycleOptions};
 use openstack_ccm_controllers::nodes::NodeInformer;
 use openstack_ccm_controllers::route::RouteController;
 use openstack_ccm_controllers::service::{ServiceController, ServiceControllerOptions, ServiceQueue};
@@ -88,17 +88,13 @@ impl Program {
         let clients = clients.behind(&gate, &cluster);
         let of_cluster = |client| ClusterClient { client, cluster: Arc::clone(&cluster), gate: gate.clone() };
         let mut nodes = NodeInformer::new(of_cluster(clients.shared().clone()));
+        let resync = cloud.drift_check_interval();
         let service = service.map(|options| {
             let queue = ServiceQueue::new();
             let client = of_cluster(clients.of(ControllerName::ServiceLb));
             let identity = ClusterIdentity { name: cluster_name, uid: cluster_uid };
-            let LoadBalancing {
-                load_balancers,
-                background,
-                node_selector_annotation,
-                node_selector,
-                drift_check_interval: resync,
-            } = cloud.load_balancers(identity, gate.clone(), queue.waker());
+            let LoadBalancing { load_balancers, background, node_selector_annotation, node_selector } =
+                cloud.load_balancers(identity, gate.clone(), queue.waker());
             let options =
                 ServiceControllerOptions { node_selector_annotation, node_selector, resync, ..options };
             cloud_metrics::show_gauges(&load_balancers, registry);
@@ -118,10 +114,12 @@ impl Program {
         }
         let node = instances.clone().zip(node).map(|(instances, options)| {
             let client = clients.of(ControllerName::CloudNode);
+            let options = NodeControllerOptions { warning_interval: resync, ..options };
             NodeController::new(client, instances, options, &mut nodes, registry, work_queues)
         });
         let node_lifecycle = instances.zip(node_lifecycle).map(|(instances, options)| {
             let client = clients.of(ControllerName::CloudNodeLifecycle);
+            let options = NodeLifecycleOptions { warning_interval: resync, ..options };
             NodeLifecycleController::new(client, instances, options, &nodes, registry)
         });
         Self { nodes, cluster, service, route, node, node_lifecycle }

@@ -79,12 +79,14 @@ impl OpenStackProvider {
     }
 
     fn client_settings(&self) -> ClientSettings {
-        let section = &self.config.load_balancer;
         let default = ClientSettings::default();
-        let interval = Some(section.drift_check_interval).filter(|interval| !interval.is_zero());
-        let lacking_for = interval.unwrap_or(default.lacking_for);
-        let octavia_api_version = section.octavia_api_version;
+        let lacking_for = self.drift_check_interval().unwrap_or(default.lacking_for);
+        let octavia_api_version = self.config.load_balancer.octavia_api_version;
         ClientSettings { octavia_api_version, lacking_for, ..default }
+    }
+
+    fn drift_check_interval(&self) -> Option<Duration> {
+        Some(self.config.load_balancer.drift_check_interval).filter(|interval| !interval.is_zero())
     }
 
     /// Returns the cloud for the controllers.
@@ -220,6 +222,10 @@ impl Cloud for OpenStackCloud {
                controller with --controllers=*,-NAME, or set enabled=false in [LoadBalancer]"
     }
 
+    fn drift_check_interval(&self) -> Option<Duration> {
+        self.provider.drift_check_interval()
+    }
+
     fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing {
         let config = &self.provider.config;
         let section = &config.load_balancer;
@@ -231,7 +237,6 @@ impl Cloud for OpenStackCloud {
             background: Box::pin(poller.run(CancellationToken::new())),
             node_selector_annotation: Some(annotations::NODE_SELECTOR.key.to_owned()),
             node_selector: section.node_selector.clone(),
-            drift_check_interval: Some(section.drift_check_interval).filter(|interval| !interval.is_zero()),
         }
     }
 

@@ -7,6 +7,6 @@ pub mod instances;
 mod limits;
 pub mod load_balancer;
 pub mod provider_id;
-mod released;
+pub mod released;
 pub mod routes;
 mod user_tag;

@@ -3,16 +3,23 @@
 /// Suffix of the version under development.
 const DEVELOPMENT: &str = "-dev";
 
+/// Returns the version that a program has, or will have when it is released.
+#[must_use]
+pub fn developed(program: &str) -> &str {
+    program.strip_suffix(DEVELOPMENT).unwrap_or(program)
+}
+
 /// Returns a version for a page of a program, with a mark if it is the one under development.
-pub(crate) fn marked(version: &str, program: &str) -> String {
-    if program.strip_suffix(DEVELOPMENT) == Some(version) {
+#[must_use]
+pub fn marked(version: &str, program: &str) -> String {
+    if program != version && developed(program) == version {
         format!("{version}, not released yet")
     } else {
         version.to_owned()
     }
 }
 
-pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ use crate::machine::cache::{Key, beside};
 use crate::machine::process::{run, run_logged, run_logged_until};
 
 pub(crate) const VERSION: &str = "0.2.0";
-/// Its commit, for which there is no tag.
+/// The last commit that calls itself so: there is no tag.
 const COMMIT: &str = "ca26d3f20e8a19d614616f8ad539b65abf4ea563";
 const PROGRAM: &str = "openstack-ccm";
 

@@ -10,11 +10,11 @@ mod listed;
 mod state;
 mod status;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, ObjectReference, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::runtime::watcher::Event;
@@ -25,7 +25,7 @@ use openstack_ccm_canary::{CONTROL, SUBJECT};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::{CallError, call};
-use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::events::{EventRecorder, Lasting};
 use openstack_ccm_runtime::listed::{self as objects, Interest};
 use openstack_ccm_runtime::watch::{Reading, events};
 use serde_json::json;
@@ -59,8 +59,10 @@ pub struct Canary {
     /// Who says its Events.
     component: &'static str,
     state: CanaryState,
-    /// Services whose status is somebody else's, which was announced.
-    left_alone: BTreeSet<String>,
+    /// Services whose status is somebody else's, with the Warning about it.
+    left_alone: BTreeMap<String, (ObjectReference, Notice)>,
+    /// When that was written.
+    lasting: Lasting<String>,
     /// Services whose status was written by us and read back as something else: once is enough.
     rewritten: BTreeSet<String>,
     /// Services of the list that is under way.
@@ -70,7 +72,8 @@ pub struct Canary {
 }
 
 impl Canary {
-    /// Nothing happens before [`Canary::keep`]. `component` is who says its Events.
+    /// Nothing happens before [`Canary::keep`]. `component` is who says its Events, and as often as `warning_interval` says
+    /// those whose cause lasts.
     pub fn new(
         client: Client,
         writer: StatusWriter,
@@ -78,6 +81,7 @@ impl Canary {
         measured: Measured,
         events: EventRecorder,
         component: &'static str,
+        warning_interval: Option<Duration>,
     ) -> Self {
         Self {
             client,
@@ -87,7 +91,8 @@ impl Canary {
             events,
             component,
             state: CanaryState::default(),
-            left_alone: BTreeSet::new(),
+            left_alone: BTreeMap::new(),
+            lasting: Lasting::new(warning_interval),
             rewritten: BTreeSet::new(),
             arriving: BTreeSet::new(),
             daemon_sets: BTreeSet::new(),
@@ -110,7 +115,7 @@ impl Canary {
         let (mut arriving, mut arriving_sets, mut listed) = (Vec::new(), Vec::new(), (false, false, false));
         loop {
             let now = Instant::now();
-            let next = self.state.next(now);
+            let next = self.state.next(now).into_iter().chain(self.lasting.next()).min();
             tokio::select! {
                 event = pods.next() => match event {
                     Some(Ok(event)) => listed.0 |= self.pod(event, &mut arriving),
@@ -130,6 +135,7 @@ impl Canary {
                 () = sleep_until(next.unwrap_or(now)), if next.is_some() => {}
                 () = &mut patience, if !*self.measured.ready().borrow() => self.measured.set_ready(),
             }
+            self.warn();
             self.state.settle(Instant::now());
             self.measured.by_canary(self.state.verdicts());
             if listed == (true, true, true) {
@@ -238,7 +244,7 @@ impl Canary {
         self.write(service, &name, &entries).await;
     }
 
-    /// Whether the status that is there is one that we wrote, for other addresses. If not, an Event names its writer, once.
+    /// Whether the status that is there is one that we wrote, for other addresses. If not, a Warning names its writer.
     async fn is_ours(&mut self, service: &Service, name: &str) -> bool {
         let writer = match self.writer.last_status_writer(&self.key(name), |_| true).await {
             Ok(writer) => writer,
@@ -255,7 +261,7 @@ impl Canary {
         if ours && self.rewritten.insert(name.to_owned()) {
             return true;
         }
-        if self.left_alone.insert(name.to_owned()) {
+        if !self.left_alone.contains_key(name) {
             let writer = writer.unwrap_or_else(|| "another controller".to_owned());
             let class = self.options.class;
             let message = format!(
@@ -263,13 +269,17 @@ impl Canary {
                  and judges nodes by versions and images instead. Configure {writer} to ignore Services with loadBalancerClass {class}"
             );
             tracing::warn!(service = name, "{message}");
-            self.events.record(
-                &service.object_ref(&()),
-                self.component,
-                Notice::warning("CanaryStatusOverwritten", message),
-            );
+            let notice = Notice::warning("CanaryStatusOverwritten", message);
+            self.left_alone.insert(name.to_owned(), (service.object_ref(&()), notice));
         }
         false
+    }
+
+    /// Writes the Warnings that are due.
+    fn warn(&mut self) {
+        for (_, (service, notice)) in self.lasting.due(&self.left_alone, |(name, _)| (*name).clone()) {
+            self.events.record(service, self.component, notice.clone());
+        }
     }
 
     async fn write(&mut self, service: &Service, name: &str, entries: &[LoadBalancerIngress]) {

@@ -75,9 +75,20 @@ fn right_values() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
+/// The API servers that have the kind of policy.
+fn clusters() -> impl Iterator<Item = Cluster> {
+    Cluster::start_each(|minor| minor >= 30)
+}
+
 #[tokio::test]
 async fn a_trial_refuses_wrong_annotations_of_its_class_and_leaves_those_of_occm_alone() {
-    let Some(cluster) = Cluster::start() else { return };
+    for cluster in clusters() {
+        println!("on Kubernetes 1.{}", cluster.minor);
+        a_trial_refuses_wrong_annotations(&cluster).await;
+    }
+}
+
+async fn a_trial_refuses_wrong_annotations(cluster: &Cluster) {
     cluster.has_occm();
     let client = cluster.client().await;
     // From before the policy.
@@ -142,7 +153,13 @@ async fn what_is_there_stays(client: &Client) {
 
 #[tokio::test]
 async fn after_the_switch_a_wrong_annotation_is_a_warning() {
-    let Some(cluster) = Cluster::start() else { return };
+    for cluster in clusters() {
+        println!("on Kubernetes 1.{}", cluster.minor);
+        a_wrong_annotation_is_a_warning(&cluster).await;
+    }
+}
+
+async fn a_wrong_annotation_is_a_warning(cluster: &Cluster) {
     cluster.has_occm();
     let client = cluster.client().await;
     let chart = repository("charts/openstack-ccm").display().to_string();

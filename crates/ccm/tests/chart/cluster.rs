@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A control plane without nodes.
 pub(crate) struct Cluster {
+    /// The minor version of its API server: 36 of 1.36.
+    pub(crate) minor: u32,
     files: TempDir,
     processes: Vec<Child>,
 }
@@ -34,15 +36,27 @@ impl Drop for Cluster {
 impl Cluster {
     /// Starts one, or says in one line what is missing.
     pub(crate) fn start() -> Option<Self> {
-        let (Some(_), Some(etcd), Some(server)) = (helm(), built("etcd-"), built("kube-apiserver-1.36-"))
-        else {
+        Self::start_each(|minor| minor == 36).next()
+    }
+
+    /// Starts one of each version that was built and is wanted, one after another; if there is none, says in one line what is missing.
+    pub(crate) fn start_each(is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Self> {
+        let etcd = helm().and_then(|_| built("etcd-").pop());
+        let mut servers = built("kube-apiserver-1.");
+        servers.retain(|server| etcd.is_some() && is_wanted(minor(server)));
+        servers.dedup_by_key(|server| minor(server));
+        if servers.is_empty() {
             let _ = writeln!(
                 std::io::stderr(),
                 "left out: no API server to upgrade a release on; `make e2e` builds one"
             );
-            return None;
-        };
-        let mut cluster = Self { files: tempfile::tempdir().unwrap(), processes: Vec::new() };
+        }
+        servers.into_iter().filter_map(move |server| Some(Self::of(etcd.as_deref()?, &server)))
+    }
+
+    fn of(etcd: &Path, server: &Path) -> Self {
+        let mut cluster =
+            Self { minor: minor(server), files: tempfile::tempdir().unwrap(), processes: Vec::new() };
         let (clients, peers, port) = (free_port(), free_port(), free_port());
         cluster.prepare(port);
         let clients = format!("http://127.0.0.1:{clients}");
@@ -64,7 +78,7 @@ impl Cluster {
         ]);
         cluster.run(api);
         cluster.wait();
-        Some(cluster)
+        cluster
     }
 
     /// Waits until anything can be made in it.
@@ -162,18 +176,26 @@ impl Cluster {
     }
 }
 
-/// The folder of a program in the cache of the end-to-end tests.
-fn built(prefix: &str) -> Option<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(&std::env::var_os("HOME")?).join(".cache"),
-    };
-    let entries = std::fs::read_dir(cache.join("openstack-ccm-e2e")).ok()?;
-    let complete = entries.flatten().map(|entry| entry.path()).find(|path| {
+/// The folders of programs in the cache of the end-to-end tests.
+fn built(prefix: &str) -> Vec<PathBuf> {
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home).unwrap_or_default();
+    let entries = std::fs::read_dir(cache.join("openstack-ccm-e2e"));
+    let mut complete: Vec<PathBuf> =
+        entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    complete.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(prefix) && name.ends_with(".complete")
-    })?;
-    Some(complete.with_extension(""))
+    });
+    complete.sort();
+    complete.into_iter().map(|path| path.with_extension("")).collect()
+}
+
+/// The minor version in the name of such a folder: 36 of `kube-apiserver-1.36-…`.
+fn minor(folder: &Path) -> u32 {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let version = name.split("-1.").nth(1).and_then(|rest| rest.split('-').next());
+    version.and_then(|minor| minor.parse().ok()).unwrap_or_default()
 }
 
 fn free_port() -> u16 {

@@ -10,6 +10,7 @@
 
 mod advice;
 mod blocks;
+mod changelog;
 mod commands;
 mod crates;
 mod layers;

@@ -51,3 +51,14 @@ fn every_folder_whose_dependencies_are_kept_up_to_date_exists() {
         }
     }
 }
+
+#[test]
+fn who_is_asked_to_review_is_who_the_page_of_maintainers_names() {
+    let (owners, page) = (read(".github/CODEOWNERS"), read("MAINTAINERS.md"));
+    let rules = owners.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let asked: Vec<&str> = rules.flat_map(|rule| rule.split_whitespace().skip(1)).collect();
+    assert!(!asked.is_empty());
+    for name in asked {
+        assert!(page.contains(&format!("[{name}]")), "{name} is not in MAINTAINERS.md");
+    }
+}

@@ -76,7 +76,6 @@ impl Cloud for ExampleCloud {
             background: Box::pin(std::future::pending()),
             node_selector_annotation: None,
             node_selector: None,
-            drift_check_interval: None,
         }
     }
 

@@ -129,6 +129,20 @@ fn what_a_platform_gives_to_every_component_is_accepted(#[case] argument: &str) 
     assert!(parsed.is_ok(), "{}", parsed.unwrap_err());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn gates_of_other_components_are_one_warning_and_services_are_served() {
+    let stage = Stage::new().await;
+    let gates =
+        ["--feature-gates=OfTomorrow=true,APIServerIdentity=true", "--feature-gates=OfTomorrow=false"];
+    let process = Process::start(&stage, "ccm", &gates);
+    stage.create_service("web");
+    stage.until_published("web").await;
+    let output = process.output();
+    let said: Vec<&str> = output.lines().filter(|line| line.contains("--feature-gates")).collect();
+    assert_eq!(said.len(), 1, "{output}");
+    assert!(said[0].contains("OfTomorrow, APIServerIdentity") && said[0].contains("no effect"), "{said:?}");
+}
+
 /// The first entry that names a controller decides; the list is kept with canonical names and their minus.
 ///
 /// Framework: M3, same.

@@ -12,6 +12,7 @@ use crate::support::{ANNOTATION, PROXY, World, service};
 
 /// Three or four checks for drift: one after half an hour, and a random part of up to a fifth.
 const TWO_HOURS: Duration = Duration::from_secs(7200);
+const EXPECTED: std::ops::RangeInclusive<i64> = 3..=4;
 
 /// How often each Event of a reason was written that tells of an object.
 fn counts(world: &World, object: &str, reason: &str) -> Vec<i64> {
@@ -72,12 +73,70 @@ async fn orphan() -> World {
     world
 }
 
+/// A world with the Node `web`, which is ready.
+async fn with_node() -> World {
+    let mut world = World::without_nodes();
+    world.start().await;
+    world.join("web").await;
+    world
+}
+
+/// After the next comparison of addresses, and some rounds over the nodes that are not ready.
+async fn warned(world: World) -> World {
+    world.pass(310).await;
+    world.take_calls();
+    world
+}
+
+async fn replaced_server() -> World {
+    let world = with_node().await;
+    world.cloud.remove_node("web");
+    world.cloud.add_node("web");
+    warned(world).await
+}
+
+async fn wrong_node_ip() -> World {
+    let world = with_node().await;
+    let annotations = json!({"alpha.kubernetes.io/provided-node-ip": "10.0.0.77"});
+    let patch = json!({"metadata": {"annotations": annotations}});
+    world.kube.patch("nodes", "", "web", &patch).unwrap();
+    warned(world).await
+}
+
+async fn unnamed_server() -> World {
+    let mut world = World::without_nodes();
+    world.start().await;
+    world.join("node-1").await;
+    world.kube.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "web"}})).unwrap();
+    world.set_ready("web", "Unknown");
+    warned(world).await
+}
+
+/// Of two servers none is left.
+async fn held_deletion() -> World {
+    let world = with_node().await;
+    world.join("worker").await;
+    all_servers_go(&world);
+    warned(world).await
+}
+
+fn all_servers_go(world: &World) {
+    for node in ["web", "worker"] {
+        world.cloud.remove_node(node);
+        world.set_ready(node, "Unknown");
+    }
+}
+
 #[rstest]
 #[case::of_the_publication(Box::pin(not_honoured()), "LoadBalancerIPModeNotHonoured")]
 #[case::of_the_tree(Box::pin(local_without_monitor()), "LoadBalancerLocalWithoutMonitor")]
 #[case::of_the_plan(Box::pin(another_address()), "LoadBalancerIPIgnored")]
 #[case::of_the_settings(Box::pin(unknown_annotation()), "UnknownAnnotation")]
 #[case::of_an_orphan(Box::pin(orphan()), "LoadBalancerWithoutService")]
+#[case::of_a_replaced_server(Box::pin(replaced_server()), "NodeServerReplaced")]
+#[case::of_a_wrong_node_ip(Box::pin(wrong_node_ip()), "NodeAddressesNotUpdated")]
+#[case::of_an_unnamed_server(Box::pin(unnamed_server()), "NodeServerNotFound")]
+#[case::of_a_held_deletion(Box::pin(held_deletion()), "NodeDeletionHeld")]
 #[tokio::test(start_paused = true)]
 async fn a_warning_is_written_as_long_as_its_cause_lasts_into_the_event_that_it_has(
     #[case] serving: Pin<Box<dyn Future<Output = World>>>,
@@ -88,7 +147,7 @@ async fn a_warning_is_written_as_long_as_its_cause_lasts_into_the_event_that_it_
     assert_eq!(before.len(), 1, "{:?}", world.events("web"));
     tokio::time::sleep(TWO_HOURS).await;
     let after = counts(&world, "web", reason);
-    assert!(after.len() == 1 && (3..=4).contains(&(after[0] - before[0])), "{before:?}, then {after:?}");
+    assert!(after.len() == 1 && EXPECTED.contains(&(after[0] - before[0])), "{before:?}, then {after:?}");
     let mut writes: Vec<String> =
         world.take_calls().into_iter().filter(|call| call.write).map(|call| call.name).collect();
     writes.retain(|name| !name.contains("events"));
@@ -105,6 +164,19 @@ async fn a_warning_whose_cause_is_over_is_not_written_any_more() {
     let before = counts(&world, "web", "LoadBalancerIPModeNotHonoured");
     tokio::time::sleep(TWO_HOURS).await;
     assert_eq!(counts(&world, "web", "LoadBalancerIPModeNotHonoured"), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_check_for_drift_a_warning_about_a_node_is_written_once() {
+    let mut world = World::without_nodes();
+    world.settings.cloud_conf = "drift-check-interval = 0s".to_owned();
+    world.start().await;
+    world.join("web").await;
+    world.join("worker").await;
+    all_servers_go(&world);
+    // For less than an hour: after that, the Event is gone.
+    tokio::time::sleep(Duration::from_secs(3000)).await;
+    assert_eq!(counts(&world, "web", "NodeDeletionHeld"), [1]);
 }
 
 /// A cause that does not last is told of once: by the Event that a refused write would have lost.

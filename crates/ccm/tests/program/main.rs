@@ -46,6 +46,9 @@ mod owners;
 mod page;
 mod plan;
 mod refused;
+#[path = "../reference/released.rs"]
+#[allow(dead_code, reason = "the page of metrics needs a part of it")]
+mod released;
 mod requested;
 mod retained;
 mod rules;

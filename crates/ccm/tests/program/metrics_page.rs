@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::page::{GENERATED, cell};
+use crate::released::since;
 use crate::support::{World, service};
 
 const INTRODUCTION: &str = "# Metrics
@@ -53,7 +54,8 @@ fn markdown(text: &str) -> String {
         let suffix = if family.kind == "counter" { "_total" } else { "" };
         // Help texts of the format end in a full stop, added by the encoder.
         let help = cell(family.help.trim_end_matches('.'));
-        page.push_str(&format!("| `{name}{suffix}` | {} | {} | {help} |\n", family.kind, labels.join(", ")));
+        let (name, kind, labels) = (format!("{name}{suffix}"), &family.kind, labels.join(", "));
+        page.push_str(&format!("| `{name}` | {kind} | {labels} | {}{help} |\n", since(&name)));
     }
     page
 }
@@ -160,9 +162,9 @@ async fn the_page_of_metrics_is_up_to_date() {
 
 #[test]
 fn types_labels_and_meaning_are_read() {
-    let text = "# HELP calls Calls.\n# TYPE calls counter\ncalls_total{request=\"a\",code=\"b\"} 1\n\
-                # HELP time Time.\n# TYPE time histogram\ntime_bucket{le=\"1\",request=\"a\"} 1\n# EOF\n";
+    let text = "# HELP new_calls Calls.\n# TYPE new_calls counter\nnew_calls_total{request=\"a\",code=\"b\"} 1\n\
+                # HELP workqueue_depth Length.\n# TYPE workqueue_depth histogram\nworkqueue_depth_bucket{le=\"1\",name=\"a\"} 1\n# EOF\n";
     let page = markdown(text);
-    assert!(page.contains("| `calls_total` | counter | `code`, `request` | Calls |"), "{page}");
-    assert!(page.contains("| `time` | histogram | `request` | Time |"), "{page}");
+    assert!(page.contains("| `new_calls_total` | counter | `code`, `request` | Since "), "{page}");
+    assert!(page.contains("| `workqueue_depth` | histogram | `name` | Length |"), "{page}");
 }

@@ -2,6 +2,7 @@
 //! sources.
 
 use crate::page::{GENERATED, cell};
+use crate::released::since;
 
 /// One reason.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "FloatingIPLeftInUse", "A floating IP of the Service stays, because something else uses it, for example another Service on the same load balancer."),
     row("Service", "Warning", "FloatingIPNotDeleted", "The cloud's policy does not let the user of cloud.conf delete floating IPs, so one that the Service gives up stays in the project, attached to nothing. The message names the rule, and who can delete it."),
     row("Service", "Warning", "FloatingIPOnInternalService", "Somebody attached a floating IP to the load balancer of an internal Service, which can be reached from outside by it. It stays. Take it off, or set `keep-floatingip` if it is wanted."),
-    row("Service", "Warning", "CloudPartMissing", "The cloud lacks an optional part of its API, or refuses its calls for good. The message names the call, the part, and [what is done without it](openstack-calls.md). It is said once, on the Service that showed it, and concerns all Services."),
+    row("Service", "Warning", "CloudPartMissing", "The cloud lacks an optional part of its API, or refuses its calls for good. The message names the call, the part, and [what is done without it](openstack-calls.md). It is said once, on the Service that showed it, and concerns all Services; the gauge `openstack_ccm_cloud_parts_missing` and `openstack-ccm status` go on saying it."),
     row("Service", "Warning", "FloatingIPKept", "keep-floatingip is neither true nor false, so a floating IP of the Service is kept. Delete it if it is not needed."),
     row("Service", "Warning", "LoadBalancerDuplicateKept", "Two load balancers were made for the Service, and clients may use both: the other one has a floating IP, or connections have passed it. The message names the one that serves the Service, and how to delete the other one or go back to it."),
     row("Service", "Warning", "LoadBalancerRetained", "The load balancer of a Service that is gone is kept, because its reclaim policy asks for it or cannot be read."),
@@ -119,9 +120,34 @@ Go implementation, if they have one. An Event is written when something begins, 
 changes nothing; repeats are counted in one Event. The API server deletes an Event an hour after its last write. A Warning whose cause lasts
 is therefore written again at each check for drift (`drift-check-interval`), so that `kubectl describe` shows what holds now.
 
+It is different where something fails and is tried again, which is reported at each try (reasons with `Failed`, for example), and with what
+is said once:
+";
+
+const TABLE: &str = "\
 | Object | Type | Reason | Meaning |
 | --- | --- | --- | --- |
 ";
+
+/// Warnings that are said once.
+pub(crate) const ONCE: &[&str] = &[
+    "CloudPartMissing",
+    "FloatingIPKept",
+    "FloatingIPLeftInUse",
+    "FloatingIPNotDeleted",
+    "LoadBalancerChangeRepeated",
+    "LoadBalancerChildFailed",
+    "LoadBalancerDriftRepaired",
+    "LoadBalancerDuplicateKept",
+    "LoadBalancerFailover",
+    "LoadBalancerGone",
+    "LoadBalancerLeft",
+    "LoadBalancerListenerReplaced",
+    "LoadBalancerProxyProtocolSwitched",
+    "LoadBalancerRename",
+    "LoadBalancerReplaced",
+    "LoadBalancerRetained",
+];
 
 /// The page, with those reasons only that `is_used` knows.
 pub(crate) fn markdown(is_used: impl Fn(&str) -> bool) -> String {
@@ -130,8 +156,9 @@ pub(crate) fn markdown(is_used: impl Fn(&str) -> bool) -> String {
         .filter(|event| is_used(event.reason))
         .map(|event| {
             let EventReason { object, severity, reason, meaning } = event;
-            format!("| {object} | {severity} | `{reason}` | {} |\n", cell(meaning))
+            format!("| {object} | {severity} | `{reason}` | {}{} |\n", since(reason), cell(meaning))
         })
         .collect();
-    format!("{GENERATED}\n\n{INTRODUCTION}{rows}")
+    let once: Vec<String> = ONCE.iter().map(|reason| format!("`{reason}`")).collect();
+    format!("{GENERATED}\n\n{INTRODUCTION}{}.\n\n{TABLE}{rows}", once.join(", "))
 }

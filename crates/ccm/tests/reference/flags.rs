@@ -9,6 +9,7 @@ use openstack_ccm_tools::help::TABLE;
 
 use crate::occm;
 use crate::page::{GENERATED, cell};
+use crate::released;
 
 const INTRODUCTION: &str = "# Flags
 
@@ -88,9 +89,10 @@ pub(crate) fn markdown() -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             page,
-            "| `--{}{form}` | {} | {fulfilled} | {} |",
+            "| `--{}{form}` | {} | {fulfilled} | {}{} |",
             flag.name,
             of_occm(flag.name),
+            since_of(flag.name),
             cell(flag.reason)
         );
     }
@@ -110,6 +112,10 @@ fn of_occm(flag: &str) -> String {
     since.map_or_else(|| "no".to_owned(), |text| if text.is_empty() { "yes".to_owned() } else { text })
 }
 
+fn since_of(flag: &str) -> String {
+    released::since(&format!("--{flag}"))
+}
+
 fn row(page: &mut String, argument: &Arg) {
     let name = argument.get_long().unwrap_or_default();
     let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
@@ -125,9 +131,10 @@ fn row(page: &mut String, argument: &Arg) {
     let environment = argument.get_env().map(|name| format!(" (environment: `{}`)", name.to_string_lossy()));
     let _ = writeln!(
         page,
-        "| {short}`--{name}{value}` | {} | {} | {}{} |",
+        "| {short}`--{name}{value}` | {} | {} | {}{}{} |",
         of_occm(name),
         cell(&defaults.join(",")),
+        since_of(name),
         cell(&help),
         environment.unwrap_or_default(),
     );

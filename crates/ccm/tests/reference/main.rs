@@ -16,6 +16,7 @@ mod flags;
 mod occm;
 mod page;
 mod readme;
+mod released;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,11 +61,69 @@ fn the_page_of_flags_is_up_to_date() {
     compare("flags.md", &flags::markdown());
 }
 
+#[test]
+fn what_the_page_says_is_said_once_are_warnings_of_it() {
+    for reason in events::ONCE {
+        let row = events::REASONS.iter().find(|event| event.reason == *reason);
+        assert_eq!(row.map(|event| event.severity), Some("Warning"), "{reason}");
+    }
+}
+
+/// Alerts, scripts and dashboards that were made with a release name it.
+#[test]
+fn what_a_release_had_is_still_on_the_pages() {
+    let pages = ["flags.md", "events.md", "metrics.md"]
+        .map(|name| std::fs::read_to_string(repository("docs/reference").join(name)).unwrap());
+    for (name, version) in released::all() {
+        let is_there =
+            |page: &String| [format!("`{name}`"), format!("`{name}=")].iter().any(|cell| page.contains(cell));
+        assert!(pages.iter().any(is_there), "{name}, which {version} has");
+    }
+}
+
+/// Without its lines, what a release brings would be marked as not released.
+#[test]
+fn the_last_release_is_in_the_list_of_what_is_released() {
+    let recorded = std::fs::read_to_string(repository("release/versions.toml")).unwrap();
+    let last = recorded.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+    assert!(
+        released::all().any(|(_, version)| format!("{version:?}") == last),
+        "add to crates/ccm/tests/reference/released.txt what came with {last}: the pages mark it"
+    );
+}
+
 /// Alerts and habits of those who come from OCCM look for its Events.
 #[test]
 fn every_event_of_occm_is_on_the_page() {
     for reason in occm::all("events").keys() {
         assert!(events::REASONS.iter().any(|event| event.reason == reason), "{reason}");
+    }
+}
+
+/// Who compares asks for rights by the version of a chart.
+#[test]
+fn what_pages_say_of_the_rights_of_occm_is_of_charts_that_had_them() {
+    let newest = occm::releases().pop().unwrap();
+    for right in [
+        "secrets list",
+        "configmaps list",
+        "endpoints list",
+        "persistentvolumes *",
+        "serviceaccounts/token create",
+        "nodes *",
+    ] {
+        let within = occm::all("rights")[&format!("ClusterRole {right}")]["in"].as_str().unwrap();
+        assert!(within.ends_with(newest), "{right}: {within}");
+    }
+    let announced = occm::announced()["rights"]["ClusterRole nodes get"]["chart"].as_str();
+    let chart =
+        announced.expect("the chart that asks for less; if a recorded release has it, read it from there");
+    for page in ["docs/reference/rbac.md", "docs/guides/migrate-from-occm.md"] {
+        let text = std::fs::read_to_string(repository(page)).unwrap();
+        assert!(
+            text.to_lowercase().contains(&format!("before its chart {chart}")),
+            "{page} does not name {chart}"
+        );
     }
 }
 

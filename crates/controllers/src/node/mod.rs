@@ -24,9 +24,10 @@ use tokio_util::sync::CancellationToken;
 use crate::dry_run::{Concluded, End, recorded};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeObject, NodeWriter};
 use crate::queue::{TakenKey, WorkQueue, WorkQueues};
-use openstack_ccm_runtime::events::{self, EventWriter};
+use openstack_ccm_runtime::events::{self, EventWriter, Lasting};
 use openstack_ccm_runtime::metrics::{FailureCounts, shown};
 use openstack_ccm_runtime::parts::{ControllerError, named, run_parts};
+use refresh::Refresh;
 use sync::NodeSync;
 
 /// Settings of a [`NodeController`].
@@ -38,6 +39,8 @@ pub struct NodeControllerOptions {
     pub status_concurrency: usize,
     /// How often the addresses of all nodes are compared with the cloud.
     pub status_update_frequency: Duration,
+    /// How often a Warning whose cause lasts is written; absent: once.
+    pub warning_interval: Option<Duration>,
     /// New nodes within this time are looked at together.
     pub batch_delay: Duration,
     /// Longest wait for one call to the API server.
@@ -50,6 +53,7 @@ impl Default for NodeControllerOptions {
             concurrency: 1,
             status_concurrency: 1,
             status_update_frequency: Duration::from_secs(300),
+            warning_interval: Some(Duration::from_secs(1800)),
             batch_delay: Duration::from_millis(100),
             call_timeout: Duration::from_secs(30),
         }
@@ -109,8 +113,9 @@ impl NodeController {
         let mut parts = JoinSet::new();
         let reconciling = sync.clone().work(queue, options.concurrency.max(1), options.batch_delay);
         parts.spawn(named("reconciliation of new nodes", reconciling));
-        let refresh =
-            refresh::follow(sync, options.status_concurrency.max(1), options.status_update_frequency);
+        let lasting = Lasting::new(options.warning_interval);
+        let concurrency = options.status_concurrency.max(1);
+        let refresh = Refresh { sync, concurrency, lasting }.follow(options.status_update_frequency);
         parts.spawn(named("refresh of addresses", refresh));
         run_parts(parts, events, shutdown).await
     }
@@ -118,7 +123,8 @@ impl NodeController {
     /// Looks once at all nodes, which have to be listed before. The client of the controller must not write.
     pub async fn dry_run(mut self) -> Concluded {
         self.sync.reconcile(self.queue.take_ready(), 1).await;
-        let end = refresh::round(&self.sync, 1).await.map_or_else(End::Failed, |()| End::Done);
+        let mut refresh = Refresh { sync: self.sync, concurrency: 1, lasting: Lasting::new(None) };
+        let end = refresh.round().await.map_or_else(End::Failed, |()| End::Done);
         Concluded { end, events: recorded(&mut self.events) }
     }
 }

@@ -32,6 +32,8 @@ pub struct NodeLifecycleOptions {
     pub monitor_period: Duration,
     /// So long a machine has to be missing before its Node is deleted, and for [`MIN_MISSING_ROUNDS`] rounds at least.
     pub deletion_delay: Duration,
+    /// How often a Warning whose cause lasts is written; absent: once.
+    pub warning_interval: Option<Duration>,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,
 }
@@ -41,6 +43,7 @@ impl Default for NodeLifecycleOptions {
         Self {
             monitor_period: Duration::from_secs(5),
             deletion_delay: Duration::ZERO,
+            warning_interval: Some(Duration::from_secs(1800)),
             call_timeout: Duration::from_secs(30),
         }
     }
@@ -67,8 +70,7 @@ impl NodeLifecycleController {
         let (recorder, events) = events::channel(client.clone());
         let writer = NodeWriter::new(client, options.call_timeout);
         let metrics = LifecycleMetrics::registered(registry);
-        let delay = options.deletion_delay;
-        let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics, delay);
+        let lifecycle = Lifecycle::new(instances, store.clone(), writer, recorder, metrics, &options);
         Self { options, store, lifecycle, events }
     }
 

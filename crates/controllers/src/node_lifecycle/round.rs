@@ -15,10 +15,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument as _;
 
 use super::metrics::LifecycleMetrics;
-use super::taint;
+use super::{NodeLifecycleOptions, taint};
 use crate::names::NODE_LIFECYCLE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter};
-use openstack_ccm_runtime::events::EventRecorder;
+use openstack_ccm_runtime::events::{EventRecorder, Lasting};
 use openstack_ccm_runtime::metrics;
 
 /// Nodes with what the cloud says of their machines.
@@ -34,10 +34,10 @@ pub(super) struct Lifecycle {
     absences: Absences,
     /// So long a machine has to be missing before its Node is deleted.
     deletion_delay: Duration,
-    /// Nodes without a provider id of which was said that no machine is found for them, by uid.
-    unnamed: HashSet<String>,
-    /// Whether the last round held deletions back.
-    holds: bool,
+    /// The Warnings about Nodes without a provider id for which no machine is found, by the uid of the Node.
+    unnamed: Lasting<String>,
+    /// The Warning that deletions are held back, whichever node it names.
+    held: Lasting<()>,
     /// The last failure, so that an outage is not logged in every round.
     last_failure: Option<Failure>,
     /// When the cloud wants to be asked again.
@@ -51,7 +51,7 @@ impl Lifecycle {
         writer: NodeWriter,
         events: EventRecorder,
         metrics: LifecycleMetrics,
-        deletion_delay: Duration,
+        options: &NodeLifecycleOptions,
     ) -> Self {
         Self {
             instances,
@@ -60,9 +60,9 @@ impl Lifecycle {
             events,
             metrics,
             absences: Absences::default(),
-            deletion_delay,
-            unnamed: HashSet::new(),
-            holds: false,
+            deletion_delay: options.deletion_delay,
+            unnamed: Lasting::new(options.warning_interval),
+            held: Lasting::new(options.warning_interval),
             last_failure: None,
             not_before: None,
         }
@@ -150,15 +150,13 @@ impl Lifecycle {
         self.delete_gone(&missing, &all).await
     }
 
-    /// Says once of each Node that nobody can say whether its machine is gone.
+    /// Says of each Node that nobody can say whether its machine is gone.
     fn report_unnamed(&mut self, answers: &[(Arc<NodeObject>, Presence)]) {
-        let mut unnamed = HashSet::new();
-        for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
-            let Presence::Unnamed(failure) = presence else { continue };
-            unnamed.insert(node.uid.clone());
-            if self.unnamed.contains(&node.uid) {
-                continue;
-            }
+        let unnamed = answers.iter().filter_map(|(node, presence)| match presence {
+            Presence::Unnamed(failure) if !node.is_ready => Some((node, failure)),
+            _ => None,
+        });
+        for (node, failure) in self.unnamed.due(unnamed, |(node, _)| node.uid.clone()) {
             let name = &node.name;
             let message = format!(
                 "The Node is not ready and its server might no longer exist: {failure}. This is not certain, so the Node is not deleted. \
@@ -168,7 +166,6 @@ impl Lifecycle {
             let notice = Notice::warning("NodeServerNotFound", message);
             self.events.record(&node.reference(), NODE_LIFECYCLE_CONTROLLER, notice);
         }
-        self.unnamed = unnamed;
     }
 
     /// Deletes the nodes among the missing ones that the last list lacks too, and a last question about each.
@@ -247,14 +244,11 @@ impl Lifecycle {
         }
     }
 
-    /// Keeps the nodes, and says so once.
+    /// Keeps the nodes, and says so on one of them.
     fn hold(&mut self, missing: &[Arc<NodeObject>], doubt: Doubt) {
         metrics::set(&self.metrics.held, missing.len());
-        if std::mem::replace(&mut self.holds, true) {
-            return;
-        }
-        tracing::error!("{doubt}");
-        if let Some(node) = missing.first() {
+        for node in self.held.due(missing.first(), |_| ()) {
+            tracing::error!("{doubt}");
             let notice = Notice::warning("NodeDeletionHeld", doubt.to_string());
             self.events.record(&node.reference(), NODE_LIFECYCLE_CONTROLLER, notice);
         }
@@ -262,7 +256,7 @@ impl Lifecycle {
 
     fn release(&mut self) {
         self.metrics.held.set(0);
-        self.holds = false;
+        self.held.clear();
     }
 }
 

@@ -86,7 +86,8 @@ impl ServiceController {
         let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
         let canary = options.canary.clone().map(|canary| {
             let (client, writer) = (client.clone(), writer.clone());
-            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), SERVICE_CONTROLLER)
+            let (measured, recorder) = (measured.clone(), recorder.clone());
+            Canary::new(client, writer, canary, measured, recorder, SERVICE_CONTROLLER, options.resync)
         });
         let ours = options.load_balancer_class.clone().map_or(Ours::WithoutClass, Ours::OfClass);
         let cache = Arc::new(ServiceCache::new(ours.clone()));

@@ -106,10 +106,10 @@ fn reasons(world: &World, namespace: &str, object: &str) -> Vec<String> {
     about.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// How often each Event about a node was written.
-fn counts(world: &World, node: &str) -> Vec<i64> {
-    let events = world.kube.list("events", "default").unwrap();
-    let about = events.iter().filter(|event| event["involvedObject"]["name"] == node);
+/// How often each Event about an object was written.
+fn counts(world: &World, namespace: &str, name: &str) -> Vec<i64> {
+    let events = world.kube.list("events", namespace).unwrap();
+    let about = events.iter().filter(|event| event["involvedObject"]["name"] == name);
     about.map(|event| event["count"].as_i64().unwrap_or_default()).collect()
 }
 
@@ -174,7 +174,7 @@ async fn a_node_whose_version_lies_turns_the_publication_until_it_is_fit() {
     // As often as the cloud is compared.
     tokio::time::sleep(Duration::from_secs(2 * 1800 + 600)).await;
     assert_eq!(reasons(&world, "default", "n2"), ["ServiceProxyIgnoresIPMode"]);
-    assert_eq!(counts(&world, "n2"), [3]);
+    assert_eq!(counts(&world, "default", "n2"), [3]);
     set_readiness(&world, "n2", FIT);
     world.until_ingress("app", BY_PROXY).await;
     settle().await;
@@ -233,6 +233,30 @@ async fn a_foreign_writer_is_noticed_and_reported_and_not_fought() {
         .patch_status("services", NAMESPACE, SUBJECT, &json!({"status": {"loadBalancer": null}}))
         .unwrap();
     world.until_ingress("app", BY_PROXY).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_writer_is_named_again_as_long_as_its_status_stands() {
+    let mut world = published_by_proxy(ApiVersion::V1_36, "v1.36.3").await;
+    world.stop().await;
+    world.options.resync = Some(Duration::from_secs(1800));
+    world.start().await;
+    let foreign = |address: &str| {
+        let entries = json!([{"ip": address, "ipMode": "VIP"}]);
+        let status = json!({"status": {"loadBalancer": {"ingress": entries}}});
+        world.kube.patch_status("services", NAMESPACE, SUBJECT, &status).unwrap();
+    };
+    foreign("203.0.113.99");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    foreign("203.0.113.98");
+    tokio::time::sleep(Duration::from_secs(1700)).await;
+    assert_eq!(counts(&world, NAMESPACE, SUBJECT), [1]);
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    assert_eq!(counts(&world, NAMESPACE, SUBJECT), [2]);
+    let none = json!({"status": {"loadBalancer": null}});
+    world.kube.patch_status("services", NAMESPACE, SUBJECT, &none).unwrap();
+    tokio::time::sleep(Duration::from_secs(7200)).await;
+    assert_eq!(counts(&world, NAMESPACE, SUBJECT), [2], "it is over");
 }
 
 #[tokio::test(start_paused = true)]

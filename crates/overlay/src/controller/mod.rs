@@ -49,6 +49,8 @@ pub struct OverlayOptions {
     pub ip_mode_gate: Option<bool>,
     /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
     pub canary: Option<CanaryOptions>,
+    /// How often a Warning whose cause lasts is written: the API server deletes an Event an hour after its last write.
+    pub warning_interval: Duration,
     /// Services that are worked on at the same time; at least 1.
     pub concurrency: u16,
     /// Longest wait for one call to the API server.
@@ -62,6 +64,7 @@ impl Default for OverlayOptions {
             hostname_suffix: None,
             ip_mode_gate: None,
             canary: None,
+            warning_interval: Duration::from_secs(1800),
             concurrency: 16,
             call_timeout: Duration::from_secs(30),
         }
@@ -96,13 +99,15 @@ impl Overlay {
         let (recorder, events) = events::channel(client.clone());
         let measured = if options.canary.is_some() { Measured::default() } else { Measured::by_nobody() };
         let canary = options.canary.map(|canary| {
-            let (client, writer) = (client.clone(), writer.clone());
-            Canary::new(client, writer, canary, measured.clone(), recorder.clone(), PROGRAM)
+            let (client, writer, measured) = (client.clone(), writer.clone(), measured.clone());
+            let interval = Some(options.warning_interval);
+            Canary::new(client, writer, canary, measured, recorder.clone(), PROGRAM, interval)
         });
         let nodes = watch::Sender::new(None);
         let reconciler = Arc::new(Reconciler {
             rules: options.rules,
             hostname_suffix: options.hostname_suffix,
+            warning_interval: options.warning_interval,
             writer,
             server,
             nodes: nodes.subscribe(),

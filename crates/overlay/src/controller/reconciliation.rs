@@ -14,7 +14,7 @@ use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
@@ -37,6 +37,7 @@ const STALE_CACHE_DELAY: Duration = Duration::from_secs(5);
 pub(super) struct Reconciler {
     pub(super) rules: Rules,
     pub(super) hostname_suffix: Option<String>,
+    pub(super) warning_interval: Duration,
     pub(super) writer: StatusWriter,
     pub(super) server: ServerDetection,
     pub(super) nodes: watch::Receiver<Option<Arc<Nodes>>>,
@@ -58,14 +59,30 @@ pub(super) struct Remembered {
     announced: Announced,
     /// What else was reported last.
     reported: Vec<Notice>,
+    /// When a Warning was written last.
+    warned: Option<Instant>,
     /// Why it is left alone, as a metric label, if it is.
     refused: Option<&'static str>,
     /// When its status was written.
     rewrites: Rewrites,
     /// Whether its status is left alone for a while because another manager keeps rewriting it.
     contested: bool,
+    /// Whether that was reported.
+    contest_reported: bool,
     /// Failed reconciliations in a row.
     failures: u32,
+}
+
+impl Remembered {
+    /// After so long, the Warnings that still hold are news again.
+    fn warn_again_after(&mut self, interval: Duration) {
+        if self.warned.is_some_and(|last| last.elapsed() >= interval) {
+            self.warned = None;
+            self.announced.warn_again();
+            self.reported.clear();
+            self.contest_reported = false;
+        }
+    }
 }
 
 /// Delay before the next reconciliation although nothing happens; absent: there is none.
@@ -94,7 +111,7 @@ impl Reconciler {
         self.report(&key, service, &plan);
         let Some(wanted) = &plan.write else {
             self.uncontested(&key, service);
-            return Ok(None);
+            return Ok(Some(self.warning_interval));
         };
         if let Some(wait) = self.with(&key, service, |known| known.rewrites.wait(Instant::now())) {
             self.contested(&key, service);
@@ -151,6 +168,7 @@ impl Reconciler {
         };
         let found = Mode::of(&entries(service));
         let (news, before, mut notices) = self.with(key, service, |known| {
+            known.warn_again_after(self.warning_interval);
             let news = decided.map(|decided| known.announced.take_in(decided, found));
             let earlier = std::mem::replace(&mut known.reported, plan.notices.clone());
             let fresh: Vec<Notice> =
@@ -166,14 +184,19 @@ impl Reconciler {
             notices.extend(announced);
         }
         for notice in notices {
-            self.record_event(service, notice);
+            self.record_event(key, service, notice);
         }
     }
 
     fn contested(&self, key: &ServiceKey, service: &Service) {
-        let before = self.with(key, service, |known| std::mem::replace(&mut known.contested, true));
+        let (before, is_reported) = self.with(key, service, |known| {
+            (
+                std::mem::replace(&mut known.contested, true),
+                std::mem::replace(&mut known.contest_reported, true),
+            )
+        });
         self.metrics.contest_changed(before, true);
-        if !before {
+        if !is_reported {
             tracing::warn!(service = %key, "another controller keeps overwriting the status; this controller stops writing the status for \
                                             a while");
             let message = format!(
@@ -181,7 +204,7 @@ impl Reconciler {
                  status for up to {} minutes. metadata.managedFields names the other controller",
                 WRITE_WINDOW.as_secs() / 60
             );
-            self.record_event(service, Notice::warning("IPModeContested", message));
+            self.record_event(key, service, Notice::warning("IPModeContested", message));
         }
     }
 
@@ -189,6 +212,7 @@ impl Reconciler {
     fn uncontested(&self, key: &ServiceKey, service: &Service) {
         let before = self.with(key, service, |known| {
             known.failures = 0;
+            known.contest_reported = false;
             std::mem::take(&mut known.contested)
         });
         self.metrics.contest_changed(before, false);
@@ -225,7 +249,10 @@ impl Reconciler {
         change(known)
     }
 
-    fn record_event(&self, service: &Service, notice: Notice) {
+    fn record_event(&self, key: &ServiceKey, service: &Service, notice: Notice) {
+        if notice.severity == Severity::Warning {
+            self.with(key, service, |known| known.warned = Some(Instant::now()));
+        }
         self.events.record(&service.object_ref(&()), PROGRAM, notice);
     }
 }

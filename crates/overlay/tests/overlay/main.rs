@@ -15,6 +15,7 @@ mod check;
 mod contest;
 mod crash;
 mod fallback;
+mod lasting_warnings;
 mod life;
 mod many;
 mod policy;

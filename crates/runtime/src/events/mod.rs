@@ -5,6 +5,7 @@
 //! The classic `v1` Event is written, as the framework's recorder does: `source.component` and `count` are what existing tools read.
 
 mod correlate;
+mod lasting;
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallError, call};
 use correlate::{Action, Correlator, Topic};
+
+pub use lasting::Lasting;
 
 /// Occurrences that may wait for the writer before new ones are dropped.
 const MAX_QUEUED_EVENTS: usize = 1024;
