@@ -10,7 +10,7 @@ use super::at_most::{AtMost, kept};
 use super::limits::{MAX_FAMILIES, MAX_IMAGE_NAMES, MAX_LONG_LIST, MAX_SHORT_LIST};
 use super::metadata;
 
-/// A Node with what any program here reads of one.
+/// A Node with the fields that any program here reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Node {
     #[serde(deserialize_with = "metadata", default)]

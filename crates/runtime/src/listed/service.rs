@@ -11,7 +11,7 @@ use super::at_most::{AtMost, kept};
 use super::limits::{MAX_FAMILIES, MAX_LONG_LIST, MAX_PORTS, MAX_SHORT_LIST, MAX_SOURCE_RANGES};
 use super::metadata;
 
-/// A Service with what any program here reads of one.
+/// A Service with the fields that any program here reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Service {
     #[serde(deserialize_with = "metadata", default)]
