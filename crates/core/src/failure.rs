@@ -79,7 +79,7 @@ impl FailureClass {
     /// Returns the delays before the next try.
     pub fn backoff(self) -> Backoff {
         let (first, longest) = match self {
-            // A change of the Service or of the nodes queues it at once; the slow retry covers changes in the cloud.
+            // A change of the Service or of the nodes causes a retry at once; the slow one covers changes in the cloud.
             Self::UserInput => (30, 300),
             Self::Busy => (1, 15),
             Self::Quota => (30, 300),

@@ -58,11 +58,11 @@ pub struct Eligibility<'a> {
 /// Why a node takes no traffic of load balancers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftOut {
-    /// It is being deleted.
+    /// The node is being deleted.
     Deleting,
-    /// It has the label [`EXCLUDE_LABEL`].
+    /// The node has the label [`EXCLUDE_LABEL`].
     Excluded,
-    /// It has the taint [`AUTOSCALER_TAINT`].
+    /// The node has the taint [`AUTOSCALER_TAINT`].
     Autoscaler,
 }
 

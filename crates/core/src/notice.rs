@@ -5,7 +5,7 @@
 pub enum Severity {
     /// Information.
     Normal,
-    /// Something the user asked for is not done, or needs attention.
+    /// A request of the user is not fulfilled, or needs attention.
     Warning,
 }
 

@@ -95,7 +95,7 @@ pub struct ProviderNames {
 pub struct Gauge {
     /// Name of the metric.
     pub name: &'static str,
-    /// What it counts, without the last full stop.
+    /// What the metric counts, without the last full stop.
     pub help: &'static str,
     /// Its value now.
     pub value: usize,
@@ -182,7 +182,7 @@ pub struct Ready {
     pub cluster_access: ClusterAccess,
     /// Whether this reconciliation wrote to the cloud.
     pub changed: bool,
-    /// What it did there, in words, without steps that had to be waited for.
+    /// Its steps in the cloud, in words, without those that had to be waited for.
     pub done: Vec<String>,
     /// A failure besides the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
