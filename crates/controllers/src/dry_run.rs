@@ -30,7 +30,7 @@ pub enum End {
 /// How a dry run over one object, or over all nodes, ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Concluded {
-    /// How far it got.
+    /// How far the dry run got.
     pub end: End,
     /// The Events that would have been written, in order.
     pub events: Vec<RecordedEvent>,

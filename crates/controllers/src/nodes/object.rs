@@ -47,7 +47,7 @@ pub(crate) struct NodeObject {
     pub(crate) network: Option<(String, String)>,
     /// The verdict on its service proxy by what the node shows.
     pub(crate) service_proxy: NodeVerdict,
-    /// Why it takes no traffic of load balancers, if it takes none.
+    /// Why the node takes no traffic of load balancers, if so.
     pub(crate) left_out: Option<LeftOut>,
     /// The facts on which load balancers depend, with labels and provider id. Heartbeats keep the same allocation.
     pub(crate) facts: Arc<node::Node>,

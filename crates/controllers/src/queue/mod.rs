@@ -233,7 +233,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
 pub(crate) struct TakenKey<K: Key, R: Reason> {
     queue: WorkQueue<K, R>,
     pub(crate) key: K,
-    /// Why it was queued.
+    /// Why the key was queued.
     pub(crate) reason: R,
     finished: bool,
 }

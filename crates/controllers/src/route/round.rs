@@ -1,4 +1,4 @@
-//! One comparison of the routes of the cloud with the nodes, and what follows.
+//! One comparison of the routes of the cloud with the nodes, and its consequences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(crate) enum Cause {
     Nodes,
     /// An earlier reconciliation failed, or waited long enough.
     Retry,
-    /// The Service has waited so long that an Event says on what.
+    /// The Service has waited so long that an Event says for what.
     Waited,
     /// An earlier reconciliation assumed a result, which is verified now.
     Again,

@@ -29,7 +29,7 @@ const MAX_CONCURRENT_REQUESTS: usize = 16;
 /// The last answer of one node.
 struct LastAnswer {
     verdict: Option<NodeVerdict>,
-    /// When it came, or when the node was asked for the first time.
+    /// When the answer came, or when the node was asked for the first time.
     answered: Instant,
     /// When the node is asked again.
     due: Instant,

@@ -30,7 +30,7 @@ impl Reschedule {
 
 /// The queue of Services that one controller works on.
 ///
-/// It is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from its first moment.
+/// The queue is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from the start.
 #[derive(Clone)]
 pub struct ServiceQueue(pub(super) WorkQueue<ServiceKey, Causes>);
 

@@ -1,4 +1,4 @@
-//! How long a Service has waited for work other than its own, and when an Event says on what. Pure.
+//! How long a Service has waited for work other than its own, and when an Event names that work. Pure.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::cause::{Cause, Causes};
 use super::queue::Reschedule;
 
-/// Time that a Service waits before an Event says on what.
+/// Time that a Service waits before an Event says for what.
 const EVENT_DELAY: Duration = Duration::from_secs(10);
 
 /// The wait of a Service.
@@ -32,7 +32,7 @@ impl Wait {
         Self { on, since, until: now + at_most, said }
     }
 
-    /// Returns the Event, if it has waited long enough and none was written, and what comes next.
+    /// Returns the Event, if one is due and not written yet, and when the Service is reconciled again.
     pub(super) fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
         let left = self.until.saturating_duration_since(now);
         let say_at = self.since + EVENT_DELAY;
