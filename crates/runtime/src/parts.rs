@@ -1,4 +1,4 @@
-//! A controller is a set of parts that run for ever; one that ends is a defect that ends the controller.
+//! A controller is a set of parts that run for ever; the end of a part is a defect that ends the controller.
 
 use std::future::Future;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::listed::{Interest, InterestedStream};
 /// client-go pings its connections (HTTP/2) every 30.
 const WATCH_TIMEOUT_SECONDS: u32 = 25;
 
-/// How lists are read.
+/// Settings for reading lists.
 ///
 /// The text of a page is in memory twice before it is decoded, which is 3 MiB for each of the largest objects that an API server takes.
 #[derive(Clone, Debug)]

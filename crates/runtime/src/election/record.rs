@@ -1,4 +1,4 @@
-//! The record in the Lease, and what it says about who may lead. Pure.
+//! The record in the Lease, and who may lead by it. Pure.
 
 use std::time::Duration;
 

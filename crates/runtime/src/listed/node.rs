@@ -1,4 +1,4 @@
-//! A Node.
+//! Nodes, as they are listed and watched.
 
 use k8s_openapi::api::core::v1::{
     self as k8s, ContainerImage, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint,

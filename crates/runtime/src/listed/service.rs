@@ -1,4 +1,4 @@
-//! A Service.
+//! Services, as they are listed and watched.
 
 use k8s_openapi::api::core::v1::{
     self as k8s, LoadBalancerIngress, LoadBalancerStatus, ServicePort, ServiceSpec, ServiceStatus,
