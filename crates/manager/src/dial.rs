@@ -67,7 +67,7 @@ pub enum Speech {
     Tls,
     /// `HEAD /`
     Http,
-    /// Nothing.
+    /// Nothing is sent.
     Silence,
 }
 

@@ -1,4 +1,4 @@
-//! An error and its causes as one line for people.
+//! One line for people from an error and its causes.
 
 use openstack_ccm_core::text::printable_lines;
 
@@ -8,7 +8,7 @@ const NOISE: &str = "ServiceError: ";
 /// The library's text for an answer that it cannot parse.
 const NO_STATUS: &str = ": Failed to parse error data";
 const API_ERROR: &str = "ApiError: ";
-/// How the library shows the rest of an answer, after its message.
+/// Start of the rest of an answer, which the library shows after the message.
 const STATUS: &str = " (Status {";
 
 /// Joins the error and its causes, each once: some libraries repeat their cause in their own text.

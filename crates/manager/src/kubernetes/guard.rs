@@ -52,7 +52,7 @@ impl Guard {
             Asks::ForSeveral | Asks::ForOne => {}
         }
         let answer = self.client.send(request).await?;
-        // From its first byte on: before that, a connection to any server may have been made.
+        // Counted from the first byte of the answer: before that, a connection to any server may have been made.
         if let Some(cluster) =
             self.cluster.as_ref().filter(|_| asks == Asks::ForSeveral && answer.status().is_success())
         {

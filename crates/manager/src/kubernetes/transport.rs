@@ -9,7 +9,7 @@ use kube::{Client, Config};
 use openstack_ccm_dns::Resolver;
 use tower::{BoxError, ServiceBuilder};
 
-/// What becomes of connections after an answer.
+/// Whether connections are kept after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connections {
     /// Kept for other requests.

@@ -28,7 +28,7 @@ pub fn start(arguments: &LoggingArgs) {
     begin(arguments, true);
 }
 
-/// The same without the names of modules, which mean nothing to users of a program with another name.
+/// Starts logging without the names of modules, which mean nothing to users of a program with another name.
 pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
     begin(arguments, false);
 }

@@ -4,7 +4,7 @@ use openstack_ccm_core::cloud::{Cloud, Part};
 
 use crate::args::controllers::ControllerName;
 
-/// What the cloud lacks for controllers. Without it the program would look healthy and do nothing, so it neither becomes
+/// What the cloud lacks for controllers. The program would look healthy and do nothing, so it neither becomes
 /// ready nor asks for the Lease.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {remedy}", listed(controllers))]
