@@ -20,7 +20,7 @@ pub(super) struct CanaryState {
     pods_listed: bool,
     /// The uids of the canary's DaemonSets, once they are known: only their pods count.
     daemon_sets: Option<BTreeSet<String>>,
-    /// From when on a Service with the right status counts, by name; absent otherwise.
+    /// The time from which a Service with the right status counts, by name; absent otherwise.
     right: BTreeMap<String, Instant>,
     /// Whether reports count now.
     trusting: bool,

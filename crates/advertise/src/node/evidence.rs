@@ -1,4 +1,4 @@
-//! What a Node object shows, and the guess at its service proxy that follows. Pure.
+//! What a Node object shows, and the resulting guess at its service proxy. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,13 +7,13 @@ use super::Version;
 /// Whether a node's service proxy honours `ipMode: Proxy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It does, or no service proxy there could short-circuit.
+    /// It honours the mode, or no service proxy there could short-circuit.
     Fit,
-    /// It does not.
+    /// It ignores the mode.
     Unfit,
 }
 
-/// Where a verdict comes from, the weakest first: of several verdicts on one node the strongest source stands
+/// The source of a verdict, the weakest first: of several verdicts on one node that of the strongest counts
 /// ([`prevailing`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
@@ -56,7 +56,7 @@ impl NodeVerdict {
         Self { verdict: Verdict::Fit, source, cause }
     }
 
-    /// Creates a verdict that it does not.
+    /// Creates a verdict that the node ignores it.
     pub fn unfit(source: Source, cause: Cause) -> Self {
         Self { verdict: Verdict::Unfit, source, cause }
     }
@@ -67,12 +67,12 @@ pub fn prevailing<'a>(verdicts: impl IntoIterator<Item = &'a NodeVerdict>) -> Op
     verdicts.into_iter().reduce(|best, other| if other.source > best.source { other } else { best })
 }
 
-/// Why a node's service proxy is held to honour the mode, or to short-circuit although the status says `Proxy`.
+/// Why a node's service proxy counts as honouring the mode, or as short-circuiting in spite of `Proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The kubelet is of 1.30 or newer, and kube-proxy is taken to be of the same release.
     NewKubelet(String),
-    /// Nothing of this cluster runs there.
+    /// A virtual node, on which nothing of this cluster runs.
     VirtualNode,
     /// The kubelet has not reported yet, so nothing runs there.
     NotReported,

@@ -41,7 +41,7 @@ const HOLD: Backoff =
 /// Interruptions of watches within this time count as one.
 const DEBOUNCE_DELAY: Duration = Duration::from_secs(1);
 
-/// How often changes of the API server are looked for.
+/// Intervals of the checks for changes of the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
     /// Time between two probes that are expected to show the same.
