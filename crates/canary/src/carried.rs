@@ -14,7 +14,7 @@ use crate::look::{Finding, Verdict};
 use crate::observed_pod::ObservedPod;
 use crate::{CONCLUSIVE, FIT};
 
-/// What a pod reports of its node.
+/// The verdict that a pod reports of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Carried {
     /// Its service proxy honours the mode, or short-circuits nothing.

@@ -75,7 +75,7 @@ impl Finding {
         }
     }
 
-    /// Whether it may end a standing verdict. A look that shows nothing may not.
+    /// Whether the finding may end a standing verdict. A look that shows nothing may not.
     pub fn is_known(self) -> bool {
         !matches!(self, Self::Silence | Self::OtherCanary)
     }

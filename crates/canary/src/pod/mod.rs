@@ -19,7 +19,7 @@ use crate::{PORT, READINESS_PORT};
 use answers::Token;
 use dial::Dialler;
 
-/// How much more often it looks while no finding is held, or while the finding may change.
+/// Factor by which looks are more frequent while no finding is held, or the finding may change.
 const UNSETTLED_RATE: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
