@@ -8,7 +8,7 @@ use openstack_ccm_core::advertise::Needs;
 use crate::cluster::Obstacle;
 use crate::entry::{PROXY, VIP};
 
-/// What is published.
+/// How an address is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Addresses with `ipMode: Proxy`.
@@ -28,7 +28,7 @@ impl Mode {
         }
     }
 
-    /// How a status is published, by whoever wrote it. `None` where it is empty, or says what this program never writes.
+    /// Returns how a status is published, whoever wrote it. `None` if it is empty, or has entries that this program never writes.
     pub fn of(published: &[LoadBalancerIngress]) -> Option<Self> {
         let one = |entry: &LoadBalancerIngress| match (&entry.ip, &entry.hostname, entry.ip_mode.as_deref()) {
             (Some(_), None, None | Some(VIP)) => Some(Self::Vip),
@@ -41,30 +41,30 @@ impl Mode {
     }
 }
 
-/// Why it is published so.
+/// The reason for a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The Service's hostname annotation.
     HostnameAnnotation,
     /// The operator enabled hostnames for PROXY load balancers.
     IngressHostnameEnabled,
-    /// The load balancer adds nothing.
+    /// The load balancer adds nothing to the traffic.
     DirectPath,
-    /// The load balancer is part of the protocol, and the cluster honours the mode.
+    /// Traffic has to pass the load balancer, and the cluster honours the mode.
     PathNeedsLoadBalancer(Needs),
     /// The Service or the operator asked for `proxy`.
     ProxyRequested,
     /// The Service or the operator asked for `vip`.
     VipRequested,
-    /// `Proxy` is needed, cannot have its effect, and a hostname takes its place.
+    /// `Proxy` is needed but would have no effect; a hostname is published instead.
     FallbackToHostname(Obstacle),
-    /// `Proxy` is needed, cannot have its effect, and there is no hostname: pods are short-circuited, on all nodes or on
+    /// `Proxy` is needed but would have no effect, and there is no hostname: pods are short-circuited, on all nodes or on
     /// those that ignore the mode.
     NoFallback(Obstacle),
-    /// `Proxy` is needed and would lead the cluster's pods to a load balancer whose source ranges turn them away; it was
-    /// published without so far.
+    /// `Proxy` is needed, but would send the cluster's pods to a load balancer whose source ranges reject them; the address was
+    /// published without `Proxy` so far.
     SourceRangesLackCluster,
-    /// `Proxy` was asked for and cannot have its effect, and the path does not need it.
+    /// `Proxy` was requested but would have no effect, and the path does not need it.
     ProxyNotPossible(Obstacle),
 }
 
@@ -115,15 +115,15 @@ impl fmt::Display for Reason {
 pub struct Advertisement {
     /// The wanted `status.loadBalancer.ingress`.
     pub entries: Vec<LoadBalancerIngress>,
-    /// What kind of entries these are.
+    /// The mode of these entries.
     pub mode: Mode,
-    /// Why.
+    /// The reason for the mode.
     pub reason: Reason,
-    /// Set where nodes bypass the load balancer against what is needed; names the cause and the ways out.
+    /// Set if nodes bypass a load balancer that the traffic has to pass; names the cause and the remedies.
     pub warning: Option<String>,
-    /// Set where the load balancer turns the cluster's own pods away, or would; names the networks and the ways out.
+    /// Set if the load balancer rejects the cluster's own pods, or would; names the networks and the remedies.
     pub shut_out: Option<String>,
-    /// Set where somebody asked for `vip` although the load balancer is part of the protocol; says what pods get and how
-    /// to lead them through it.
+    /// Set if `vip` was requested although traffic has to pass the load balancer; says what happens to pods and how to send
+    /// them through it.
     pub bypassed: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What of a decision is news to the user. Pure.
+//! Which parts of a decision are news to the user. Pure.
 
 use openstack_ccm_core::notice::Notice;
 
@@ -13,11 +13,11 @@ pub struct Announced {
     published: Option<Labels>,
     shut_out: Option<String>,
     bypassed: Option<String>,
-    /// Whether warnings that still hold are news.
+    /// Whether to repeat warnings that still hold.
     again: bool,
 }
 
-/// What there is to report.
+/// The changes to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
     /// The mode and reason before and now, where they differ.
@@ -27,18 +27,18 @@ pub struct News {
 }
 
 impl Announced {
-    /// Mode and reason of the last decision, as metric labels; absent before the first.
+    /// Returns mode and reason of the last decision, as metric labels; `None` before the first.
     pub fn published(&self) -> Option<Labels> {
         self.published
     }
 
-    /// The Events of warnings may be gone by now: those that hold at the next decision are news again.
+    /// Repeats the warnings that hold at the next decision: their Events may have expired.
     pub fn warn_again(&mut self) {
         self.again = true;
     }
 
-    /// Takes in a decision, and answers what of it is news. `found` is the mode that the status had before, by whoever
-    /// published it.
+    /// Records a decision, and returns its news. `found` is the mode that the status had before, whichever client published
+    /// it.
     pub fn take_in(&mut self, decided: &Advertisement, found: Option<Mode>) -> News {
         let now = (decided.mode.as_str(), decided.reason.as_str());
         let again = std::mem::take(&mut self.again);
@@ -53,7 +53,7 @@ impl Announced {
             notices.push(Notice::warning("LoadBalancerBypassRequested", message));
         }
         let changed = (before != Some(now)).then_some((before, now));
-        // What nobody could have used yet has not changed.
+        // The first publication is no change for clients.
         let mode_before = before.map(|(mode, _)| mode).or(found.map(Mode::as_str));
         if changed.is_some() && mode_before.is_some_and(|mode| mode != now.0) {
             let message =
@@ -67,7 +67,7 @@ impl Announced {
     }
 }
 
-/// What there is to say now, unless it was said already.
+/// Returns the present text, unless it was reported already.
 fn other_than<'a>(before: Option<&String>, now: Option<&'a String>) -> Option<&'a String> {
     now.filter(|now| before != Some(*now))
 }

@@ -9,9 +9,9 @@ use crate::node::{Cause, Fitness};
 pub enum ServerSupport {
     /// A dry-run write without the field came back with its default.
     Keeps,
-    /// It came back without: the server is older than 1.29, or its gate is off.
+    /// The write came back without the field: the server is older than 1.29, or its gate is off.
     Drops,
-    /// Not asked yet, or the question could not be asked.
+    /// Not probed yet, or the probe failed.
     Unknown,
 }
 
@@ -29,19 +29,19 @@ pub struct Cluster {
 /// Why a cluster cannot honour `ipMode: Proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The operator turned it off.
+    /// The operator turned the mode off.
     GateOff,
     /// The API server drops the field.
     ServerDrops,
-    /// The API server has not been asked successfully.
+    /// The API server has not been probed successfully.
     ServerUnknown,
     /// Service proxies on nodes ignore the field.
     DataPlane {
-        /// How many nodes.
+        /// Number of such nodes.
         count: usize,
-        /// One of them.
+        /// One of these nodes.
         node: String,
-        /// Why that one.
+        /// Why that node ignores the field.
         cause: Cause,
     },
 }
@@ -79,10 +79,10 @@ impl fmt::Display for Obstacle {
 }
 
 impl Cluster {
-    /// What keeps the API server from storing the field, if anything does.
+    /// Returns what keeps the API server from storing the field, if anything does.
     ///
-    /// A server that was seen to drop it is believed more than a flag that says it does not: the answer to a write is
-    /// the final word for that write.
+    /// A server that was seen to drop the field outweighs a flag that says otherwise: the answer to a write is the final
+    /// word for that write.
     pub fn server_obstacle(&self) -> Option<Obstacle> {
         match (self.gate, self.server) {
             (Some(false), _) => Some(Obstacle::GateOff),
@@ -92,7 +92,7 @@ impl Cluster {
         }
     }
 
-    /// What keeps `ipMode: Proxy` from having its effect, if anything does.
+    /// Returns what keeps `ipMode: Proxy` from having its effect, if anything does.
     pub fn obstacle(&self) -> Option<Obstacle> {
         self.server_obstacle().or_else(|| match (&self.gate, &self.data_plane) {
             (Some(_), _) | (None, Fitness::Fit) => None,

@@ -1,8 +1,8 @@
 //! The decision how to publish the addresses of a load balancer. Pure.
 //!
-//! Where `ipMode: Proxy` (KEP-1860) is needed and cannot have its effect, a hostname is published instead: service
-//! proxies never short-circuit hostnames, in any version. Where there is none and the API server keeps the mode, `Proxy` is
-//! published all the same: a node that ignores it loses nothing by it, and every other one needs it.
+//! If `ipMode: Proxy` (KEP-1860) is needed but would have no effect, a hostname is published instead: service proxies never
+//! short-circuit hostnames, in any version. Without a hostname, `Proxy` is published all the same if the API server keeps
+//! the mode: it does no harm on nodes that ignore it, and all other nodes need it.
 
 use std::net::IpAddr;
 
@@ -16,20 +16,20 @@ use crate::cluster::{Cluster, Obstacle, ServerSupport};
 use crate::entry::{PROXY, VIP, of_address, of_hostname, same_entries};
 use crate::{remedy, shared};
 
-/// What there is to publish for one Service.
+/// What to publish for one Service.
 #[derive(Clone, Copy, Debug)]
 pub struct Publication<'a> {
     /// The addresses of the load balancer.
     pub addresses: &'a [IpAddr],
-    /// What the way to the application needs.
+    /// Whether clients need the load balancer.
     pub path: Path,
     /// What user and operator prefer.
     pub preference: &'a Preference,
-    /// Whether the load balancer lets the cluster's own pods in.
+    /// Whether the load balancer admits the cluster's own pods.
     pub access: &'a ClusterAccess,
-    /// What the status says so far, by whoever published it.
+    /// The present status, whichever client published it.
     pub published: &'a [LoadBalancerIngress],
-    /// What user and operator write to choose otherwise.
+    /// Settings by which user and operator choose otherwise.
     pub settings: &'a SettingNames,
 }
 
@@ -39,8 +39,8 @@ impl Publication<'_> {
     }
 
     /// Whether the address stays published for the short circuit, although the path needs the load balancer: pods that
-    /// reach the application now would be turned away. Not with the PROXY protocol, where the short circuit fails anyway,
-    /// and not where somebody asked for a mode.
+    /// reach the application now would be rejected. Not with the PROXY protocol, where the short circuit fails anyway,
+    /// and not if user or operator chose a mode.
     fn keeps_vip(&self) -> bool {
         let works_without = matches!(
             self.path,
@@ -58,7 +58,7 @@ impl Publication<'_> {
     }
 }
 
-/// Whether a status has addresses only, and none that nodes leave alone: that is how other controllers publish everything
+/// Whether a status has only addresses, all open to the short circuit: that is how other controllers publish everything
 /// but PROXY load balancers.
 fn is_by_vip(published: &[LoadBalancerIngress]) -> bool {
     !published.is_empty()
@@ -91,7 +91,7 @@ pub fn decide(publication: &Publication<'_>, cluster: &Cluster) -> Advertisement
             let shut_out = remedy::stays_short_circuited(publication.access, publication.settings);
             Advertisement { shut_out, ..vip(addresses, cluster, Reason::SourceRangesLackCluster) }
         }
-        // This Service works without: where the server drops the mode there is nothing to fall back from. Nodes that
+        // This Service itself works without the mode: if the server drops the mode, no fallback is needed. Nodes that
         // ignore it do no harm.
         (IpModeChoice::Auto, Path::ThroughLoadBalancer(needs @ Needs::SharedAddress)) => {
             match cluster.server_obstacle() {
@@ -106,9 +106,9 @@ pub fn decide(publication: &Publication<'_>, cluster: &Cluster) -> Advertisement
     }
 }
 
-/// `Proxy` is wanted: publish it where it has its effect, the next best elsewhere.
+/// Publishes `Proxy` if it has its effect, and otherwise the next best.
 fn proxy(publication: &Publication<'_>, cluster: &Cluster, reason: Reason) -> Advertisement {
-    // Who asks for the mode is believed over the judgement of the nodes, which may be wrong; not over the server's.
+    // An explicit request outweighs the judgement of the nodes, which may be wrong, but not that of the server.
     let asked = reason == Reason::ProxyRequested;
     let obstacle = if asked { cluster.server_obstacle() } else { cluster.obstacle() };
     let Some(obstacle) = obstacle else {
@@ -167,7 +167,7 @@ fn by_proxy(publication: &Publication<'_>, reason: Reason) -> Advertisement {
 }
 
 fn vip(addresses: &[IpAddr], cluster: &Cluster, reason: Reason) -> Advertisement {
-    // The mode is spelled out only where it is kept, so that what is written and what is read agree.
+    // The mode is spelled out only if it is kept, so that the written and the stored status agree.
     let keeps = cluster.server == ServerSupport::Keeps;
     let entries = addresses.iter().map(|ip| of_address(*ip, keeps.then_some(VIP))).collect();
     Advertisement { entries, mode: Mode::Vip, reason, warning: None, shut_out: None, bypassed: None }
@@ -184,7 +184,7 @@ fn by_suffix(addresses: &[IpAddr], suffix: &str, reason: Reason) -> Advertisemen
     Advertisement { entries, mode: Mode::Hostname, reason, warning: None, shut_out: None, bypassed: None }
 }
 
-/// What is wanted in the status, and whether it is there already.
+/// Returns the wanted status, and whether it is published already.
 pub fn compare(
     current: &[LoadBalancerIngress],
     publication: &Publication<'_>,
@@ -197,8 +197,8 @@ pub fn compare(
     }
     let same = same_entries(current, &wanted.entries, cluster.server != ServerSupport::Drops);
     if !same && cluster.gate.is_none() && cluster.server == ServerSupport::Unknown {
-        // The API server could not be asked. What stands there is left alone if it is what a server that keeps the
-        // mode should be sent: a moment's trouble must not turn every Service over and back.
+        // The API server could not be probed. A status that would be right for a server that keeps the mode is left
+        // alone: a short outage must not change every Service back and forth.
         let hoped = decide(publication, &Cluster { server: ServerSupport::Keeps, ..cluster.clone() });
         if same_entries(current, &hoped.entries, true) {
             return (hoped, true);
@@ -207,7 +207,7 @@ pub fn compare(
     (wanted, same)
 }
 
-/// Whether what is published can stay where it is not known what to publish: a hostname, or the addresses.
+/// Whether the published entries can stay while the wanted ones are unknown: hostnames, or these addresses.
 fn stays(current: &[LoadBalancerIngress], addresses: &[IpAddr]) -> bool {
     let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let published: Vec<&String> = current.iter().filter_map(|entry| entry.ip.as_ref()).collect();

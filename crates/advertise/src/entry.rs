@@ -1,4 +1,4 @@
-//! Entries of `status.loadBalancer.ingress`: those of a Service, those that are written, and when two lists of them say the same.
+//! Entries of `status.loadBalancer.ingress`: read, created and compared.
 //! Pure.
 
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use openstack_ccm_core::advertise::hostname;
 
 /// `ipMode` of traffic that reaches the node with the load balancer's address (KEP-1860): a node may short-circuit it.
 ///
-/// The modes are an open set: one that this program does not know (a newer API's) is carried, never refused.
+/// The modes are an open set: a mode that this program does not know (of a newer API) is kept, never refused.
 pub const VIP: &str = "VIP";
 
 /// `ipMode` of traffic that reaches the node with the node's address: a node must let it travel through the load balancer.
 pub const PROXY: &str = "Proxy";
 
-/// The published entries. Values that are not known are carried, never refused; empty ones are absent.
+/// Returns the published entries. Unknown values are kept, never refused; empty values become absent.
 pub fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
     let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let ingress = status.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
@@ -24,24 +24,24 @@ pub fn entries(service: &Service) -> Vec<LoadBalancerIngress> {
             ip: entry.ip.clone().filter(|ip| !ip.is_empty()),
             hostname: entry.hostname.clone().filter(|hostname| !hostname.is_empty()),
             ip_mode: entry.ip_mode.clone(),
-            // This program never writes any.
+            // This program never writes ports.
             ports: entry.ports.clone().filter(|ports| !ports.is_empty()),
         })
         .collect()
 }
 
-/// An entry with an address. What is written has an address or a hostname, never both, never none.
+/// Creates an entry with an address. Each written entry has either an address or a hostname.
 pub fn of_address(ip: IpAddr, mode: Option<&str>) -> LoadBalancerIngress {
     let (ip, ip_mode) = (Some(ip.to_string()), mode.map(str::to_owned));
     LoadBalancerIngress { ip, ip_mode, ..LoadBalancerIngress::default() }
 }
 
-/// An entry with a hostname; it never carries a mode, which the API server would refuse.
+/// Creates an entry with a hostname; it never has a mode, which the API server would refuse.
 pub fn of_hostname(hostname: impl Into<String>) -> LoadBalancerIngress {
     LoadBalancerIngress { hostname: Some(hostname.into()), ..LoadBalancerIngress::default() }
 }
 
-/// Whether the published list already says what the wanted one says.
+/// Whether the published list is equivalent to the wanted one.
 ///
 /// An absent mode beside an address equals `VIP`, because the API server fills it in. Where the server is known to
 /// drop the field (`compare_mode` false) modes are not compared, because it would never agree.
@@ -61,13 +61,13 @@ fn same_entry(one: &LoadBalancerIngress, other: &LoadBalancerIngress, compare_mo
         && (!compare_mode || mode(one) == mode(other))
 }
 
-/// Addresses have several spellings.
+/// Compares parsed addresses, which have several spellings.
 fn same_ip(one: Option<&str>, other: Option<&str>) -> bool {
     let parsed = |text: Option<&str>| text.and_then(|text| text.parse::<IpAddr>().ok());
     one == other || parsed(one).is_some_and(|one| Some(one) == parsed(other))
 }
 
-/// Whether an entry leads to an address: by itself, or by a hostname that is made of it.
+/// Whether an entry leads to an address: by itself, or by a hostname made of the address.
 pub fn names_address(entry: &LoadBalancerIngress, address: IpAddr) -> bool {
     let made_of = |hostname: &str| hostname.starts_with(&hostname::for_address(address, ""));
     entry.ip.as_deref().and_then(|ip| ip.parse().ok()) == Some(address)

@@ -12,9 +12,9 @@ use crate::node::{Cause, NodeVerdict, Source, Version};
 
 /// Longest wait for an answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Largest page that is read, in bytes. That of kube-proxy has about 100 KB, and more with many Services.
+/// Largest page that is read, in bytes. kube-proxy's has about 100 KB, and more with many Services.
 const MAX_PAGE_SIZE: usize = 4 << 20;
-/// Series that only kube-proxy has.
+/// Prefix of series that only kube-proxy has.
 const OF_KUBE_PROXY: &str = "kubeproxy_";
 const GATE: (&str, &str) = ("kubernetes_feature_enabled", "name=\"LoadBalancerIPMode\"");
 const BUILD: (&str, &str) = ("kubernetes_build_info", "git_version=\"");
@@ -22,7 +22,7 @@ const BUILD: (&str, &str) = ("kubernetes_build_info", "git_version=\"");
 const KNOWS: Version = Version(1, 29, 0);
 const WITHOUT_GATE: Version = Version(1, 36, 0);
 
-/// Asks kube-proxies.
+/// Reads the metrics of kube-proxies.
 #[derive(Clone, Debug)]
 pub struct KubeProxies {
     http: Client,
@@ -30,12 +30,12 @@ pub struct KubeProxies {
 }
 
 impl KubeProxies {
-    /// At this port of nodes.
+    /// Creates a reader for this port of nodes.
     ///
     /// # Errors
     /// The HTTP client cannot be made.
     pub fn new(port: u16) -> Result<Self, reqwest::Error> {
-        // Nodes are asked themselves, and nobody else in their name.
+        // Only the node itself may answer, no proxy and no redirect target.
         let http = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -44,8 +44,8 @@ impl KubeProxies {
         Ok(Self { http, port })
     }
 
-    /// What the kube-proxy of the node with this address says of itself; nothing where it does not answer in time, or
-    /// what answers is no kube-proxy.
+    /// Returns what the kube-proxy of the node with this address reports of itself; `None` if there is no answer in time,
+    /// or the answer is not from a kube-proxy.
     pub async fn ask(&self, node: IpAddr) -> Option<NodeVerdict> {
         let url = format!("http://{}/metrics", SocketAddr::new(node, self.port));
         let mut response = self.http.get(url).send().await.ok()?.error_for_status().ok()?;
@@ -60,7 +60,7 @@ impl KubeProxies {
     }
 }
 
-/// What a gate means.
+/// Returns the verdict of the gate.
 pub(crate) fn by_gate(on: bool) -> NodeVerdict {
     if on {
         NodeVerdict::fit(Source::KubeProxy, Cause::GateOn)
@@ -71,8 +71,8 @@ pub(crate) fn by_gate(on: bool) -> NodeVerdict {
 
 /// Reads a page of metrics in the text format of Prometheus.
 ///
-/// The gate decides. A release without a line for it has none: before 1.29 kube-proxy does not know the field, from 1.36 on it
-/// honours it always. In between a missing line says that this is no page to believe.
+/// The gate decides. A release without a line for the gate has none: before 1.29 kube-proxy does not know the field, from 1.36 on
+/// it always honours it. In between, a page without the line is not believed.
 pub fn read(page: &str) -> Option<NodeVerdict> {
     if !page.lines().any(|line| line.starts_with(OF_KUBE_PROXY)) {
         return None;
@@ -103,7 +103,7 @@ pub fn read(page: &str) -> Option<NodeVerdict> {
     }
 }
 
-/// Labels and value of a line of this metric. No label that is asked for can hold a brace.
+/// Returns labels and value of a line of this metric. No label that is read here can hold a brace.
 fn series<'a>(line: &'a str, metric: &str) -> Option<(&'a str, &'a str)> {
     let (labels, rest) = line.strip_prefix(metric)?.strip_prefix('{')?.split_once('}')?;
     Some((labels, rest.split_whitespace().next()?))

@@ -1,25 +1,25 @@
 //! How the address of a load balancer is published on this cluster.
 //!
-//! Whoever made the load balancer says what the way to the application needs ([`Path`]); the cluster says what it honours
+//! The provider says whether clients need the load balancer ([`Path`]); the cluster says what it honours
 //! ([`cluster::Cluster`]); user and operator say what they prefer ([`Preference`]). [`decide`] turns the three into the
 //! entries of `status.loadBalancer.ingress`, with the reason.
 //!
-//! Nothing here makes a load balancer or knows who does.
+//! Nothing here creates a load balancer or depends on a provider.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | [`decision`] | which entries, and why, and whether the status has them already (pure) |
 //! | [`advertisement`] | the decision: mode, reason, warnings (pure) |
 //! | [`cluster`] | what the cluster honours, and what stands in the way (pure) |
-//! | [`node`] | what is held of the service proxy of each node (pure) |
-//! | [`measured`] | what was measured of them, which stands above what they show (pure) |
-//! | [`canary`] | the canary that a cluster keeps: writes the status of its Services, reads its pods |
+//! | [`node`] | the verdict on the service proxy of each node (pure) |
+//! | [`measured`] | measured verdicts, which outweigh what nodes show (pure) |
+//! | [`canary`] | the permanent canary: writes the status of its Services, reads its pods |
 //! | [`kube_proxy`] | what kube-proxy itself reports, where it can be reached |
-//! | [`entry`] | entries of a status: read, made, and when two lists say the same (pure) |
+//! | [`entry`] | entries of a status: read, created and compared (pure) |
 //! | [`shared`] | Services on one address agree on its mode (pure) |
-//! | [`announce`] | what of a decision is news (pure) |
-//! | [`server`] | whether the API server keeps `ipMode`: asked, remembered, asked again |
-//! | [`writer`] | the calls |
+//! | [`announce`] | which parts of a decision are news (pure) |
+//! | [`server`] | whether the API server keeps `ipMode`: probed, remembered, probed again |
+//! | [`writer`] | the calls that read and write Services |
 //! | [`metrics`] | what the cluster honours and what is published, as metrics |
 //!
 //! [`Path`]: openstack_ccm_core::advertise::Path

@@ -1,4 +1,4 @@
-//! What was measured of the service proxies of nodes, in addition to what the nodes show.
+//! Measurements of the service proxies of nodes, in addition to what the nodes show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use crate::node::{Cause, NodeVerdict, Source, prevailing};
 
-/// For how long a node must have been unreachable until what was measured there counts no longer.
+/// How long a node must be unreachable before its measurements no longer count.
 const UNMEASURED: SignedDuration = SignedDuration::from_mins(5);
 
-/// What was measured at one moment, by name of the node.
+/// The measurements at one moment, by name of the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurements {
     canary: BTreeMap<String, Carried>,
@@ -21,20 +21,20 @@ pub struct Measurements {
 }
 
 impl Measurements {
-    /// What the pods of a canary say, by node.
+    /// Creates measurements from a canary's verdicts, by node.
     pub fn of_canary(verdicts: BTreeMap<String, Carried>) -> Self {
         Self { canary: verdicts, ..Self::default() }
     }
 
-    /// The strongest verdict on a node, of which `guess` is what the node itself shows.
+    /// Returns the strongest verdict on a node; `guess` is the verdict by what the node shows.
     fn standing(&self, node: &str, guess: &NodeVerdict) -> NodeVerdict {
         let canary = self.canary.get(node).and_then(|carried| verdict_of_canary(*carried));
         let all = [Some(guess), self.kube_proxy.get(node), canary.as_ref()];
         prevailing(all.into_iter().flatten()).unwrap_or(guess).clone()
     }
 
-    /// The strongest verdict on a node, of which `guess` is what the node itself shows. Nobody measures on an unreachable node,
-    /// so what was measured there counts for a while only.
+    /// Returns the strongest verdict on a node; `guess` is the verdict by what the node shows. An unreachable node cannot be
+    /// measured, so earlier measurements count for a while only.
     pub fn standing_since(
         &self,
         node: &str,
@@ -46,7 +46,7 @@ impl Measurements {
         if unreachable_since.is_some_and(silent) { guess.clone() } else { self.standing(node, guess) }
     }
 
-    /// Nodes on which what answers the canary cannot be a service proxy.
+    /// Returns the nodes on which something other than a service proxy answers the canary.
     pub fn contradictions(&self) -> impl Iterator<Item = &str> {
         let odd = self.canary.iter().filter(|(_, carried)| **carried == Carried::Contradiction);
         odd.map(|(node, _)| node.as_str())
@@ -62,7 +62,7 @@ fn verdict_of_canary(carried: Carried) -> Option<NodeVerdict> {
     }
 }
 
-/// What was measured, kept up to date by whoever measures. Clones share it.
+/// The current measurements, kept up to date by all sources. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     now: watch::Sender<Arc<Measurements>>,
@@ -70,24 +70,24 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Where nobody measures there is nothing to wait for.
+    /// Creates measurements without a source: ready at once.
     pub fn by_nobody() -> Self {
         let measured = Self::default();
         measured.ready.send_replace(true);
         measured
     }
 
-    /// What was measured up to now.
+    /// Returns the present measurements.
     pub fn now(&self) -> Arc<Measurements> {
         Arc::clone(&self.now.borrow())
     }
 
-    /// Changes, as they come.
+    /// Returns a receiver of changes.
     pub fn changes(&self) -> watch::Receiver<Arc<Measurements>> {
         self.now.subscribe()
     }
 
-    /// Becomes true when verdicts from before the start are known, or cannot be had.
+    /// Returns a receiver that becomes true once verdicts from before the start are known, or unavailable.
     pub fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }
@@ -100,7 +100,7 @@ impl Measured {
         self.set(|now| now.canary = verdicts);
     }
 
-    /// What kube-proxies report, by node: all of them, in place of what was known before.
+    /// Replaces all reports of kube-proxies, by node.
     pub fn by_kube_proxies(&self, verdicts: BTreeMap<String, NodeVerdict>) {
         self.set(|now| now.kube_proxy = verdicts);
     }

@@ -21,10 +21,10 @@ type PublicationLabels = [(&'static str, &'static str); 2];
 /// Name of a node, empty for a sum; verdict; source.
 type OfNode = [(&'static str, String); 3];
 
-/// Nodes that have a series each. In a larger cluster they are counted by verdict and source.
+/// Maximum of nodes with a series each. A larger cluster has counts by verdict and source.
 const MAX_NODE_SERIES: usize = 100;
 
-/// The metrics of one program that publishes addresses. Clones count together.
+/// The metrics of one program that publishes addresses. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct AdvertiseMetrics {
     published: Family<PublicationLabels, Gauge>,
@@ -78,17 +78,17 @@ impl AdvertiseMetrics {
         metrics
     }
 
-    /// A status was written.
+    /// Counts a status write.
     pub fn wrote_status(&self, publication: Labels) {
         self.publications.get_or_create(&labels(publication)).inc();
     }
 
-    /// A Service is published in another way than before; absent: not at all.
+    /// Moves a Service from one way of publication to another; `None`: not published.
     pub fn publication_changed(&self, before: Option<Labels>, now: Option<Labels>) {
         count_anew(&self.published, before.map(labels), now.map(labels));
     }
 
-    /// What is known of the API server.
+    /// Shows what is known of the API server.
     pub(crate) fn server(&self, support: ServerSupport) {
         for (value, name) in [
             (ServerSupport::Keeps, "keeps"),
@@ -99,7 +99,7 @@ impl AdvertiseMetrics {
         }
     }
 
-    /// What is known of the nodes.
+    /// Shows the judgement over all nodes.
     pub fn data_plane(&self, fitness: &Fitness) {
         let unfit = match fitness {
             Fitness::Fit => 0,
@@ -109,7 +109,7 @@ impl AdvertiseMetrics {
         self.data_plane_fit.set(i64::from(unfit == 0));
     }
 
-    /// What is held of each node.
+    /// Shows the verdict on each node.
     pub fn nodes(&self, verdicts: &BTreeMap<String, NodeVerdict>) {
         let one_each = verdicts.len() <= MAX_NODE_SERIES;
         let mut counts = BTreeMap::<OfNode, i64>::new();

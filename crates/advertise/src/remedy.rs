@@ -1,10 +1,10 @@
-//! What is said where pods do not reach the application as they should, with the ways out. Pure.
+//! Messages for pods that do not reach the application as they should, with remedies. Pure.
 
 use openstack_ccm_core::advertise::{ClusterAccess, Needs, Path, Preference, SettingNames};
 
 use crate::cluster::Obstacle;
 
-/// Nodes bypass the load balancer, and there is no hostname to publish.
+/// Says that nodes bypass the load balancer and no hostname can be published.
 pub(crate) fn no_fallback(needs: Needs, obstacle: &Obstacle, settings: &SettingNames) -> String {
     let SettingNames { hostname_annotation, hostname_suffix_setting, .. } = settings;
     format!(
@@ -14,19 +14,19 @@ pub(crate) fn no_fallback(needs: Needs, obstacle: &Obstacle, settings: &SettingN
     )
 }
 
-/// The cluster's pods are led to a load balancer that turns them away, if it does.
+/// Says that the load balancer rejects the cluster's own pods, if it does.
 pub(crate) fn shut_out(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let remedy = of_source_ranges(access, settings)?;
     Some(format!("the load balancer rejects connections from the cluster's own pods because {remedy}"))
 }
 
-/// The address stays published as it was, because pods reach the application by the short circuit only.
+/// Says that the address stays published as it was, because pods need the short circuit.
 pub(crate) fn stays_short_circuited(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let remedy = of_source_ranges(access, settings)?;
     Some(format!("the address is still published without ipMode Proxy because {remedy}"))
 }
 
-/// What is wrong with the source ranges and what to do, as the end of a sentence; absent where nothing is.
+/// Returns what is wrong with the source ranges and what to do, as the end of a sentence; `None` if nothing is.
 fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<String> {
     let missing = match access {
         ClusterAccess::Open => return None,
@@ -47,7 +47,7 @@ fn of_source_ranges(access: &ClusterAccess, settings: &SettingNames) -> Option<S
     Some(format!("{missing}. Add these addresses to spec.loadBalancerSourceRanges{by_annotation}"))
 }
 
-/// `vip` was asked for against what the path needs.
+/// Says that `vip` was requested against what the path needs.
 pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNames) -> Option<String> {
     let Path::ThroughLoadBalancer(needs) = path else { return None };
     let effect = match needs {
@@ -61,7 +61,7 @@ pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNa
         Needs::HeaderInsertion => {
             "the pods' requests arrive without the HTTP headers that the load balancer inserts"
         }
-        // What another Service needs is said there.
+        // The other Service has its own message.
         Needs::SharedAddress => return None,
     };
     let SettingNames { ip_mode_annotation, hostname_annotation, ip_mode_setting, .. } = settings;

@@ -1,8 +1,8 @@
 //! Services that share an address have to agree on its mode.
 //!
 //! A service proxy in IPVS mode binds a whole address to the node as soon as one Service publishes it without
-//! `ipMode: Proxy`; from then on the node refuses the ports of all others on it. So one that needs the way through the
-//! load balancer decides for all.
+//! `ipMode: Proxy`; from then on the node refuses the ports of all other Services on the address. So a Service that needs
+//! the load balancer decides for all.
 
 use std::net::IpAddr;
 

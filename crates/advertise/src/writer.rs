@@ -26,13 +26,13 @@ pub struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// A writer that gives each call at most `limit`. The API server notes `manager` as the manager of what is written
-    /// (`metadata.managedFields`).
+    /// Creates a writer that gives each call at most `limit`. The API server records `manager` as the field manager of the
+    /// writes (`metadata.managedFields`).
     pub fn new(client: Client, limit: Duration, manager: &'static str) -> Self {
         Self { client, limit, manager, interest: Interest::in_none() }
     }
 
-    /// The same with answers to patches that show what this is interested in.
+    /// Returns the writer with answers to patches that keep the metadata of `interest`.
     #[must_use]
     pub fn interested(self, interest: Interest) -> Self {
         Self { interest, ..self }
@@ -42,12 +42,12 @@ impl StatusWriter {
         Api::namespaced(self.client.clone(), &key.namespace)
     }
 
-    /// Who is noted as the manager of what is written.
+    /// Returns the field manager of the writes.
     pub(crate) fn manager(&self) -> &'static str {
         self.manager
     }
 
-    /// Who wrote the status of a Service last, of those that `counts`.
+    /// Returns the last writer of a Service's status, of the managers that `counts` accepts.
     pub async fn last_status_writer(
         &self,
         key: &ServiceKey,
@@ -57,7 +57,7 @@ impl StatusWriter {
         Ok(found.and_then(|service| last_status_writer(&service, counts)))
     }
 
-    /// The Service as the API server has it now, not as a cache has it; absent when it is not there.
+    /// Reads the Service from the API server, not from a cache; `None` if it does not exist.
     pub async fn get(&self, key: &ServiceKey) -> Result<Option<Arc<Service>>, CallError> {
         let found = call(self.limit, self.api(key).get_opt(&key.name)).await?;
         Ok(found.map(stripped))
@@ -72,7 +72,7 @@ impl StatusWriter {
         call(self.limit, patching).await.map(|answer| Arc::new(answer.into()))
     }
 
-    /// Applies a JSON patch to the status sub-resource and answers the new state. One whose test fails is refused as
+    /// Applies a JSON patch to the status sub-resource and returns the new state. A patch whose test fails is refused as
     /// invalid ([`CallError::is_invalid`]).
     pub async fn json_patch_status(
         &self,
@@ -84,7 +84,7 @@ impl StatusWriter {
         call(self.limit, api.patch_status(&key.name, &parameters, &Patch::<()>::Json(patch))).await
     }
 
-    /// Asks what a merge patch of the status sub-resource would lead to, without storing it. Waits at most `limit`.
+    /// Returns the result of a merge patch of the status sub-resource, without storing it. Waits at most `limit`.
     pub(crate) async fn dry_run_status(
         &self,
         key: &ServiceKey,
@@ -110,7 +110,7 @@ fn last_status_writer(service: &Service, counts: fn(&str) -> bool) -> Option<Str
         .and_then(|entry| entry.manager.clone())
 }
 
-/// Without the two largest parts of metadata that nobody reads.
+/// Drops the two largest parts of metadata that are never read.
 fn stripped(mut service: Service) -> Arc<Service> {
     service.metadata.managed_fields = None;
     if let Some(annotations) = &mut service.metadata.annotations {

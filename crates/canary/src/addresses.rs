@@ -1,5 +1,5 @@
-//! The addresses of the two Services. Nobody has them: they are reserved for documentation, so that a packet to them that
-//! no node catches ends at the first router.
+//! The addresses of the two canary Services. They are reserved for documentation, so no host has them: a packet that no
+//! node intercepts ends at the first router.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,10 +21,10 @@ pub struct Addresses(Vec<Pair>);
 /// Why a text is no list of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressesError {
-    /// A part is no address.
+    /// An entry is no IP address.
     #[error("{0:?} is not an IP address")]
     NoAddress(String),
-    /// There is an odd number, or the two of a pair are of different families or equal.
+    /// An odd number, a pair of two families or of equal addresses, or a family twice.
     #[error(
         "write two different addresses of one family, first that of control and then that of subject, and after them perhaps \
          two of the other family, for example 192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2"
@@ -33,12 +33,12 @@ pub enum AddressesError {
 }
 
 impl Addresses {
-    /// Those of the canary that a cluster keeps: TEST-NET-1 of RFC 5737 and RFC 3849.
+    /// Returns the addresses of a permanent canary: TEST-NET-1 of RFC 5737 and RFC 3849.
     pub fn permanent() -> Self {
         Self::numbered([192, 0, 2], 0)
     }
 
-    /// Those of a canary that is there for one look, so that it may meet the other one: TEST-NET-2.
+    /// Returns the addresses of a canary for one look, which may run beside a permanent one: TEST-NET-2.
     pub fn temporary() -> Self {
         Self::numbered([198, 51, 100], 1)
     }
@@ -49,7 +49,7 @@ impl Addresses {
         Self(vec![Pair { control: four(1), subject: four(2) }, Pair { control: six(1), subject: six(2) }])
     }
 
-    /// The addresses of the family of an address, if there are any.
+    /// Returns the pair of the family of an address, if there is one.
     pub fn of_family(&self, of: IpAddr) -> Option<Pair> {
         self.0.iter().find(|pair| pair.control.is_ipv4() == of.is_ipv4()).copied()
     }

@@ -1,4 +1,4 @@
-//! The verdict as the status of a pod carries it: by the readiness of two containers. Pure.
+//! The verdict in the status of a pod, encoded by the readiness of two containers. Pure.
 //!
 //! | `conclusive` | `fit` | `kubectl get pods` | the node |
 //! | --- | --- | --- | --- |
@@ -7,14 +7,14 @@
 //! | not | not | 0/2 | not known |
 //! | not | ready | 1/2 | contradiction: what answered cannot be a service proxy |
 //!
-//! The kubelet asks the two one after the other, so that one of them may be ahead for a moment: what counts is what stays
+//! The kubelet probes the two one after the other, so that one of them may be ahead for a moment: only a lasting state counts
 //! ([`crate::ledger`]).
 
 use crate::look::{Finding, Verdict};
 use crate::observed_pod::ObservedPod;
 use crate::{CONCLUSIVE, FIT};
 
-/// What a pod says of its node.
+/// The verdict that a pod reports of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Carried {
     /// Its service proxy honours the mode, or short-circuits nothing.
@@ -26,7 +26,7 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// What readiness is to say of a finding that is held: of the container `conclusive`, and of `fit`.
+    /// Returns the readiness of the containers `conclusive` and `fit` for a held finding.
     pub fn readiness(held: Option<Finding>) -> (bool, bool) {
         match held {
             Some(Finding::Contradiction) => (false, true),
@@ -38,7 +38,7 @@ impl Carried {
         }
     }
 
-    /// What a pod says. Nothing, unless both containers run: one that ended has no readiness to speak of.
+    /// Reads what a pod reports. `None` unless both containers run: the readiness of an ended container means nothing.
     pub fn of_pod(pod: &ObservedPod) -> Option<Self> {
         if pod.metadata.deletion_timestamp.is_some() {
             return None;
@@ -64,7 +64,7 @@ impl Carried {
         }
     }
 
-    /// For people, where the finding itself is not at hand.
+    /// Returns a text for people, where the finding is unknown.
     pub fn text(self) -> &'static str {
         match self {
             Self::Fit => "its service proxy short-circuits no address with ipMode Proxy",

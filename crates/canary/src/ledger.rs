@@ -1,8 +1,8 @@
 //! The verdicts of all nodes over time. Pure: the time is passed in.
 //!
 //! A verdict is not what a pod reports at a moment, but what it has reported for a while: the readiness of two containers does not
-//! change in one instant, pods are replaced, and a node whose verdict goes to and fro must not turn the publication of every
-//! Service with it.
+//! change in one instant, pods are replaced, and a node whose verdict flaps must not change the publication of every
+//! Service each time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use tokio::time::Instant;
 
 use crate::carried::Carried;
 
-/// How long a pod has to report the same before it counts: twice the period of the readiness probes.
+/// How long a pod has to report the same before the report counts: twice the period of the readiness probes.
 pub const SETTLE_DELAY: Duration = Duration::from_secs(10);
-/// How long a verdict stands after its pod fell silent or went. Longer than a pod needs to be replaced.
+/// How long a verdict counts after its pod fell silent or was deleted. Longer than a pod needs to be replaced.
 pub const VERDICT_LIFETIME: Duration = Duration::from_secs(300);
-/// How long a node that was unfit twice within [`RELAPSE_LIFETIME`] has to be fit before it counts; it doubles with each relapse.
+/// How long a node that was unfit twice within [`RELAPSE_LIFETIME`] has to be fit before that counts; doubles with each relapse.
 const RELAPSES: Backoff = Backoff::doubling(Duration::from_secs(60), Duration::from_secs(960));
-/// After this time without another verdict earlier ones are forgotten.
+/// After this time without another verdict, earlier relapses are forgotten.
 const RELAPSE_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// The verdicts of nodes, by name.
@@ -32,10 +32,10 @@ struct Entry {
     /// What the pod reports, and since when.
     reported: Option<Carried>,
     since: Instant,
-    /// The verdict that counts, and until when it counts without being renewed.
+    /// The verdict that counts, and since when.
     held: Option<Carried>,
     changed: Instant,
-    /// How often the node became unfit of late.
+    /// How often the node became unfit recently.
     falls: u32,
 }
 
@@ -44,7 +44,7 @@ impl Entry {
         Self { reported: Some(reported), since: now, held: None, changed: now, falls: 0 }
     }
 
-    /// When what the pod reports counts, or a verdict ends that it no longer reports.
+    /// Returns when the report of the pod becomes the verdict, or when a verdict without report ends.
     fn due(&self) -> Option<Instant> {
         match self.reported {
             reported if reported == self.held => None,
@@ -54,7 +54,7 @@ impl Entry {
         }
     }
 
-    /// How long an unfit node has to report that it is fit. Its pod has waited before, so that the first time is short.
+    /// Returns how long an unfit node has to report fit. Its pod has waited already, so the first time is short.
     fn patience(&self) -> Duration {
         self.falls.checked_sub(2).map_or(SETTLE_DELAY, |relapses| RELAPSES.delay(relapses))
     }
@@ -78,7 +78,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// A pod of a node reports something, or nothing any more. Returns whether a verdict changed.
+    /// Records the report of a node's pod, or its silence. Returns whether a verdict changed.
     pub fn report(&mut self, node: &str, reported: Option<Carried>, now: Instant) -> bool {
         let Some(entry) = self.nodes.get_mut(node) else {
             if let Some(reported) = reported {
@@ -86,7 +86,7 @@ impl Ledger {
             }
             return false;
         };
-        // What came due before counts, however late it is looked at.
+        // A report that was due before counts, however late this call is.
         let changed = entry.settle(now);
         if entry.reported != reported {
             entry.reported = reported;
@@ -95,7 +95,7 @@ impl Ledger {
         changed
     }
 
-    /// What all pods report for the first time: there is nothing to compare it with, so it counts at once.
+    /// Records the first reports of all pods: there is nothing to compare them with, so they count at once.
     pub fn report_first(&mut self, reports: &BTreeMap<String, Carried>, now: Instant) -> bool {
         let mut changed = false;
         for (node, reported) in reports {
@@ -109,7 +109,7 @@ impl Ledger {
         self.report_all(reports, now) || changed
     }
 
-    /// What all pods report. Nodes without a report fall silent.
+    /// Records the reports of all pods. Nodes without a report fall silent.
     pub fn report_all(&mut self, reports: &BTreeMap<String, Carried>, now: Instant) -> bool {
         let silent = self.nodes.keys().filter(|node| !reports.contains_key(*node));
         let silent: Vec<(String, Option<Carried>)> = silent.map(|node| (node.clone(), None)).collect();
@@ -119,7 +119,7 @@ impl Ledger {
         changes > 0
     }
 
-    /// Lets what is due count. Returns whether a verdict changed.
+    /// Makes the due reports count. Returns whether a verdict changed.
     pub fn settle(&mut self, now: Instant) -> bool {
         let changed =
             self.nodes.values_mut().map(|entry| entry.settle(now)).filter(|changed| *changed).count();
@@ -127,12 +127,12 @@ impl Ledger {
         changed > 0
     }
 
-    /// When something is due next.
+    /// Returns when the next report is due.
     pub fn next(&self) -> Option<Instant> {
         self.nodes.values().filter_map(Entry::due).min()
     }
 
-    /// The verdicts that count.
+    /// Returns the verdicts that count.
     pub fn verdicts(&self) -> BTreeMap<String, Carried> {
         self.nodes.iter().filter_map(|(node, entry)| Some((node.clone(), entry.held?))).collect()
     }
@@ -147,7 +147,7 @@ mod tests {
         ledger.verdicts().get("a").copied()
     }
 
-    /// Reports each for so many seconds. Returns what counts at the end, and how often that changed on the way.
+    /// Reports each value for so many seconds. Returns the last verdicts, and how often they changed on the way.
     fn replay(reports: &[(Option<Carried>, u32)]) -> (Option<Carried>, u32) {
         let mut ledger = Ledger::default();
         let (mut now, mut changes) = (Instant::now(), 0);

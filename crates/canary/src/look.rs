@@ -8,19 +8,19 @@
 //! | no | | no | nothing is known |
 //! | any | no | our token | contradiction |
 //!
-//! An answer of a canary with another token, as there are some while pods are being replaced, makes a look worthless: it may
-//! come by a short circuit or not.
+//! An answer with the token of another canary, as during a rollout, makes a look worthless: it may come by a short circuit
+//! or not.
 
 use serde::{Deserialize, Serialize};
 
-/// What a dial got.
+/// The result of a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Our token.
     Ours,
     /// The token of another canary.
     OtherCanary,
-    /// Nothing in time, a refusal, or what no canary says.
+    /// No answer in time, a refusal, or no canary's answer.
     NotOurs,
 }
 
@@ -46,11 +46,11 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It does, or short-circuits nothing.
+    /// It honours the mode, or short-circuits nothing.
     Fit,
-    /// It does not.
+    /// It ignores the mode.
     Unfit,
-    /// It is not known.
+    /// Nothing is known.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ impl Verdict {
 }
 
 impl Finding {
-    /// What it says of the node.
+    /// Returns the verdict on the node.
     pub fn verdict(self) -> Verdict {
         match self {
             Self::Honours | Self::NeverShortCircuits => Verdict::Fit,
@@ -75,12 +75,12 @@ impl Finding {
         }
     }
 
-    /// Whether it may end a verdict that stands. What only says that nothing was seen does not.
+    /// Whether the finding may end a standing verdict. A look that shows nothing may not.
     pub fn is_known(self) -> bool {
         !matches!(self, Self::Silence | Self::OtherCanary)
     }
 
-    /// For people.
+    /// Returns a text for people.
     pub fn text(self) -> &'static str {
         match self {
             Self::Honours => "its service proxy does not short-circuit addresses with ipMode Proxy",
@@ -96,7 +96,7 @@ impl Finding {
     }
 }
 
-/// The table.
+/// Judges one look by the table of this module.
 pub fn judge(cluster_ip: Answer, control: Answer, subject: Answer) -> Finding {
     use Answer::{NotOurs, OtherCanary, Ours};
     match (cluster_ip, control, subject) {
@@ -109,7 +109,7 @@ pub fn judge(cluster_ip: Answer, control: Answer, subject: Answer) -> Finding {
     }
 }
 
-/// One finding of those of all address families: the mode must be honoured in each.
+/// Returns the worst finding of all address families: the mode must be honoured in each.
 pub fn over_families(findings: &[Finding]) -> Finding {
     use Finding::{Contradiction, Honours, Ignores, NeverShortCircuits, OtherCanary, Silence};
     let worst_first = [Ignores, Contradiction, OtherCanary, Silence, Honours, NeverShortCircuits];
@@ -146,8 +146,8 @@ mod tests {
         assert_eq!(finding.verdict(), verdict);
     }
 
-    /// An outage that looks like a fit node would lead pods into the short circuit: without the control's answer nothing
-    /// but the ClusterIP's may make a node fit.
+    /// An outage that looks like a fit node would lead pods into the short circuit: without the control's answer only that
+    /// of the ClusterIP may make a node fit.
     #[test]
     fn a_node_is_fit_only_where_the_way_is_proven() {
         let all = [Ours, OtherCanary, NotOurs];

@@ -1,11 +1,11 @@
-//! The objects that make a canary, as JSON: those of `openstack-ccm canary --once`. A test holds the chart's to them.
+//! The objects of a canary, as JSON, for `openstack-ccm canary --once`. A test compares the chart's objects with them.
 
 use serde_json::{Value, json};
 
 use crate::addresses::{Addresses, Pair};
 use crate::{CLASS, CONCLUSIVE, CONTROL, DAEMON_SETS, FIT, LABEL, PORT, READINESS_PORT, SUBJECT};
 
-/// What differs from one canary to the other.
+/// The settings in which canaries differ.
 #[derive(Clone, Debug)]
 pub struct Canary {
     pub namespace: String,
@@ -19,7 +19,7 @@ pub struct Canary {
 pub const USER_ID: u32 = 1001;
 
 impl Canary {
-    /// The namespace, in which the strictest level of pod security is enforced.
+    /// Returns the namespace, which enforces the strictest level of pod security.
     pub fn namespace(&self) -> Value {
         let mut labels = selector();
         for mode in ["enforce", "audit", "warn"] {
@@ -30,7 +30,7 @@ impl Canary {
         })
     }
 
-    /// Both Services, without their status.
+    /// Returns both Services, without their status.
     pub fn services(&self) -> [Value; 2] {
         [CONTROL, SUBJECT].map(|name| {
             let spec = json!({
@@ -38,7 +38,7 @@ impl Canary {
                 "loadBalancerClass": CLASS,
                 "allocateLoadBalancerNodePorts": false,
                 "ipFamilyPolicy": "PreferDualStack",
-                // The verdict is the readiness of the pods: it must not take the endpoints of the next look away.
+                // Readiness carries the verdict: it must not remove the endpoints of the next look.
                 "publishNotReadyAddresses": true,
                 "selector": selector(),
                 "ports": [{"name": "token", "port": PORT, "targetPort": PORT, "protocol": "TCP"}],
@@ -47,7 +47,7 @@ impl Canary {
         })
     }
 
-    /// Lets in what the canary needs, and nothing else out.
+    /// Returns the policy that allows only the canary's traffic.
     pub fn network_policy(&self) -> Value {
         let port = |port: u16, protocol: &str| json!({"port": port, "protocol": protocol});
         let spec = json!({
@@ -59,7 +59,7 @@ impl Canary {
         self.object("networking.k8s.io/v1", "NetworkPolicy", LABEL.1, &spec)
     }
 
-    /// A pod on one node, which no scheduler has to place. `token` is what all pods of this canary have in common.
+    /// Returns a pod bound to one node, without the scheduler. All pods of this canary share `token`.
     pub fn pod(&self, node: &str, token: &str) -> Value {
         let mut spec = self.pod_spec(&json!({"name": "TOKEN", "value": token}));
         spec["nodeName"] = json!(node);
@@ -69,13 +69,13 @@ impl Canary {
         object
     }
 
-    /// The DaemonSet that keeps a canary.
+    /// Returns the DaemonSet of a permanent canary.
     pub fn daemon_set(&self) -> Value {
         let spec = json!({"selector": {"matchLabels": selector()}, "template": self.template()});
         self.object("apps/v1", "DaemonSet", DAEMON_SETS[0], &spec)
     }
 
-    /// The pod of a node as the DaemonSet of this uid makes it.
+    /// Returns the pod that the DaemonSet of this uid creates on a node.
     pub fn daemon_pod(&self, node: &str, token: &str, daemon_set: &str) -> Value {
         let mut object = self.pod(node, token);
         object["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": DAEMON_SETS[0],
@@ -83,7 +83,7 @@ impl Canary {
         object
     }
 
-    /// The pod template of a DaemonSet: its pods have the hash of the rollout in common.
+    /// Returns the pod template of a DaemonSet: its pods share the hash of the rollout as token.
     pub fn template(&self) -> Value {
         let hash = json!({"fieldRef": {"fieldPath": "metadata.labels['controller-revision-hash']"}});
         json!({"metadata": {"labels": selector()}, "spec": self.pod_spec(&json!({"name": "TOKEN", "valueFrom": hash}))})
@@ -112,7 +112,7 @@ impl Canary {
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "nodeSelector": {"kubernetes.io/os": "linux"},
-            // Nothing runs on these.
+            // No process runs on these nodes.
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "type", "operator": "NotIn", "values": ["virtual-kubelet", "kwok"]}]},
             ]}}},
@@ -151,7 +151,7 @@ fn selector() -> Value {
     json!({LABEL.0: LABEL.1})
 }
 
-/// `status.loadBalancer.ingress` of a Service of the canary whose ClusterIPs are these: an address for each of their families.
+/// Returns `status.loadBalancer.ingress` of a canary Service: an address for each family of its ClusterIPs.
 pub fn ingress(
     service: &str,
     cluster_ips: &[String],
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// What the types do not know would be lost on the way through them.
+    /// Fields that the types do not know would be lost on the way through them.
     #[test]
     fn the_objects_are_what_kubernetes_knows() {
         let canary = canary();

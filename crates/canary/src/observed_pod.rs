@@ -1,5 +1,5 @@
-//! A pod, with what is read of it here: the type of all that a pod may hold is half a megabyte of machine
-//! code to decode.
+//! A pod with only the fields that are read here: the full type takes half a megabyte of machine code to
+//! decode.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use crate::DAEMON_SETS;
 
-/// A pod as the API server shows it. What is absent is empty.
+/// A pod as the API server returns it. Absent fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedPod {
@@ -25,7 +25,7 @@ pub struct ObservedPod {
 pub struct ObservedSpec {
     /// The node that the pod runs on.
     pub node_name: Option<String>,
-    /// What runs in it.
+    /// The containers of the pod.
     pub containers: Vec<ObservedContainer>,
 }
 
@@ -34,9 +34,9 @@ pub struct ObservedSpec {
 #[serde(default)]
 pub struct ObservedContainer {
     pub image: Option<String>,
-    /// What it runs, in place of the entry point of its image.
+    /// The command in place of the image's entry point.
     pub command: Option<Vec<String>>,
-    /// Arguments of what it runs.
+    /// Arguments of the command.
     pub args: Option<Vec<String>>,
 }
 
@@ -46,7 +46,7 @@ pub struct ObservedContainer {
 pub struct ObservedStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: Option<String>,
-    /// What the kubelet says of each container; absent until it has said something.
+    /// The kubelet's status of each container; absent until its first report.
     pub container_statuses: Option<Vec<ObservedContainerStatus>>,
 }
 
@@ -56,16 +56,16 @@ pub struct ObservedStatus {
 pub struct ObservedContainerStatus {
     pub name: String,
     pub ready: bool,
-    /// What it does.
+    /// State of the container.
     pub state: ObservedState,
 }
 
-/// What a container does. At most one of these is there.
+/// State of a container. At most one field is present.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ObservedState {
     pub running: Option<IgnoredAny>,
-    /// It does not run yet, or not again.
+    /// The container does not run yet, or not again yet.
     pub waiting: Option<Waiting>,
 }
 
@@ -73,9 +73,9 @@ pub struct ObservedState {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Waiting {
-    /// In one word, for example `ErrImagePull`.
+    /// One word, for example `ErrImagePull`.
     pub reason: String,
-    /// For people.
+    /// Text for people.
     pub message: String,
 }
 
@@ -100,8 +100,8 @@ impl k8s_openapi::Metadata for ObservedPod {
     }
 }
 
-/// The uids of the DaemonSets that keep a canary: pods that others made say nothing. Whoever makes a pod can write any name of an owner
-/// into it.
+/// Returns the uids of the canary DaemonSets: pods of other owners do not count. Uids, since whoever creates a pod can write any owner's
+/// name into it.
 pub fn of_canary<'a>(daemon_sets: impl IntoIterator<Item = &'a ObjectMeta>) -> BTreeSet<String> {
     let keeps = |name: &str| DAEMON_SETS.contains(&name);
     let of_canary = daemon_sets.into_iter().filter(|one| one.name.as_deref().is_some_and(keeps));
@@ -109,7 +109,7 @@ pub fn of_canary<'a>(daemon_sets: impl IntoIterator<Item = &'a ObjectMeta>) -> B
 }
 
 impl ObservedPod {
-    /// The uid of what made this pod, if it says that this is a DaemonSet.
+    /// Returns the uid of the pod's controller, if it is said to be a DaemonSet.
     pub fn daemon_set(&self) -> Option<&str> {
         let mut owners = self.metadata.owner_references.iter().flatten();
         let owner = owners.find(|owner| owner.controller == Some(true))?;
@@ -117,7 +117,7 @@ impl ObservedPod {
         is_daemon_set.then_some(owner.uid.as_str())
     }
 
-    /// The node that the pod runs on; empty where it has none yet.
+    /// Returns the node that the pod runs on; empty before it has a node.
     pub fn node(&self) -> &str {
         self.spec.node_name.as_deref().unwrap_or_default()
     }
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// A field of another name than Kubernetes gives it would be empty for ever.
+    /// A field whose name differs from that of Kubernetes would always be empty.
     #[test]
     fn what_is_read_has_the_names_that_kubernetes_gives_it() {
         let text = |text: &str| Some(text.to_owned());

@@ -1,4 +1,4 @@
-//! From looks to a verdict. Pure: the time is passed in.
+//! Derives a verdict from looks. Pure: the time is passed in.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use tokio::time::Instant;
 
 use crate::look::{Finding, Verdict};
 
-/// Equal looks that make a verdict.
+/// Number of equal looks that make a verdict.
 const EQUAL_LOOKS: u8 = 3;
 
-/// How patient a verdict is.
+/// How slowly a verdict changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// How long a node that was unfit has to be found fit before it counts as fit.
     pub fit_again_after: Duration,
-    /// How long a verdict counts that is not renewed.
+    /// How long a verdict counts without being renewed.
     pub lapse_after: Duration,
 }
 
-/// What is held to be true of a node, and what speaks for a change.
+/// The finding held for a node, and a rising one that may replace it.
 #[derive(Clone, Debug)]
 pub(crate) struct Steady {
     patience: Patience,
@@ -32,7 +32,7 @@ struct Held {
     renewed: Instant,
 }
 
-/// Equal looks that differ from what is held.
+/// Equal looks that differ from the held finding.
 #[derive(Clone, Copy, Debug)]
 struct Rising {
     finding: Finding,
@@ -41,12 +41,12 @@ struct Rising {
 }
 
 impl Steady {
-    /// Nothing is known yet.
+    /// Starts without a finding.
     pub(crate) fn new(patience: Patience) -> Self {
         Self { patience, held: None, rising: None }
     }
 
-    /// Takes a look in.
+    /// Adds the finding of a look.
     pub(crate) fn look(&mut self, finding: Finding, now: Instant) {
         self.lapse(now);
         if !finding.is_known() {
@@ -71,19 +71,19 @@ impl Steady {
         }
     }
 
-    /// Whether this would make an unfit node fit.
+    /// Whether this finding would make an unfit node fit.
     fn waits(&self, finding: Finding) -> bool {
         let unfit = self.held.is_some_and(|held| held.finding.verdict() == Verdict::Unfit);
         unfit && finding.verdict() == Verdict::Fit
     }
 
-    /// What is held to be true, if anything is.
+    /// Returns the held finding, if any.
     pub(crate) fn held(&mut self, now: Instant) -> Option<Finding> {
         self.lapse(now);
         self.held.map(|held| held.finding)
     }
 
-    /// Whether the next look should come soon: nothing is held, or something speaks for a change.
+    /// Whether the next look should come soon: no finding is held, or another one is rising.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.held.is_none() || self.rising.is_some()
     }
@@ -107,7 +107,7 @@ mod tests {
     const PATIENCE: Patience =
         Patience { fit_again_after: Duration::from_secs(60), lapse_after: Duration::from_secs(300) };
 
-    /// What is held after looks that are 10 s apart.
+    /// Returns the held finding after looks that are 10 s apart.
     fn held_after(looks: &[Finding]) -> Option<Finding> {
         let mut steady = Steady::new(PATIENCE);
         let mut now = Instant::now();

@@ -1,6 +1,6 @@
-//! Controllers on a dry run: the same reconciliations as at work, each object once, without watches, leases and Events.
+//! Controllers in a dry run: the real reconciliations, each object once, without watches, Leases and Events.
 //!
-//! Who calls this gives the controllers clients that write nothing.
+//! The caller gives the controllers clients that write nothing.
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -9,7 +9,7 @@ use openstack_ccm_runtime::events::EventWriter;
 /// An Event that would have been written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedEvent {
-    /// Kind of object that it is about: `Service`, `Node`.
+    /// Kind of the object: `Service`, `Node`.
     pub kind: String,
     /// Namespace and name, or the name alone.
     pub object: String,
@@ -21,22 +21,22 @@ pub struct RecordedEvent {
 pub enum End {
     /// Nothing more would be done.
     Done,
-    /// The cloud is at work, and nothing more can be done before it has finished.
+    /// The cloud is working, and nothing more can be done before it has finished.
     Waits,
-    /// This stands in the way.
+    /// A failure ended the run.
     Failed(Failure),
 }
 
 /// How a dry run over one object, or over all nodes, ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Concluded {
-    /// How far it got.
+    /// How far the dry run got.
     pub end: End,
     /// The Events that would have been written, in order.
     pub events: Vec<RecordedEvent>,
 }
 
-/// What waits to be written, which on a dry run it never is.
+/// Takes the unwritten Events, which a dry run never writes.
 pub(crate) fn recorded(events: &mut EventWriter) -> Vec<RecordedEvent> {
     let unwritten = events.take_unwritten().into_iter();
     unwritten

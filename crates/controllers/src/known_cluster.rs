@@ -1,7 +1,7 @@
 //! Whether the API server still shows the cluster that this process works for.
 //!
-//! An address that leads to another API server, or to one whose data were replaced, shows other Services and Nodes. What they
-//! ask for, or lack, is no reason to touch a load balancer.
+//! An address that leads to another API server, or to one whose data were replaced, shows other Services and Nodes. What such
+//! objects ask for, or their absence, is no reason to touch a load balancer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,33 +19,33 @@ use tokio::sync::{Mutex, watch};
 const IDENTITY_NAMESPACE: &str = "kube-system";
 /// Longest wait for one answer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Delay after a look that failed.
+/// Delay after a failed check.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
-/// Time between two looks while nothing points at a change.
+/// Time between two checks while nothing points at a change.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The cluster of this process. Once another one was seen that stays so: only a person knows which of the two is right.
+/// The cluster of this process. Once another cluster was seen, that is final: only a person knows which of the two is right.
 pub struct KnownCluster {
     client: Client,
     uid: String,
     other: watch::Sender<Option<String>>,
-    /// How often something was listed or began to be watched, and the API server may be another one since.
+    /// Number of lists and watches begun; the API server may be another one since each.
     begun: AtomicU64,
-    /// How many questions have ended.
+    /// Number of checks that have ended.
     questions: AtomicU64,
-    /// Locked while it is asked, so that one question serves all who wait.
+    /// Locked during a check, so that one check serves all waiting callers.
     confirmed: Mutex<Confirmed>,
 }
 
 #[derive(Default)]
 struct Confirmed {
-    /// For how many lists and watches an answer shows this cluster.
+    /// Number of lists and watches up to which the cluster is confirmed.
     covers: u64,
-    /// The last question without an answer, and why.
+    /// The last failed check, and why it failed.
     failed: Option<(u64, NotPermitted)>,
 }
 
-/// The client of one controller, the cluster that it has to show, and what all writes pass.
+/// The client of one controller, the cluster that it has to show, and the gate of all writes.
 pub struct ClusterClient {
     pub client: Client,
     pub cluster: Arc<KnownCluster>,
@@ -53,8 +53,8 @@ pub struct ClusterClient {
 }
 
 impl KnownCluster {
-    /// The cluster whose namespace kube-system has this uid. `client` asks for it each time over a connection of its own: one that
-    /// was there may lead elsewhere than those that are made now.
+    /// Creates the cluster whose namespace kube-system has this uid. `client` reads it over a new connection each time: an existing
+    /// connection may lead elsewhere than those that are made now.
     pub fn new(client: Client, uid: String) -> Self {
         let other = watch::Sender::new(None);
         Self {
@@ -67,12 +67,12 @@ impl KnownCluster {
         }
     }
 
-    /// The API server has begun to answer a list or a watch: what it shows counts only once the cluster is confirmed anew.
+    /// Notes that a list or a watch has begun: what it shows counts only once the cluster is confirmed anew.
     pub fn begun(&self) {
         self.begun.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Why nothing is done any more, if another cluster was seen.
+    /// Returns why nothing is done any more, if another cluster was seen.
     pub fn problem(&self) -> Option<String> {
         let other = self.other.borrow().clone()?;
         Some(format!(
@@ -88,7 +88,7 @@ impl KnownCluster {
         becomes(self.other.subscribe(), Option::is_some)
     }
 
-    /// Waits for ever once another cluster is seen, and otherwise until it is sure that it is the same one.
+    /// Waits until the cluster is confirmed, and for ever once another cluster was seen.
     pub(crate) async fn confirmed(&self) {
         loop {
             match self.confirm().await {
@@ -102,7 +102,7 @@ impl KnownCluster {
         }
     }
 
-    /// Looks from time to time, for ever.
+    /// Checks the cluster from time to time, for ever.
     pub(crate) async fn follow(&self) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -111,7 +111,7 @@ impl KnownCluster {
         }
     }
 
-    /// Asks the API server.
+    /// Compares the uid that the API server shows.
     async fn look(&self) -> Result<(), NotPermitted> {
         let api = Api::<Namespace>::all(self.client.clone());
         let namespace = call(CALL_TIMEOUT, api.get(IDENTITY_NAMESPACE)).await;
@@ -143,7 +143,7 @@ impl ClusterCheck for KnownCluster {
         if confirmed.covers >= needed {
             return Ok(());
         }
-        // Who waited for a question that has ended since shares its failure, too.
+        // A caller that waited for a check shares its failure, too.
         if let Some((_, why)) = confirmed.failed.as_ref().filter(|(question, _)| *question > asked_before) {
             return Err(why.clone());
         }

@@ -1,6 +1,6 @@
 //! Kubernetes controllers over the provider traits of [`openstack_ccm_core`].
 //!
-//! Nothing here knows a cloud: what is called by a name of its own comes from the provider
+//! Nothing here knows a cloud: names that depend on the cloud come from the provider
 //! ([`openstack_ccm_core::provider::ProviderNames`]). One Service travels
 //! through [`service`]:
 //!
@@ -39,5 +39,5 @@ pub use known_cluster::{ClusterClient, KnownCluster};
 pub use openstack_ccm_runtime::parts::ControllerError;
 pub use queue::WorkQueues;
 
-/// Objects in one answer of a list: of the largest, as text, a quarter of the memory that the chart gives.
+/// Objects in one page of a list: the text of the largest takes a quarter of the memory that the chart gives.
 pub const PAGE_SIZE: u32 = 40;

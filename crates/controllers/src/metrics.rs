@@ -17,14 +17,14 @@ const RECONCILE_BUCKETS: [f64; 21] = [
     75.0, 100.0, 1000.0,
 ];
 
-/// What one reconciliation of a Service is about; the label `operation` of the metrics of reconciliations.
+/// The purpose of a reconciliation of a Service; the label `operation` of the metrics of reconciliations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// The load balancer is to agree with the Service.
     Ensure,
     /// Only the nodes changed.
     UpdateNodes,
-    /// Nothing is to be left.
+    /// The load balancer is to be removed.
     Release,
 }
 
@@ -41,7 +41,7 @@ impl Operation {
     }
 }
 
-/// Updates of backends, by names that dashboards know from the framework.
+/// Updates of backends, with metric names that dashboards know from the framework.
 #[derive(Clone, Debug)]
 struct HostUpdates {
     updates: Counter,
@@ -80,7 +80,7 @@ impl HostUpdates {
     }
 }
 
-/// Reconciliations of the provider, by names that dashboards know from other controllers of the same cloud.
+/// Reconciliations of the provider, with names that dashboards know from other controllers of the same cloud.
 #[derive(Clone, Debug)]
 struct ReconcileCounts {
     all: Family<Labels<1>, Counter>,
@@ -110,18 +110,18 @@ impl ReconcileCounts {
     }
 }
 
-/// The metrics of one service controller. Clones count together.
+/// The metrics of one service controller. Clones share the counts.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceMetrics {
     hosts: HostUpdates,
     reconciles: ReconcileCounts,
-    /// Reconciliations that failed, wherever.
+    /// Failed reconciliations, in any step.
     pub(crate) failures: FailureCounts,
-    /// What was changed in the cloud behind our back, and is as it should be again.
+    /// Changes that other clients made in the cloud, and that were reverted.
     pub(crate) drift_repairs: Counter,
-    /// Edits of published statuses by others.
+    /// Edits of published statuses by other clients.
     pub(crate) status_edits: Counter,
-    /// Load balancers that are there without their Service.
+    /// Load balancers whose Service is gone.
     pub(crate) orphans: Gauge,
     /// Services whose traffic no node can take.
     pub(crate) without_nodes: Gauge,
@@ -177,7 +177,7 @@ impl ServiceMetrics {
         metrics
     }
 
-    /// A reconciliation of the provider ended after `elapsed`.
+    /// Counts a reconciliation of the provider that ended after `elapsed`.
     pub(crate) fn reconciled(&self, operation: Operation, elapsed: Duration, failed: bool) {
         let Self { hosts, reconciles, .. } = self;
         reconciles.all.get_or_create(&operation.label()).inc();
@@ -194,12 +194,12 @@ impl ServiceMetrics {
         }
     }
 
-    /// A change of nodes came to every load balancer.
+    /// Records that a change of nodes reached every load balancer.
     pub(crate) fn nodes_followed(&self, elapsed: Duration) {
         self.hosts.node_change_seconds.observe(elapsed.as_secs_f64());
     }
 
-    /// These Services have left their load balancers behind on purpose.
+    /// Sets the Services that left their load balancers behind on purpose.
     pub(crate) fn set_retained<'a>(&self, services: impl Iterator<Item = &'a ServiceKey>) {
         self.retained.clear();
         services.for_each(|service| {
@@ -207,7 +207,7 @@ impl ServiceMetrics {
         });
     }
 
-    /// The load balancer of a Service is held for another reason than before; absent: it is not held.
+    /// Moves the load balancer of a Service to another reason for which it is held; `None`: it is not held.
     pub(crate) fn hold_changed(&self, before: Option<Hold>, now: Option<Hold>) {
         let label = |hold: Hold| [("reason", hold.as_str())];
         count_anew(&self.held, before.map(label), now.map(label));

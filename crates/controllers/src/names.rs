@@ -1,5 +1,5 @@
-//! The names under which the controllers act: who says an Event (`source.component`), as the framework's controllers are known, and who
-//! writes.
+//! The names under which the controllers act: the source of Events (`source.component`), as in the framework's controllers, and the
+//! field manager.
 
 pub(crate) const SERVICE_CONTROLLER: &str = "service-controller";
 
@@ -7,5 +7,5 @@ pub(crate) const NODE_CONTROLLER: &str = "cloud-node-controller";
 
 pub(crate) const NODE_LIFECYCLE_CONTROLLER: &str = "cloud-node-lifecycle-controller";
 
-/// Who the API server notes as the manager of what is written (`metadata.managedFields`).
+/// The field manager that the API server notes for writes (`metadata.managedFields`).
 pub(crate) const FIELD_MANAGER: &str = "openstack-ccm";

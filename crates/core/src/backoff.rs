@@ -7,19 +7,19 @@ use std::time::Duration;
 pub struct Backoff {
     /// The delay after the first failure.
     pub first: Duration,
-    /// What each further failure multiplies it by.
+    /// Factor by which each further failure multiplies the delay.
     pub factor: u32,
-    /// No delay is longer.
+    /// The longest delay.
     pub longest: Duration,
 }
 
 impl Backoff {
-    /// One that doubles.
+    /// Creates a back-off that doubles the delay.
     pub const fn doubling(first: Duration, longest: Duration) -> Self {
         Self { first, factor: 2, longest }
     }
 
-    /// The delay after as many failures in a row before this one; any number is allowed.
+    /// Returns the delay after a failure that follows `failures` others in a row; any number is allowed.
     pub fn delay(&self, failures: u32) -> Duration {
         self.first.saturating_mul(self.factor.saturating_pow(failures)).min(self.longest)
     }

@@ -1,5 +1,5 @@
-//! How the binary comes to a cloud: the providers that it was built with, the configuration of the one that was chosen, and the
-//! cloud itself after the login. Another provider is a crate with an [`Entry`], and one line in the binary that lists it.
+//! How the binary gets a cloud: the providers it was built with, the configuration of the chosen provider, and the cloud after
+//! the login. A further provider is a crate with an [`Entry`], and one line in the binary that lists it.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,10 +26,10 @@ pub struct Entry {
     pub load: fn(&[PathBuf]) -> Loading,
 }
 
-/// The provider with its configuration, or everything that is wrong with it, at once.
+/// The configured provider, or one error that names everything wrong with its configuration.
 pub type Loading = Result<Box<dyn Provider>, Box<dyn Error + Send + Sync>>;
 
-/// What a controller works on.
+/// The part of the cloud that a controller manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Load balancers of Services.
@@ -40,34 +40,34 @@ pub enum Part {
     Routes,
 }
 
-/// A provider whose configuration was read, and that is not logged in yet.
+/// A provider whose configuration was read, before the login.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The setting that leaves a part out, for the log: its controller does not run. Absent where the configuration wants it.
+    /// Returns the setting that disables a part, for the log: its controller does not run. `None` if the part is enabled.
     fn left_out(&self, part: Part) -> Option<String>;
 
-    /// Where in the cloud it works, for people: a region. Absent where the configuration does not say.
+    /// Returns the region in which the provider works, for people. `None` if the configuration does not name it.
     fn location(&self) -> Option<String> {
         None
     }
 
-    /// Logs in. It is called again after a failure.
+    /// Logs in to the cloud. The caller repeats it after a failure.
     ///
     /// # Errors
     /// The cloud cannot be used yet.
     async fn log_in(&self, login: LoginRequest) -> Result<Arc<dyn Cloud>, Failure>;
 }
 
-/// What the binary has to say for the login.
+/// What the binary passes to the login.
 #[derive(Clone)]
 pub struct LoginRequest {
-    /// Learns of every call.
+    /// Observes every call.
     pub observer: Arc<dyn CallObserver>,
     /// The parts of the User-Agent header.
     pub user_agent: Vec<String>,
 }
 
-/// Learns of every call to the cloud: of each page of a list and of each repetition on its own.
+/// Observes every call to the cloud; each page of a list and each repetition is a call of its own.
 pub trait CallObserver: Send + Sync {
     /// `call` is one of a closed set of names, for a metrics label. `duration` runs from sending to the last byte of the answer.
     fn observe(&self, call: &'static str, duration: Duration, succeeded: bool);
@@ -75,44 +75,44 @@ pub trait CallObserver: Send + Sync {
 
 /// A cloud that the provider is logged in to.
 pub trait Cloud: Send + Sync {
-    /// What the cloud lacks of that which a part needs, for example a service that its catalog does not have. The controller of the
-    /// part could not do anything, so the program does not become ready.
+    /// Returns what the cloud lacks for a part, for example a service that is missing in its catalog. The controller of the part
+    /// could not do anything, so the program does not become ready.
     fn lacks(&self, part: Part) -> Option<String>;
 
-    /// Why the cloud cannot be used at present, as far as that is known without asking it: for the readiness of a program that has
-    /// been logged in. A provider that does not know has nothing to do here.
+    /// Returns why the cloud cannot be used at present, as far as that is known without a call: for the readiness of a program
+    /// that has logged in before. A provider that cannot tell keeps the default.
     fn problem(&self) -> Option<String> {
         None
     }
 
-    /// The optional parts of its API that the cloud turned out to lack, by name. A provider that needs all of it has nothing to do here.
+    /// Lists the optional API parts that the cloud turned out to lack, by name. A provider that needs the whole API keeps the default.
     fn missing_parts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What helps where something is lacking: whole sentences, without the last full stop.
+    /// Returns what to do if the cloud lacks something: whole sentences, without the last full stop.
     fn remedy(&self) -> String;
 
-    /// How often load balancers are compared with the cloud although nothing happens, and Warnings written again whose cause lasts; absent:
-    /// never.
+    /// Returns how often load balancers are compared with the cloud without an event, and Warnings whose cause lasts are written again;
+    /// `None`: never.
     fn drift_check_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// The load balancers of a cluster. Each write passes `gate`; Services are woken with `wake`.
+    /// Returns the load balancers of a cluster. Each write passes `gate`; `wake` queues Services.
     fn load_balancers(&self, cluster: ClusterIdentity, gate: Gate, wake: Arc<dyn Wake>) -> LoadBalancing;
 
-    /// The machines, which are only read; absent where the cloud lacks what is needed for them.
+    /// Returns the machines, which are only read; `None` if the cloud lacks the API for them.
     fn instances(&self) -> Option<Arc<dyn Instances>>;
 
-    /// The routes. Each write passes `gate`.
+    /// Returns the routes. Each write passes `gate`.
     fn routes(&self, gate: Gate) -> Arc<dyn Routes>;
 }
 
-/// What a cluster is called where nobody says.
+/// The default name of a cluster.
 pub const DEFAULT_CLUSTER_NAME: &str = "kubernetes";
 
-/// Which cluster this is.
+/// Identity of the cluster that the program works for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterIdentity {
     /// `--cluster-name`: part of all names. Not unique; many clusters are called `kubernetes`.
@@ -121,11 +121,11 @@ pub struct ClusterIdentity {
     pub uid: String,
 }
 
-/// The load balancers of a cluster, with what belongs to them.
+/// A cluster's load balancers with their background task and settings.
 pub struct LoadBalancing {
     /// The load balancers.
     pub load_balancers: Arc<dyn LoadBalancers>,
-    /// Has to run alongside the controller, as long as that runs. It never ends by itself.
+    /// Task that has to run alongside the controller, as long as that runs. It never ends by itself.
     pub background: Background,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`).
     pub node_selector_annotation: Option<String>,

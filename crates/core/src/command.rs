@@ -1,13 +1,13 @@
-//! Commands for people to paste into a shell. What a word says may be somebody else's: a name, an argument of a pod, an answer of
-//! the cloud. Each word is quoted, so a shell obeys none of it.
+//! Commands for people to paste into a shell. Words may come from untrusted sources (a name, an argument of a pod, an answer of
+//! the cloud), so each word is quoted and a shell expands none of them.
 
-/// The words as one command line.
+/// Joins the words, each quoted, to one command line.
 pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| quoted(word.as_ref())).collect();
     words.join(" ")
 }
 
-/// The word as a shell has to be given it.
+/// Quotes a word where a shell needs that.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@,+=".contains(letter);
     // zsh reads `=name` as the path of a program.

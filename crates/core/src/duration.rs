@@ -1,4 +1,4 @@
-//! Durations as flags and configuration files have them.
+//! Durations as written in flags and configuration files.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ pub enum DurationError {
     Malformed,
 }
 
-/// A duration in Go's form: numbers with units, such as `5s`, `1m30s`, `1.5h`, `500ms`, in any order; `0` alone needs
-/// no unit. Units are `ns`, `us` (or `µs`), `ms`, `s`, `m` and `h`.
+/// Parses a duration in Go's form: numbers with units, such as `5s`, `1m30s`, `1.5h`, `500ms`, in any order; `0` alone
+/// needs no unit. Units are `ns`, `us` (or `µs`), `ms`, `s`, `m` and `h`.
 ///
 /// # Errors
-/// Says what is wrong; no setting here has a use for a negative duration, so that is an error as well.
+/// What is wrong with the text. A negative duration is an error too, as no setting takes one.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     if negative && total > 0 { Err(DurationError::Negative) } else { Ok(Duration::from_nanos(total)) }
 }
 
-/// One number with its unit, in nanoseconds, and what is behind it.
+/// Parses one number with its unit; returns the nanoseconds and the rest of the text.
 fn duration_part(text: &str) -> Result<(u64, &str), DurationError> {
     let (whole, behind) = split_digits(text);
     let (fraction, behind) = match behind.strip_prefix('.') {
@@ -80,9 +80,9 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// The nanoseconds of the digits behind the point; what is below one nanosecond is dropped.
+/// Converts the digits after the decimal point to nanoseconds, rounded down.
 fn fraction_of(digits: &str, nanoseconds_per_unit: u64) -> u64 {
-    // 18 digits are below one nanosecond even for hours.
+    // The 18th digit is below one nanosecond even for hours.
     let (numerator, denominator) =
         digits.bytes().take(18).fold((0_u128, 1_u128), |(numerator, denominator), digit| {
             (numerator * 10 + u128::from(digit - b'0'), denominator * 10)

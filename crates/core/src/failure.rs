@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::backoff::Backoff;
 
-/// What is left as it is until a person, or a change in the cloud, decides.
+/// A state that is left alone until a person acts or the cloud changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hold {
     /// The load balancer failed inside the cloud. It may serve all the same, so it is neither changed nor replaced.
     LoadBalancerInError,
-    /// The load balancer cannot be found. Another project or region may have it, so no other one is created.
+    /// The load balancer cannot be found. Another project or region may have it, so no second one is created.
     LoadBalancerMissing,
-    /// The Service is gone from Kubernetes, and nobody was seen to ask for that. Its load balancer may serve all the same.
+    /// The Service vanished from Kubernetes, and no deletion was seen. Its load balancer may still serve.
     ServiceVanished,
 }
 
@@ -43,9 +43,9 @@ pub enum FailureClass {
     Auth,
     /// The cloud cannot be reached, is slow, or answers 5xx.
     Unavailable,
-    /// Nothing is tried, because what serves might be lost by it.
+    /// Nothing is changed, because a change might break what still serves.
     Held(Hold),
-    /// An answer that this program does not understand: a defect here or there.
+    /// An answer that this program does not understand: a defect of either side.
     Bug,
 }
 
@@ -76,16 +76,16 @@ impl FailureClass {
         }
     }
 
-    /// Delays before the next try.
+    /// Returns the delays before the next try.
     pub fn backoff(self) -> Backoff {
         let (first, longest) = match self {
-            // A change of the Service or of the nodes wakes it at once; the slow retry covers changes in the cloud.
+            // A change of the Service or of the nodes causes a retry at once; the slow one covers changes in the cloud.
             Self::UserInput => (30, 300),
             Self::Busy => (1, 15),
             Self::Quota => (30, 300),
             Self::Auth => (5, 120),
             Self::Unavailable => (5, 120),
-            // Each look reads a whole load balancer, and a person takes minutes at least.
+            // Each retry reads a whole load balancer, and a person needs minutes at least.
             Self::Held(_) => (60, 300),
             Self::Bug => (5, 300),
         };
@@ -110,29 +110,29 @@ pub struct Failure {
     /// The delay that the cloud asked for (`Retry-After`). It replaces the back-off when longer, up to the longest delay of
     /// the class: no answer of the cloud leaves a Service unserved for a day.
     pub retry_after: Option<Duration>,
-    /// The least delay before the next try where this program itself lets something rest. It is kept in full.
+    /// The minimum delay before the next try where this program imposes a pause. It is kept in full.
     pub rests: Option<Duration>,
-    /// Whether the cloud had too much to do (429, 503): the same request may be sent later, and says nothing of what is there.
+    /// Whether the cloud was overloaded (429, 503): the same request may work later, and the answer says nothing about objects.
     pub is_overload: bool,
 }
 
 impl Failure {
-    /// A failure of a class.
+    /// Creates a failure of a class.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), retry_after: None, rests: None, is_overload: false }
     }
 
-    /// Something that is left as it is until a person decides.
+    /// Creates a failure for a [`Hold`].
     pub fn held(hold: Hold, message: impl Into<String>) -> Self {
         Self::new(FailureClass::Held(hold), message)
     }
 
-    /// Wrong input of the user.
+    /// Creates a failure for wrong user input.
     pub fn user_input(message: impl Into<String>) -> Self {
         Self::new(FailureClass::UserInput, message)
     }
 
-    /// The delay before try number `attempt` (0 for the first retry).
+    /// Returns the delay before try number `attempt` (0 for the first retry).
     pub fn delay(&self, attempt: u32) -> Duration {
         self.class
             .backoff()
@@ -141,7 +141,7 @@ impl Failure {
             .max(self.rests.unwrap_or_default())
     }
 
-    /// The delay that the cloud asked for, as far as it is followed: at most the longest delay of the class.
+    /// Returns the delay that the cloud asked for, at most the longest delay of the class.
     pub fn asked(&self) -> Option<Duration> {
         self.retry_after.map(|asked| asked.min(self.class.backoff().longest))
     }

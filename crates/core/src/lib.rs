@@ -8,19 +8,19 @@
 //! | --- | --- |
 //! | [`service`] | what one Service asks for |
 //! | [`node`] | what is known of a node, and which nodes are backends |
-//! | [`node_selector`] | which of them a Service chooses by their labels |
+//! | [`node_selector`] | which nodes a Service selects by their labels |
 //! | [`instance`] | the machines behind nodes, and what follows for the Node objects |
-//! | [`provider`] | load balancers as a provider implements them, and the reconciliation that it reports |
-//! | [`permit`] | what is asked before each write |
+//! | [`provider`] | the load balancer interface of a provider, and the result of a reconciliation |
+//! | [`permit`] | the checks before each write |
 //! | [`failure`] | the classes of failure, which choose retry, event and metric |
 //! | [`backoff`] | delays that grow |
 //! | [`notice`] | notices to users |
-//! | [`advertise`] | what the way to an application needs, and how its address shall be published |
+//! | [`advertise`] | whether clients need the load balancer, and how its address shall be published |
 //! | [`route`] | routes to the pods of nodes |
 //! | [`duration`] | durations as users write them |
-//! | [`text`] | values from outside, made fit to print; lists of names, made short |
-//! | [`command`] | commands for people, of quoted words |
-//! | [`cloud`] | the providers of a binary, the configuration of one, and the cloud that it logs in to |
+//! | [`text`] | printable forms of untrusted values; shortened lists of names |
+//! | [`command`] | shell commands for people, of quoted words |
+//! | [`cloud`] | the providers of a binary, their configuration, and the cloud after the login |
 
 #![deny(missing_docs)]
 

@@ -58,19 +58,19 @@ pub struct Eligibility<'a> {
 /// Why a node takes no traffic of load balancers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftOut {
-    /// It is being deleted.
+    /// The node is being deleted.
     Deleting,
-    /// It has the label [`EXCLUDE_LABEL`].
+    /// The node has the label [`EXCLUDE_LABEL`].
     Excluded,
-    /// It has the taint [`AUTOSCALER_TAINT`].
+    /// The node has the taint [`AUTOSCALER_TAINT`].
     Autoscaler,
 }
 
-/// Why a node is no backend, if it is none. A backend is not being deleted, not excluded by label, not tainted by the cluster
-/// autoscaler.
+/// Returns why a node is no backend, or `None` for a backend. A backend is not being deleted, not excluded by label and not
+/// tainted by the cluster autoscaler.
 ///
-/// A label value that parses as false (`0`, `f`, `F`, `false`, `False`, `FALSE`) does not exclude; any other does,
-/// the empty one included. Readiness does not matter (KEP-3458): health checks take nodes out, not membership.
+/// A label value that parses as false (`0`, `f`, `F`, `false`, `False`, `FALSE`) does not exclude; any other value does,
+/// even an empty one. Readiness does not matter (KEP-3458): the load balancer's health checks stop the traffic.
 pub fn left_out(facts: Eligibility<'_>) -> Option<LeftOut> {
     let excluded = facts
         .exclude_label

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::instance::label::is_value;
 use crate::node::Node;
 
-/// Labels that a node must have, all of them. Empty, every node matches.
+/// Labels that a node must all have. An empty selector matches every node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSelector {
-    /// Values by key; absent, any value will do.
+    /// Required value by label key; `None` matches any.
     requirements: BTreeMap<String, Option<String>>,
 }
 
-/// A pair that no node could match, because no label is written so.
+/// A pair that is not a valid label, so that no node could match it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pair:?} is not a label, such as pool=edge or example.org/pool")]
 pub struct NoLabel {
@@ -21,24 +21,24 @@ pub struct NoLabel {
 }
 
 impl NodeSelector {
-    /// Reads `key=value` pairs separated by commas, as OCCM does. Blanks around a pair do not matter.
-    /// A pair without `=` or without a value asks for the label only. Empty pairs are dropped; of several pairs with one
-    /// key the last one counts. What is empty selects every node.
+    /// Parses `key=value` pairs separated by commas, as OCCM does. Blanks around a pair do not matter.
+    /// A pair without `=` or without a value requires only the key. Empty pairs are dropped; of several pairs with one key the
+    /// last one counts. An empty text selects every node.
     ///
     /// # Errors
-    /// A pair whose key or value is none of a label.
+    /// A pair whose key or value is not valid in a label.
     pub fn parse(text: &str) -> Result<Self, NoLabel> {
         let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
         let requirements = pairs.map(requirement);
         Ok(Self { requirements: requirements.collect::<Result<_, _>>()? })
     }
 
-    /// The keys of the labels that are looked at.
+    /// Returns the keys of the required labels.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements.keys().map(String::as_str)
     }
 
-    /// Whether a node has all the labels.
+    /// Whether a node has all the required labels.
     pub fn matches(&self, node: &Node) -> bool {
         self.requirements.iter().all(|(key, wanted)| {
             node.labels.get(key).is_some_and(|label| wanted.as_ref().is_none_or(|wanted| wanted == label))

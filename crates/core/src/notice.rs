@@ -5,7 +5,7 @@
 pub enum Severity {
     /// Information.
     Normal,
-    /// Something the user asked for is not done, or needs attention.
+    /// A request of the user is not fulfilled, or needs attention.
     Warning,
 }
 
@@ -16,17 +16,17 @@ pub struct Notice {
     pub severity: Severity,
     /// Reason of the Event: a stable CamelCase word.
     pub reason: &'static str,
-    /// The message; names key, value and the fix where input is concerned. Never holds a secret.
+    /// The message; for wrong input it names key, value and the fix. Never holds a secret.
     pub message: String,
 }
 
 impl Notice {
-    /// A notice of type Normal.
+    /// Creates a notice of type Normal.
     pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
         Self { severity: Severity::Normal, reason, message: message.into() }
     }
 
-    /// A notice of type Warning.
+    /// Creates a notice of type Warning.
     pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, reason, message: message.into() }
     }

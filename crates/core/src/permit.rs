@@ -1,41 +1,41 @@
-//! What is asked before a write, and the leave that the answers give.
+//! The checks before a write, and the [`Permit`] that they give.
 //!
-//! Two questions are the same for all writes: whether the lead is still held, and whether the API server still shows the cluster that
-//! this process works for. [`Gate::permit`] asks both, and nothing else makes a [`Permit`], without which the clients send no write.
+//! All writes need the same two checks: that this process still leads, and that the API server still shows the cluster that the
+//! process works for. [`Gate::permit`] makes both, and only it creates a [`Permit`], without which the clients send no write.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-/// What is written to.
+/// The target of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The cloud: whoever leads next may be at work there as soon as the renewal of the Lease is overdue.
+    /// The cloud: the next leader may already write there as soon as the renewal of the Lease is overdue.
     Cloud,
-    /// The cluster, which refuses what is based on an old state: this may go on until the Lease lapses.
+    /// The cluster, which refuses writes based on an old state: they may go on until the Lease expires.
     Cluster,
 }
 
 type Holds = dyn Fn(Target) -> bool + Send + Sync;
 
-/// Whether the lead is held, by the clock alone. A task that cancels work has to run first; after the process was stopped for a while,
-/// that task and the work are due at the same time.
+/// Whether this process leads, by the clock alone. Cancelling the work is not enough: after the process was stopped for a while, the
+/// task that cancels and the work are due at the same time.
 #[derive(Clone)]
 pub struct Fence(Option<Arc<Holds>>);
 
 impl Fence {
-    /// A fence that is asked what `holds` says.
+    /// Creates a fence that holds while `holds` says so.
     pub fn new(holds: impl Fn(Target) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(holds)))
     }
 
-    /// The fence where nobody elects: it always holds.
+    /// Creates the fence for use without leader election: it always holds.
     pub fn always() -> Self {
         Self(None)
     }
 
-    /// A fence that holds as long as both do.
+    /// Returns a fence that holds while both fences hold.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
@@ -60,20 +60,20 @@ impl fmt::Debug for Fence {
     }
 }
 
-/// Knows whether the API server still shows the cluster that this process works for.
+/// Checks whether the API server still shows the cluster that this process works for.
 #[async_trait]
 pub trait ClusterCheck: Send + Sync {
-    /// What is wrong, if another cluster was seen.
+    /// Returns what is wrong if another cluster was seen.
     fn another(&self) -> Option<String>;
 
-    /// Ends when an answer shows the same cluster that was begun after anything was last listed or began to be watched.
+    /// Returns once a request that was sent after the last start of a list or watch shows the same cluster.
     ///
     /// # Errors
     /// Another cluster was seen, or there was no answer.
     async fn confirm(&self) -> Result<(), NotPermitted>;
 }
 
-/// Asks what is to be asked before a write. Clones ask the same.
+/// Makes the checks before a write. Clones share them.
 #[derive(Clone)]
 pub struct Gate {
     cluster: Option<Arc<dyn ClusterCheck>>,
@@ -81,22 +81,22 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The gate of controllers.
+    /// Creates the gate for controllers of one cluster.
     pub fn new(cluster: Arc<dyn ClusterCheck>, fence: Fence) -> Self {
         Self { cluster: Some(cluster), fence }
     }
 
-    /// The gate of a controller that works in whichever cluster the API server shows.
+    /// Creates the gate of a controller that works in whichever cluster the API server shows.
     pub fn of_lead(fence: Fence) -> Self {
         Self { cluster: None, fence }
     }
 
-    /// The gate of commands that a person runs: nothing is watched, and nobody leads.
+    /// Creates the gate of commands that a person runs: without watches and without leader election.
     pub fn open() -> Self {
         Self { cluster: None, fence: Fence::always() }
     }
 
-    /// The leave to begin one write.
+    /// Checks whether one write may begin.
     ///
     /// # Errors
     /// Nothing may be written now.
@@ -109,7 +109,7 @@ impl Gate {
         Ok(permit)
     }
 
-    /// Why nothing may be written, as far as that is known without asking.
+    /// Returns why nothing may be written, as far as that is known without a request.
     pub fn closed(&self) -> Option<NotPermitted> {
         let another = self.cluster.as_ref().and_then(|cluster| cluster.another());
         let lost = || (!self.fence.holds(Target::Cloud)).then_some(NotPermitted::LeadLost);
@@ -123,7 +123,7 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// The leave to begin one write.
+/// The permission to begin one write.
 #[derive(Clone, Debug)]
 pub struct Permit {
     fence: Fence,
@@ -131,7 +131,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Asked by whoever sends, right before it: what comes in between, such as a login, may have taken long.
+    /// Checks the lead again, right before sending: a step in between, such as a login, may have taken long.
     ///
     /// # Errors
     /// The lead was lost meanwhile.
@@ -148,15 +148,15 @@ pub enum NotPermitted {
         "nothing was sent: the Lease was not renewed in time, and another instance might be the leader now"
     )]
     LeadLost,
-    /// Another cluster was seen: this says what to do.
+    /// Another cluster was seen; the text says what to do.
     #[error("nothing was sent: {0}")]
     AnotherCluster(String),
-    /// There was no answer: this says why.
+    /// There was no answer; the text says why.
     #[error(
         "nothing was sent: could not read the namespace kube-system to verify that the API server still belongs to the same cluster: {0}"
     )]
     NotChecked(String),
-    /// A defect: a request that writes came without a [`Permit`].
+    /// A defect: a write request without a [`Permit`].
     #[error("nothing was sent: the request had no permit, which is a bug in openstack-ccm: please report it")]
     NotAsked,
 }

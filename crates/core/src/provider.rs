@@ -14,39 +14,39 @@ use crate::failure::Failure;
 use crate::notice::Notice;
 use crate::service::{Goal, Service, ServiceKey};
 
-/// What an annotation of a Service is to a provider.
+/// How a provider uses an annotation of a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnotationUse {
-    /// It may mean something.
+    /// The annotation may have a meaning.
     Meaning,
-    /// It means nothing, which is reported to whoever wrote it.
+    /// The annotation has no effect, which is reported to the user.
     Message,
-    /// It is somebody else's: a change of it leads to no reconciliation.
+    /// The annotation belongs to other software: a change of it leads to no reconciliation.
     None,
 }
 
 /// The load balancers of a cloud.
 #[async_trait]
 pub trait LoadBalancers: Send + Sync {
-    /// The names by which this provider is known.
+    /// Returns the names by which this provider is known.
     fn names(&self) -> ProviderNames;
 
-    /// Brings the cloud one step nearer to the goal, or all the way when nothing has to be waited for.
+    /// Brings the cloud one step nearer to the goal, or all the way if no step has to be waited for.
     ///
     /// # Guarantees that an implementation gives
     /// - It may be stopped (dropped, killed) at any call to the cloud and called again: the end state is the same.
     /// - It never sleeps until a cloud object has changed; it returns [`Outcome::Waiting`] and calls
     ///   [`Wake::wake`] later.
-    /// - It is called by several workers at once, never twice at once for one Service; load balancers that
-    ///   several Services share are serialised inside. No worker waits for its turn: the Service does ([`WaitsOn::Turn`]).
-    /// - It never changes or deletes what is not the Service's own.
+    /// Several workers call it at once, but never twice at once for one Service; it serialises work on shared load
+    /// balancers itself. No worker waits for its turn: the Service does ([`WaitsOn::Turn`]).
+    /// It never changes or deletes objects that do not belong to the Service.
     async fn reconcile(&self, goal: &Goal) -> Reconciliation;
 
-    /// Somebody may have changed the Service's objects in the cloud: the next reconciliation asks the cloud, where the provider
-    /// would otherwise trust what earlier ones saw. A provider that remembers nothing has nothing to do here.
+    /// Tells that the Service's objects in the cloud may have changed: the next reconciliation reads the cloud instead of trusting
+    /// what earlier reconciliations saw. A provider without such a memory does nothing here.
     fn expect_drift(&self, service: &ServiceKey);
 
-    /// What an annotation of a Service with this key is to the provider. A provider that does not know says that it has a meaning.
+    /// Returns how the provider uses annotations with this key. A provider that does not know says that they have a meaning.
     fn use_of_annotation(&self, _key: &str) -> AnnotationUse {
         AnnotationUse::Meaning
     }
@@ -55,23 +55,22 @@ pub trait LoadBalancers: Send + Sync {
     /// ignores it.
     fn set_neighbours(&self, _neighbours: Arc<dyn Neighbours>) {}
 
-    /// A dry run begins: the provider acts as it does after its start-up delays. One that has none ignores it.
+    /// Begins a dry run: the provider skips its start-up delays. A provider without such delays ignores it.
     fn begin_dry_run(&self) {}
 
-    /// The Services, of those that were reconciled, whose objects in the cloud lack the tags that say whose they are, and will get
-    /// them later, one Service after the other.
+    /// Lists the reconciled Services whose objects in the cloud still lack identity tags. They get the tags later, one Service
+    /// after the other.
     fn awaiting_identity_tags(&self) -> Vec<ServiceKey> {
         Vec::new()
     }
 
-    /// What the provider shows of itself on the page of metrics.
+    /// Returns the provider's own gauges for the metrics page.
     fn gauges(&self) -> Vec<Gauge> {
         Vec::new()
     }
 
-    /// The load balancers that carry the identity of this cluster and of Services in it, whether those are there or not.
-    /// One that stays on purpose when its Service goes is not among them. Reads only. A provider whose cloud has no such marks
-    /// answers with none.
+    /// Lists the load balancers that carry the identity of this cluster and of Services in it, whether the Services exist or not,
+    /// retained load balancers included. Reads only. A provider whose cloud has no such marks returns none.
     ///
     /// # Errors
     /// The cloud could not be asked: nothing is known then.
@@ -87,16 +86,16 @@ pub struct ProviderNames {
     pub metric_prefix: &'static str,
     /// The command that deletes a load balancer with everything below it; the id follows after a space.
     pub delete_command: &'static str,
-    /// What user and operator write to choose how an address is published.
+    /// The settings by which user and operator choose how an address is published.
     pub settings: SettingNames,
 }
 
-/// A number that a provider shows on the page of metrics.
+/// A gauge of a provider on the metrics page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
     /// Name of the metric.
     pub name: &'static str,
-    /// What it counts, without the last full stop.
+    /// What the metric counts, without the last full stop.
     pub help: &'static str,
     /// Its value now.
     pub value: usize,
@@ -109,24 +108,24 @@ pub struct OrphanCandidate {
     pub id: String,
     /// Name in the cloud.
     pub name: String,
-    /// Uids of the Services that it names. Never empty.
+    /// Uids of the Services that the load balancer names. Never empty.
     pub service_uids: BTreeSet<String>,
-    /// Whether it stays on purpose.
+    /// Whether the load balancer is kept on purpose.
     pub is_retained: bool,
-    /// The Service after which it is called, where its name says.
+    /// The Service in the load balancer's name, where there is one.
     pub service: Option<ServiceKey>,
 }
 
-/// The Services that a controller serves: what one of them alone does not show.
+/// The Services and nodes of a controller: what a single Service does not show.
 pub trait Neighbours: Send + Sync {
-    /// All of them, as they were seen last. One whose object cannot be read is left out.
+    /// Lists all Services, as they were seen last. Services whose object cannot be parsed are left out.
     fn served(&self) -> Vec<Service>;
 
-    /// The addresses of all nodes, whether they take traffic or not.
+    /// Returns the addresses of all nodes, whether they take traffic or not.
     fn node_addresses(&self) -> BTreeSet<IpAddr>;
 }
 
-/// How a provider says that a Service deserves another reconciliation now.
+/// Lets a provider ask for another reconciliation of a Service.
 pub trait Wake: Send + Sync {
     /// Queues the Service, without back-off. Unknown keys are ignored.
     fn wake(&self, key: &ServiceKey);
@@ -135,20 +134,20 @@ pub trait Wake: Send + Sync {
 /// What one reconciliation reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reconciliation {
-    /// How far it got.
+    /// How far the reconciliation got.
     pub result: Result<Outcome, Failure>,
-    /// What the user should read, in order. Repeats of earlier reconciliations are fine, the recorder folds them.
+    /// Notices for the user, in order. Repeats of earlier notices are fine, the recorder folds them.
     pub notices: Vec<Notice>,
-    /// Annotations of the Service to set, or to remove where the value is absent. They are written even when the
-    /// reconciliation failed, so that the next one finds what this one made.
+    /// Annotations of the Service to set, or to remove where the value is absent. They are written even after a failure, so
+    /// that the next reconciliation finds what this one made.
     pub annotations: BTreeMap<String, Option<String>>,
-    /// Addresses that are known to be somebody else's by now: the status may not go on naming them, however the reconciliation
+    /// Addresses that are known not to be the Service's any more: the status must not go on naming them, however the reconciliation
     /// ended.
     pub foreign_addresses: Vec<IpAddr>,
 }
 
 impl Reconciliation {
-    /// One that only failed.
+    /// Creates a result that is only a failure.
     pub fn failed(failure: Failure) -> Self {
         Self {
             result: Err(failure),
@@ -170,7 +169,7 @@ pub enum Outcome {
     Released,
 }
 
-/// A load balancer that serves.
+/// The state of a load balancer that serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// Addresses that clients use, one status entry each. Never empty.
@@ -179,42 +178,42 @@ pub struct Ready {
     pub path: Path,
     /// What user and operator want to see in the status.
     pub preference: Preference,
-    /// Whether the load balancer lets clients inside the cluster in. It matters only where they have to go through it.
+    /// Whether the load balancer admits clients inside the cluster. It matters only if they have to go through it.
     pub cluster_access: ClusterAccess,
     /// Whether this reconciliation wrote to the cloud.
     pub changed: bool,
-    /// What it did there, in words, as far as nothing had to be waited for.
+    /// Its steps in the cloud, in words, without those that had to be waited for.
     pub done: Vec<String>,
-    /// What failed apart from the load balancer. The addresses are published all the same; the failure is reported and retried.
+    /// A failure besides the load balancer. The addresses are published all the same; the failure is reported and retried.
     pub unfinished: Option<Failure>,
-    /// The delay after which the provider wants another reconciliation although nothing happens: it took something for done that it
-    /// has not seen yet, or waits for something that nobody watches. One that comes sooner for another reason does no harm, and
-    /// states the delay that is left.
+    /// The delay after which the provider wants another reconciliation even without an event: it assumed a result that it has not
+    /// seen yet, or waits for a change that causes no event. An earlier reconciliation for another reason does no harm, and
+    /// returns the remaining delay.
     pub requeue_after: Option<Duration>,
 }
 
 /// What a Service waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitsOn {
-    /// The end of a step that was taken for it, in words.
+    /// The end of a step that was taken for the Service, in words.
     OwnStep(String),
-    /// The end of a change that this process has not begun for it, in words: for example `load balancer 1234 is PENDING_UPDATE`.
+    /// The end of a change that this process did not begin for the Service, in words: for example `load balancer 1234 is PENDING_UPDATE`.
     OtherChange(String),
-    /// Work on an object of the load balancer that the cloud may have lost, or refuses to begin, in words.
+    /// A change of a child object of the load balancer that the cloud may have lost, or refuses to begin, in words.
     StalledChild(String),
-    /// The reconciliation of another Service that uses the same load balancer. Nothing was begun for this one.
+    /// The reconciliation of another Service that uses the same load balancer. Nothing was begun for this Service.
     Turn,
-    /// The creation of so many other load balancers, or a few more or less.
+    /// The creation of about so many other load balancers.
     Creations(usize),
 }
 
-/// Reason of the Event that a Service waits for [`WaitsOn::OtherChange`].
+/// Event reason while a Service waits for [`WaitsOn::OtherChange`].
 pub const BUSY: &str = "LoadBalancerBusy";
-/// Reason of the Event that a Service waits for [`WaitsOn::StalledChild`].
+/// Event reason while a Service waits for [`WaitsOn::StalledChild`].
 pub const CHILD_PENDING: &str = "LoadBalancerChildPending";
-/// Reason of the Event that a Service waits for its [`WaitsOn::Turn`].
+/// Event reason while a Service waits for its [`WaitsOn::Turn`].
 pub const SHARED: &str = "LoadBalancerShared";
-/// Reason of the Event that a Service waits for [`WaitsOn::Creations`].
+/// Event reason while a Service waits for [`WaitsOn::Creations`].
 pub const QUEUED: &str = "LoadBalancerQueued";
 
 /// Whether an Event with this reason says what a Service waits for.
@@ -232,13 +231,13 @@ impl fmt::Display for WaitsOn {
     }
 }
 
-/// Something in the cloud is not finished.
+/// A wait for unfinished work in the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// On what.
+    /// What the Service waits for.
     pub on: WaitsOn,
-    /// The provider wakes the Service; this is the delay after which it is reconciled anyway.
+    /// The delay after which the Service is reconciled even if the provider does not wake it.
     pub at_most: Duration,
-    /// What was refused so far, and will still be missing in the end: it is reported at once.
+    /// Failure of the parts that were refused and will be missing in the end: it is reported at once.
     pub unfinished: Option<Failure>,
 }

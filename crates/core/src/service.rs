@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::node::{LeftOut, Node};
 
-/// Namespace and name of a Service. Clones share the text: what is known of a Service is kept in several places, each under its key.
+/// Namespace and name of a Service. Clones share the text, since several maps have it as key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceKey {
     /// `metadata.namespace`
@@ -17,7 +17,7 @@ pub struct ServiceKey {
 }
 
 impl ServiceKey {
-    /// A key from its two parts.
+    /// Creates a key from its two parts.
     pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -125,17 +125,17 @@ pub struct Service {
     pub external_traffic_policy: ExternalTrafficPolicy,
     /// `spec.healthCheckNodePort`; absent when 0.
     pub health_check_node_port: Option<u16>,
-    /// Addresses in `status.loadBalancer.ingress`: what was published last. It is no wish of the user; a load balancer that
-    /// has to be recreated asks for its previous addresses by it.
+    /// Addresses in `status.loadBalancer.ingress`, as last published. They are no wish of the user; a load balancer that has to
+    /// be recreated asks for them again.
     pub published: Vec<IpAddr>,
-    /// Hostnames there.
+    /// Hostnames in `status.loadBalancer.ingress`.
     pub published_hostnames: Vec<String>,
     /// Whether `status.loadBalancer.ingress` has any entry, with an address or a hostname.
     pub is_published: bool,
 }
 
 impl Service {
-    /// A Service of which nothing but its identity is known: no ports, and for the rest the API server's defaults.
+    /// Creates a Service with nothing but its identity: no ports, and for the rest the API server's defaults.
     #[must_use]
     pub fn new(key: ServiceKey, uid: impl Into<String>) -> Self {
         Self {
@@ -163,7 +163,7 @@ pub struct Intent {
     pub service: Service,
     /// The eligible nodes (see [`crate::node::left_out`]), sorted by name. Shared between Services.
     pub nodes: Arc<[Arc<Node>]>,
-    /// Why the others are not eligible, by name: nothing is decided by it. Shared between Services.
+    /// Why the other nodes are not eligible, by name: for information only. Shared between Services.
     pub left_out: Arc<BTreeMap<String, LeftOut>>,
 }
 
@@ -177,7 +177,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// The Service that the goal is about.
+    /// Returns the Service that the goal is about.
     pub fn service(&self) -> &Service {
         match self {
             Self::Serve(intent) => &intent.service,

@@ -1,20 +1,20 @@
-//! Texts for messages: values from outside, made fit to print, since a name, an annotation or an answer of the cloud must not be able to
-//! write to a terminal what it likes; and lists of names, made short.
+//! Texts for messages: printable forms of untrusted values, since a name, an annotation or an answer of the cloud must not control a
+//! terminal; and shortened lists of names.
 
 use std::fmt::Write as _;
 
-/// The text without characters that a terminal obeys or hides: they are spelled out as in JSON, `\u001b`, so that JSON stays
-/// what it is.
+/// Returns the text with control and invisible characters escaped as in JSON, `\u001b`, so that JSON in the text stays
+/// valid.
 pub fn printable(text: &str) -> String {
     shown(text, |_| false)
 }
 
-/// The same for a text of several lines.
+/// Like [`printable`], but keeps line feeds.
 pub fn printable_lines(text: &str) -> String {
     shown(text, |character| character == '\n')
 }
 
-/// At most so many names, and how many more there are.
+/// Joins at most `most` names, and counts the others.
 pub fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
     let named: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     match names.len().saturating_sub(most) {
@@ -36,7 +36,7 @@ fn shown(text: &str, is_allowed: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// Control characters, and those that reverse, hide or join what stands beside them.
+/// Whether a character is a control character, or reverses, hides or joins its neighbours.
 fn is_treacherous(character: char) -> bool {
     character.is_control()
         || matches!(character,

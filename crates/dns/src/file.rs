@@ -1,4 +1,4 @@
-//! `/etc/resolv.conf`, which may be written while this program runs, and may be wrong in parts.
+//! `/etc/resolv.conf`, which may change while this program runs, and may be invalid in parts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use hickory_resolver::system_conf::parse_resolv_conf;
 
 use crate::{ResolveError, Servers};
 
-/// The file, and the name servers that it named when it was read last.
+/// The file, and the name servers from its last read.
 #[derive(Debug)]
 pub(crate) struct ConfigurationFile {
     path: PathBuf,
@@ -29,10 +29,10 @@ impl ConfigurationFile {
         Self { path, read: Mutex::default() }
     }
 
-    /// The name servers that it names now. One that cannot be read any more counts as it was.
+    /// Returns the name servers that the file names now. If it cannot be read any more, the earlier servers stay.
     ///
     /// # Errors
-    /// It never could be read.
+    /// The file could never be read.
     pub(crate) fn servers(&self) -> Result<Arc<Servers>, ResolveError> {
         let state = fs::metadata(&self.path).ok().and_then(|file| Some((file.modified().ok()?, file.len())));
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ impl ConfigurationFile {
     }
 }
 
-/// The text without domains to search that no name can end in. The C libraries ignore them too; the parser would refuse the whole file.
+/// Removes invalid search domains from the text. The C libraries ignore them too; the parser would refuse the whole file.
 fn usable(text: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

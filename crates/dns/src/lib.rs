@@ -1,9 +1,9 @@
 //! Resolves names for the clients of OpenStack and of Kubernetes.
 //!
-//! The program is linked with musl, which asks all name servers of `/etc/resolv.conf` at once and takes the first answer: where an
-//! internal and a public one are named, the public one often says first that an internal name does not exist. It also takes a bad
-//! answer for AAAA for the end of the look-up. glibc and Go ask one server after another, and use the addresses that there are; so
-//! does this.
+//! The program is linked with musl, which asks all name servers of `/etc/resolv.conf` at once and takes the first answer: of an
+//! internal and a public server, the public one often answers first that an internal name does not exist. musl also ends the
+//! look-up at a bad answer for AAAA. glibc and Go ask one server after another, and use the addresses that they get; so does
+//! this crate.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -28,17 +28,17 @@ pub enum ResolveError {
     /// `/etc/resolv.conf` cannot be read, or names no server.
     #[error("no name server can be asked: /etc/resolv.conf: {0}")]
     NoServer(String),
-    /// The first answer that said so, of all name servers.
+    /// No name server had an address; the cause is the first error.
     #[error("{host} cannot be resolved: {cause}")]
     NoAddress {
         /// The name.
         host: String,
-        /// What a name server, or the network, said.
+        /// The first error of a name server, or of the network.
         cause: String,
     },
 }
 
-/// The name servers of this machine, read when the first name is resolved, and when the file has changed since.
+/// The name servers of this machine, read for the first name, and again after the file has changed.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     file: Arc<ConfigurationFile>,
@@ -54,7 +54,7 @@ impl Default for Resolver {
 struct Servers {
     /// In the order of the file, each with the search list.
     resolvers: Vec<TokioResolver>,
-    /// How often all of them are asked before a name is given up: `options attempts:n`.
+    /// How often all servers are asked before a look-up fails: `options attempts:n`.
     rounds: usize,
 }
 
@@ -63,7 +63,7 @@ impl Servers {
         let rounds = options.attempts.max(1);
         options.attempts = 0;
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        // A name that is new is found at once.
+        // Without a cache, a new name is found at once.
         options.cache_size = 0;
         let one = |server: &hickory_resolver::config::NameServerConfig| {
             let config = ResolverConfig::from_parts(
@@ -104,17 +104,17 @@ impl Servers {
 }
 
 impl Resolver {
-    /// The addresses of a name, those of IPv4 first.
+    /// Returns the addresses of a name, those of IPv4 first.
     ///
     /// # Errors
-    /// No name server has one.
+    /// No name server returned an address.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ResolveError> {
         self.file.servers()?.addresses(host).await
     }
 
     async fn sockets(self, host: String) -> Result<std::vec::IntoIter<SocketAddr>, ResolveError> {
         let addresses = self.addresses(&host).await?;
-        // The client puts in the port of the URL.
+        // The HTTP client sets the port of the URL.
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).collect::<Vec<_>>().into_iter())
     }
 }

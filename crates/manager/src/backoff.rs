@@ -1,4 +1,4 @@
-//! Trying something that start-up needs until it works, reporting why it does not.
+//! Repeats a step of the start-up until it works, and reports why it does not.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::args::{LoggingArgs, duration};
 use crate::{logging, signals};
 
-/// The key under which a line of the log has its finding.
+/// The key of the finding in a log line.
 pub const FINDING: &str = "finding";
 
 /// What a pod of the canary does.
@@ -61,7 +61,7 @@ pub struct LookArgs {
 }
 
 impl Role {
-    /// Does it until a signal ends it.
+    /// Runs the role until a signal ends it.
     ///
     /// # Errors
     /// Flags that cannot work, or ports that cannot be served.
@@ -94,7 +94,7 @@ async fn look(arguments: LookArgs) -> anyhow::Result<()> {
     pod::run(options, stop, report).await.context("the canary cannot listen on its ports")
 }
 
-/// One line of JSON on standard output: it is read by whoever may read the log of the pod.
+/// Writes one line of JSON to standard output, for readers of the pod's log.
 fn report(findings: Findings) {
     let finding = findings.held.or(findings.last);
     let verdict = findings.held.map_or(Verdict::Unknown, Finding::verdict);
@@ -103,7 +103,7 @@ fn report(findings: Findings) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Waits for a signal: the readiness of the container `fit` is served by the other one.
+/// Waits for a signal: the other container serves the readiness of `fit`.
 async fn idle() -> anyhow::Result<()> {
     signals::stop_on_signals().with_context(|| format!("the container {FIT} cannot wait"))?.cancelled().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Metrics of the cloud: of calls, with OCCM's buckets, and what a provider shows of itself, read when somebody looks.
+//! Metrics of the cloud: calls, with OCCM's buckets, and the gauges of a provider, read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// Metrics that `registry` shows, under names with the provider's prefix.
+    /// Creates metrics that `registry` shows, under names with the provider's prefix.
     pub fn register(registry: &mut Registry, prefix: &str) -> Arc<Self> {
         let metrics = Self {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
@@ -85,7 +85,7 @@ impl Collector for ProviderMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for Gauge { name, help, value } in self.0.gauges() {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-            // The encoder of the registry ends help texts so.
+            // The encoder of the registry ends help texts with a full stop.
             let help = format!("{help}.");
             gauge.encode(encoder.encode_descriptor(name, &help, None, MetricType::Gauge)?)?;
         }

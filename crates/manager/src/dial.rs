@@ -1,4 +1,4 @@
-//! What a pod of `doctor --live` does: it dials, speaks as the port expects, and writes what came of it.
+//! The program in a pod of `doctor --live`: it dials targets, speaks as their ports expect, and writes the results.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -16,13 +16,13 @@ use tokio::time::timeout;
 
 use crate::args::duration;
 
-/// Where a kubelet finds the message of a container that ended.
+/// File from which a kubelet reads the message of an ended container.
 const MESSAGE: &str = "/dev/termination-log";
-/// How many bytes of it a kubelet reads.
+/// Bytes of the message that a kubelet reads.
 const MAX_MESSAGE_LENGTH: usize = 4096;
-/// The most bytes of an answer or a cause that are written.
+/// Maximum of bytes that are written of an answer or a cause.
 const MAX_DETAIL_LENGTH: usize = 80;
-/// The most bytes of a result beside the target and the detail.
+/// Maximum of bytes of a result besides target and detail.
 const MAX_REST_LENGTH: usize = 128;
 
 /// Flags of a pod that dials.
@@ -39,7 +39,7 @@ pub struct DialArgs {
     dial_timeout: Duration,
 }
 
-/// The targets in portions, of each of which a kubelet reads all results.
+/// Splits the targets into portions, so that a kubelet reads all results of each portion.
 pub fn portions(targets: &[String]) -> Vec<&[String]> {
     let mut portions = Vec::new();
     let mut rest = targets;
@@ -51,7 +51,7 @@ pub fn portions(targets: &[String]) -> Vec<&[String]> {
             left = left.saturating_sub(longest);
             fits
         };
-        // One that is too long by itself is a portion too: its pod says that it reported nothing.
+        // A target that is too long by itself is a portion, too: its pod says that it reported nothing.
         let count = rest.iter().take_while(fits).count().max(1);
         let (portion, after) = rest.split_at(count);
         portions.push(portion);
@@ -60,19 +60,19 @@ pub fn portions(targets: &[String]) -> Vec<&[String]> {
     portions
 }
 
-/// What is spoken after the connection is made.
+/// What is sent once the connection is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
     /// The first message of TLS.
     Tls,
     /// `HEAD /`
     Http,
-    /// Nothing.
+    /// Nothing is sent.
     Silence,
 }
 
 impl Speech {
-    /// What a port expects, by what Kubernetes says of it.
+    /// Returns what a port expects, by its number, name and `appProtocol`.
     pub fn of(port: u16, name: &str, app_protocol: &str) -> Self {
         let says = |word: &str| {
             name == word || name.starts_with(&format!("{word}-")) || app_protocol.eq_ignore_ascii_case(word)
@@ -103,7 +103,7 @@ impl Speech {
     }
 }
 
-/// What came of one dial, as it is written.
+/// The result of one dial, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     to: String,
@@ -115,7 +115,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// As a fact about a node.
+    /// Turns the result into a fact about a node.
     pub fn on(self, node: &str) -> Dial {
         let Self { to, result, detail, milliseconds, source } = self;
         let result = match result.as_str() {
@@ -130,7 +130,7 @@ impl Written {
     }
 }
 
-/// Dials all, writes what came of it where a kubelet looks, and returns it.
+/// Dials all targets, writes the results to the kubelet's message file, and returns them.
 ///
 /// # Errors
 /// The results cannot be written as JSON.
@@ -141,7 +141,7 @@ pub async fn run(arguments: &DialArgs) -> anyhow::Result<String> {
         written.push(dial(place, Speech::parse(speech), &arguments.node_ips, arguments.dial_timeout).await);
     }
     let text = serde_json::to_string(&written)?;
-    // Outside of a pod there is no such file, and nobody who looks for it.
+    // Outside of a pod there is no such file, and no kubelet that reads it.
     if std::path::Path::new(MESSAGE).exists() {
         let _ = std::fs::write(MESSAGE, &text);
     }
@@ -162,7 +162,7 @@ async fn dial(to: &str, speech: Speech, node_ips: &[IpAddr], limit: Duration) ->
     Written { to: to.to_owned(), result: result.to_owned(), detail: short(&detail), milliseconds, source }
 }
 
-/// The beginning of a text, as many bytes as may be written, without what would be longer in JSON.
+/// Cuts a text to [`MAX_DETAIL_LENGTH`] bytes, without characters that JSON would escape.
 fn short(text: &str) -> String {
     let plain = text.chars().filter(|one| !one.is_control() && !matches!(one, '"' | '\\'));
     let mut end = 0;
@@ -174,8 +174,8 @@ fn short(text: &str) -> String {
         .collect()
 }
 
-/// The addresses of a name, or why there are none. Name servers that are silent have a time of their own: that is no answer of
-/// the load balancer.
+/// Returns the addresses of a name, or why there are none. Silent name servers have a time limit of their own, because they say
+/// nothing about the load balancer.
 async fn resolved(to: &str, limit: Duration) -> Result<Vec<SocketAddr>, String> {
     match timeout(limit, lookup_host(to)).await {
         Ok(Ok(addresses)) => Ok(addresses.collect()),
@@ -224,7 +224,7 @@ fn class_of(local: Option<SocketAddr>, node_ips: &[IpAddr]) -> &'static str {
     }
 }
 
-/// What an answer is, by its first bytes.
+/// Describes an answer by its first bytes.
 fn described(answer: &[u8], speech: Speech) -> String {
     match (speech, answer.first()) {
         (Speech::Tls, Some(0x16)) => "TLS handshake".to_owned(),
@@ -236,7 +236,7 @@ fn described(answer: &[u8], speech: Speech) -> String {
     }
 }
 
-/// The first message of a TLS client.
+/// Returns the first message of a TLS client.
 fn hello() -> Option<Vec<u8>> {
     let config = ClientConfig::builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth();
     let name = ServerName::try_from("localhost").ok()?;
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(Speech::of(port, name, app_protocol), expected);
     }
 
-    /// Answers each connection with this, after it has read something, and hangs up.
+    /// Answers each connection with this text, after it has read something, and closes it.
     async fn answering(answer: &'static [u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!((written.result.as_str(), written.detail.as_str()), (result, detail));
     }
 
-    /// Forty refused dials of one portion would be 4,661 bytes, of which the end is lost.
+    /// Forty refused dials in one portion would be 4,661 bytes, whose end would be lost.
     #[rstest]
     #[case::addresses(40, "203.0.113.10:65535")]
     #[case::names(40, "a-load-balancer-with-a-long-name.of-a-team.example.org:65535")]

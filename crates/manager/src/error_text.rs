@@ -1,22 +1,22 @@
-//! An error and its causes as one line for people.
+//! One line for people from an error and its causes.
 
 use openstack_ccm_core::text::printable_lines;
 
-/// What the client library for Kubernetes puts before the error of a connection.
+/// Prefix of the client library for Kubernetes before the error of a connection.
 const NOISE: &str = "ServiceError: ";
 
-/// What the library says of an answer that it cannot read.
+/// The library's text for an answer that it cannot parse.
 const NO_STATUS: &str = ": Failed to parse error data";
 const API_ERROR: &str = "ApiError: ";
-/// How the library shows the rest of an answer, after its message.
+/// Start of the rest of an answer, which the library shows after the message.
 const STATUS: &str = " (Status {";
 
-/// The error and its causes, each said once: some libraries repeat their cause in their own text.
+/// Joins the error and its causes, each once: some libraries repeat their cause in their own text.
 pub fn said_once(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         let cause = cause.strip_prefix(NOISE).unwrap_or(&cause);
-        // An answer that is no Status of Kubernetes: only its text says something. Of a Status its message does.
+        // If an answer is no Kubernetes Status, only its text is useful. Of a Status, the message is.
         let cause =
             cause.split_once(NO_STATUS).or_else(|| cause.split_once(STATUS)).map_or(cause, |(text, _)| text);
         let cause = cause.trim_start_matches(API_ERROR);
@@ -25,7 +25,7 @@ pub fn said_once(error: &anyhow::Error) -> String {
             text.push_str(cause);
         }
     }
-    // A cause may be what a server answered.
+    // A cause may be text from a server.
     printable_lines(&text)
 }
 

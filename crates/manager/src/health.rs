@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use openstack_ccm_runtime::lock::lock;
 
-/// The checks of this process, shared between those who know and the endpoints.
+/// The checks of this process, shared between its parts and the endpoints.
 #[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<Mutex<BTreeMap<&'static str, Check>>>,
@@ -38,7 +38,7 @@ impl Health {
         self.ask(name, probe, move || problem.clone());
     }
 
-    /// Adds a check that is looked at whenever somebody asks: passing without a problem, failing with one.
+    /// Adds a check that is evaluated at each request: passing without a problem, failing with one.
     pub fn ask(
         &self,
         name: &'static str,
@@ -48,7 +48,7 @@ impl Health {
         lock(&self.checks).insert(name, Check { probe, problem: Box::new(problem) });
     }
 
-    /// The result for an endpoint: whether all its checks pass, and a line for each.
+    /// Returns the result for an endpoint: whether all its checks pass, and a line for each.
     ///
     /// Readiness includes liveness. Names in `exclude` are left out.
     pub fn report(&self, endpoint: Probe, exclude: &[String]) -> (bool, String) {
@@ -69,7 +69,7 @@ impl Health {
         (passes, lines)
     }
 
-    /// One check of an endpoint: its problem, if it has one; absent when there is no such check.
+    /// Returns the problem of one check of an endpoint, if it has one; the outer `None`: no such check.
     pub fn check(&self, endpoint: Probe, name: &str) -> Option<Option<String>> {
         let checks = lock(&self.checks);
         let check = checks.get(name).filter(|check| check.counts_for(endpoint))?;

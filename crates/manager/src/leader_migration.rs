@@ -11,7 +11,7 @@ use crate::args::controllers::ControllerName;
 const GROUP: &str = "controllermanager.config.k8s.io/";
 const VERSIONS: [&str; 3] = ["v1alpha1", "v1beta1", "v1"];
 const KIND: &str = "LeaderMigrationConfiguration";
-/// This program in such a file.
+/// Name of this program in such a file.
 const COMPONENT: &str = "cloud-controller-manager";
 /// Any component.
 const ANY: &str = "*";
@@ -29,11 +29,11 @@ pub struct Migration {
 /// Under which lease a controller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// That of this program.
+    /// The Lease of this program.
     Main,
-    /// The second one.
+    /// The second Lease.
     Migrated,
-    /// Under none: another component has it.
+    /// None: another component runs the controller.
     Elsewhere,
 }
 
@@ -57,7 +57,7 @@ struct Leader {
 }
 
 impl Migration {
-    /// Reads a file; without one upstream's default.
+    /// Reads a file; without a file, returns upstream's default.
     ///
     /// # Errors
     /// A file that cannot be read or is not such a configuration; the text says what to change.
@@ -89,14 +89,14 @@ impl Migration {
         Ok(Self { lease: file.leader_name, leaders: leaders(file.controller_leaders)? })
     }
 
-    /// Under which lease a controller runs.
+    /// Returns the Lease under which a controller runs.
     pub fn place(&self, controller: ControllerName) -> Place {
         let known = self.leaders.iter().find(|(name, _)| *name == controller);
         known.map_or(Place::Main, |(_, place)| *place)
     }
 }
 
-/// The controllers that this program has; other components have more.
+/// Returns the entries for this program's controllers; other components have more.
 fn leaders(given: Vec<Leader>) -> anyhow::Result<Vec<(ControllerName, Place)>> {
     let mut leaders = Vec::new();
     for leader in given {

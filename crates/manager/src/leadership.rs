@@ -1,5 +1,4 @@
-//! Work under a lease, and what a leader writes about itself on it, so that everybody who may read Leases can see who
-//! works there.
+//! Work under a Lease, and the annotation by which a leader describes itself there to all who may read Leases.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +20,7 @@ use crate::version::version;
 
 /// Component of the Events about leadership, as every cloud-controller-manager has it.
 const EVENT_SOURCE: &str = "cloud-controller-manager";
-/// How much longer than a lease lasts a leader may be without a renewal before it counts as stuck.
+/// How long beyond the lease duration a leader may be without a renewal before it counts as stuck.
 const RENEWAL_GRACE: Duration = Duration::from_secs(20);
 
 /// Takes part in elections for this process. Clones are the same candidate.
@@ -29,13 +28,13 @@ const RENEWAL_GRACE: Duration = Duration::from_secs(20);
 pub struct Leadership {
     client: Client,
     options: ElectionOptions,
-    /// How long the work may take to end after a stop, until the lease is given back.
+    /// How long the work may take to end after a stop, before the Lease is released.
     grace: Duration,
     metrics: ElectionMetrics,
     heartbeats: Arc<Mutex<Vec<Heartbeat>>>,
 }
 
-/// A leadership that ended although nobody asked for it.
+/// A leadership that ended without a requested stop.
 #[derive(Debug, thiserror::Error)]
 #[error("leadership was lost (lease {lease}); the process exits and has to be restarted")]
 pub struct LeadershipLost {
@@ -43,7 +42,7 @@ pub struct LeadershipLost {
 }
 
 impl Leadership {
-    /// A candidate; `client` is used for leases only and does not repeat requests by itself.
+    /// Creates a candidate; `client` is used for Leases only and does not repeat requests by itself.
     pub fn new(
         options: ElectionOptions,
         grace: Duration,
@@ -64,7 +63,7 @@ impl Leadership {
         Self { client, options, grace, metrics, heartbeats }
     }
 
-    /// Waits for the lease, then works while it is held, which each write of the work asks the fence; `lease` names another one than
+    /// Waits for the Lease, then works while it is held; each write of the work asks the fence. `lease` names another Lease than
     /// the flags do.
     ///
     /// # Errors
@@ -93,7 +92,7 @@ impl Leadership {
     }
 }
 
-/// What the flags ask for, of a candidate that will publish this about itself.
+/// Returns the election options of the flags, with the record that the candidate will publish.
 pub fn options(
     arguments: &LeaderElectionArgs,
     record: LeaderRecord,
@@ -113,7 +112,7 @@ pub fn options(
     }
 }
 
-/// The name of the host, and what makes it unique.
+/// Returns the name of the host with a unique suffix.
 pub(crate) fn identity() -> String {
     let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", hostname.trim(), uuid::Uuid::new_v4())
@@ -122,22 +121,22 @@ pub(crate) fn identity() -> String {
 /// The annotation of the Lease.
 const ANNOTATION: &str = "cloud-controller-manager.openstack.org/leader";
 
-/// What a leader publishes about itself. A later holder of another program leaves it there, so it counts only together with the
-/// identity in the Lease itself.
+/// What a leader publishes about itself. A later holder of another program leaves the annotation there, so it counts only
+/// with the identity in the Lease itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaderRecord {
-    /// `spec.holderIdentity` of the Lease while it holds.
+    /// `spec.holderIdentity` of the Lease while this leader holds it.
     pub identity: String,
     /// Version of the program, with the commit where it is known.
     pub version: String,
-    /// Controllers that it runs, by their canonical names.
+    /// Canonical names of the controllers that it runs.
     #[serde(default)]
     pub controllers: Vec<String>,
     /// `--cluster-name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// Where in the cloud it works.
+    /// Region of the cloud in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Optional parts of the cloud's API that the cloud turned out to lack.
@@ -158,14 +157,14 @@ impl LeaderRecord {
         }
     }
 
-    /// As annotations of the Lease.
+    /// Returns the record as annotations of the Lease.
     pub fn annotations(&self) -> BTreeMap<String, String> {
-        // Texts can always be written.
+        // Serializing texts cannot fail.
         let text = serde_json::to_string(self).unwrap_or_default();
         BTreeMap::from([(ANNOTATION.to_owned(), text)])
     }
 
-    /// Reads it from the annotations of a Lease, if the holder wrote it.
+    /// Reads the record from the annotations of a Lease, if the holder wrote it.
     pub fn of_holder(annotations: &BTreeMap<String, String>, holder: &str) -> Option<Self> {
         let record: Self = serde_json::from_str(annotations.get(ANNOTATION)?).ok()?;
         (record.identity == holder).then_some(record)

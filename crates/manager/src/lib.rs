@@ -1,18 +1,18 @@
-//! What runs in a cluster: the controllers with everything around them, the controller of `ip-mode-overlay`, and the roles of pods. What a
-//! person types is in `openstack-ccm-tools`, which calls this crate and is never named here.
+//! The programs that run in a cluster: the controllers with everything around them, the controller of `ip-mode-overlay`, and the roles of
+//! pods. The commands for people are in `openstack-ccm-tools`, which calls this crate and is never named here.
 //!
-//! Each module names only modules above it.
+//! Each module uses only modules above it.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`version`], [`error_text`] | how the program names itself, and errors |
+//! | [`version`], [`error_text`] | the version of the program, and error texts |
 //! | [`args`] | flags of the controllers, and those that subcommands share |
 //! | [`logging`] | records to standard error |
 //! | [`kubernetes`] | clients of the Kubernetes API |
-//! | [`signals`] | what ends the program |
+//! | [`signals`] | the signals that end the program |
 //! | [`canary`], [`dial`] | what pods of the canary and of `doctor --live` do |
 //! | [`health`], [`admin`] | the endpoints for probes and scrapers |
-//! | [`backoff`] | trying until it works |
+//! | [`backoff`] | retries during start-up |
 //! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
 //! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
 //! | [`overlay`] | the controller that sets ipMode beside another cloud's controller |

@@ -18,7 +18,7 @@ use crate::version::COMMIT;
 /// Clock ticks in a second of `/proc/<pid>/stat`; the same on every Linux that this program is built for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers them.
+/// Registers the metrics.
 pub fn register(registry: &mut Registry, health: &Health, gates: &FeatureGates) {
     registry.register_collector(Box::new(Process));
     registry.register_collector(Box::new(RunningControllers(health.clone())));
@@ -26,13 +26,13 @@ pub fn register(registry: &mut Registry, health: &Health, gates: &FeatureGates) 
     build.get_or_create(&vec![("git_version", env!("CARGO_PKG_VERSION")), ("git_commit", COMMIT)]).set(1);
     registry.register("kubernetes_build_info", "Version of this program; always 1", build);
     let enabled = Family::<Vec<(&str, &str)>, Gauge>::default();
-    // Where the gate is not set the cluster is asked, and a gate that is not forced off counts as on.
+    // Without the gate the cluster's support is detected; a gate that is not forced off counts as on.
     let value = i64::from(gates.load_balancer_ip_mode.unwrap_or(true));
     enabled.get_or_create(&vec![("name", LOAD_BALANCER_IP_MODE), ("stage", "")]).set(value);
     registry.register("kubernetes_feature_enabled", "Whether a feature gate is on", enabled);
 }
 
-/// `running_managed_controllers`: those whose health check is there.
+/// `running_managed_controllers`: controllers with a health check.
 #[derive(Debug)]
 struct RunningControllers(Health);
 
@@ -51,7 +51,7 @@ impl Collector for RunningControllers {
     }
 }
 
-/// What the kernel knows of this process. What it does not say is left out.
+/// The kernel's data of this process. Missing values are left out.
 #[derive(Debug)]
 struct Process;
 

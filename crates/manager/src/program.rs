@@ -1,5 +1,5 @@
-//! What a leader runs: the controllers over the cloud. Everything it needs is passed in, so that tests run it whole,
-//! and plans run it dry.
+//! What a leader runs: the controllers over the cloud. All dependencies are passed in, so that tests run it whole, and
+//! plans run it dry.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::kubernetes::ControllerClients;
 
 pub use crate::wiring::ProgramOptions;
 
-/// Name of the health check that passes when the controllers have listed what they work on.
+/// Name of the health check that passes when the controllers have listed their objects.
 const CACHES: &str = "caches";
 /// Name of the health check that fails when the API server shows another cluster than at the start.
 const CLUSTER: &str = "cluster";
 
-/// The controllers that the options name, put together and not yet running, and the watch of nodes that they share.
+/// The controllers that the options name, created and not yet running, and the watch of nodes that they share.
 pub struct Program {
     nodes: NodeInformer,
     cluster: Arc<KnownCluster>,
@@ -41,7 +41,7 @@ pub struct Program {
     node_lifecycle: Option<NodeLifecycleController>,
 }
 
-/// The service controller with what belongs to it.
+/// The service controller with its background task.
 struct ServiceParts {
     controller: ServiceController,
     /// Has to run alongside the controller.
@@ -49,7 +49,7 @@ struct ServiceParts {
     load_balancers: Arc<dyn LoadBalancers>,
 }
 
-/// The same for a dry run: each is asked by itself, and nothing runs in the background.
+/// The controllers for a dry run: each is called by itself, and nothing runs in the background.
 pub struct DryRun {
     pub nodes: NodeInformer,
     pub service: Option<(ServiceController, Arc<dyn LoadBalancers>)>,
@@ -58,11 +58,11 @@ pub struct DryRun {
     pub node_lifecycle: Option<NodeLifecycleController>,
 }
 
-/// A controller, put together and not yet running.
+/// A controller, created and not yet running.
 struct Controller {
     /// Its canonical name.
     name: &'static str,
-    /// Ends when it has listed what it works on.
+    /// Ends when the controller has listed its objects.
     listed: BoxFuture<'static, ()>,
     /// Works until the token is cancelled.
     work: Box<dyn FnOnce(CancellationToken) -> ControllerRun + Send>,
@@ -72,7 +72,7 @@ struct Controller {
 type ControllerRun = BoxFuture<'static, Result<(), ControllerError>>;
 
 impl Program {
-    /// Puts them together; `cluster_uid` is the uid of the namespace kube-system, and `fence` knows whether the lead is held.
+    /// Creates the controllers; `cluster_uid` is the uid of the namespace kube-system, and `fence` knows whether the lead is held.
     pub fn new(
         clients: &ControllerClients,
         cloud: &dyn Cloud,
@@ -125,15 +125,15 @@ impl Program {
         Self { nodes, cluster, service, route, node, node_lifecycle }
     }
 
-    /// The controllers, to be asked what they would do.
+    /// Returns the controllers for a dry run.
     pub fn into_dry_run(self) -> DryRun {
         let Self { nodes, cluster: _, service, route, node, node_lifecycle } = self;
         let service = service.map(|parts| (parts.controller, parts.load_balancers));
         DryRun { nodes, service, route, node, node_lifecycle }
     }
 
-    /// Works until `stop`, or until a controller ended by itself, which ends the others. Where the API server shows another cluster all
-    /// work ends, and readiness says why: a restart by itself would take the other cluster for the right one.
+    /// Works until `stop`, or until a controller ended by itself, which ends the others. If the API server shows another cluster, all
+    /// work ends, and readiness says why: an automatic restart would take the other cluster for the right one.
     pub async fn run(self, health: &Health, stop: CancellationToken) {
         let cluster = Arc::clone(&self.cluster);
         health.ask(CLUSTER, Probe::Readiness, {
@@ -178,7 +178,7 @@ impl Program {
             health.set(CACHES, Probe::Readiness, None);
             std::future::pending::<()>().await;
         };
-        // Until the last controller has ended, which may still need to know the nodes.
+        // Runs until the last controller has ended, which may still need the nodes.
         let watch = async {
             let error = nodes.run().await;
             tracing::error!("{}", said_once(&anyhow::Error::new(error)));
@@ -204,7 +204,7 @@ impl Program {
         }
     }
 
-    /// The watch of nodes, and the controllers at work.
+    /// Returns the watch of nodes, and the controllers ready to run.
     fn at_work(self) -> (NodeInformer, Vec<Controller>) {
         let Self { nodes, cluster: _, service, route, node, node_lifecycle } = self;
         let controllers = [

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A token that SIGTERM and SIGINT cancel.
+/// Returns a token that SIGTERM and SIGINT cancel.
 ///
 /// # Errors
 /// The signals cannot be handled.

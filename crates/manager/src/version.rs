@@ -1,4 +1,4 @@
-//! What this program is called.
+//! The version of this program.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match COMMIT {
     commit => format!("{} (commit {commit})", env!("CARGO_PKG_VERSION")),
 });
 
-/// The version, with the commit where it is known: `0.1.0 (commit 0f1e2d3c4b5a)`.
+/// Returns the version, with the commit where it is known: `0.1.0 (commit 0f1e2d3c4b5a)`.
 pub fn version() -> &'static str {
     &VERSION
 }

@@ -1,4 +1,4 @@
-//! One call to the API server: bounded in time, with an error in words that a user can be shown.
+//! One call to the API server: bounded in time, with an error text fit for users.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum CallError {
         /// `message` of the Status.
         message: String,
     },
-    /// It writes, and nothing may be written now.
+    /// The request writes, and nothing may be written now.
     #[error("{0}")]
     NotPermitted(NotPermitted),
     /// The request could not be sent or the answer not be read.
@@ -39,22 +39,22 @@ impl CallError {
         }
     }
 
-    /// The object is not there.
+    /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// The object was changed since it was read.
+    /// Whether the object was changed since it was read.
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)
     }
 
-    /// The object would not be valid, often because it has changed since the decision was made.
+    /// Whether the object would be invalid, often because it has changed since the decision was made.
     pub fn is_invalid(&self) -> bool {
         self.code() == Some(422)
     }
 
-    /// The same request may succeed later.
+    /// Whether the same request may succeed later.
     pub(crate) fn is_temporary(&self) -> bool {
         !matches!(self, Self::NotPermitted(_)) && self.class() == FailureClass::Unavailable
     }
@@ -71,7 +71,7 @@ impl CallError {
         }
     }
 
-    /// The error with its cause in one line.
+    /// Returns the error with its cause in one line.
     pub fn message(&self) -> String {
         match self {
             Self::Failed(source) => format!("{self}: {source}"),
@@ -79,7 +79,7 @@ impl CallError {
         }
     }
 
-    /// The error as a failed reconciliation; `doing` says what was tried: `failed to update load balancer status`.
+    /// Turns the error into a failed reconciliation; `doing` says what was tried: `failed to update load balancer status`.
     pub fn to_failure(&self, doing: &str) -> Failure {
         Failure::new(self.class(), format!("{doing}: {}", self.message()))
     }
@@ -102,7 +102,7 @@ impl From<kube::Error> for CallError {
 
 /// Waits for one call, at most `limit`.
 ///
-/// Boxed: otherwise every future that asks for something would have room for it, and the code that drives it in itself.
+/// Boxed: otherwise every calling future would contain this one, and the code that polls it.
 pub fn call<'a, T>(
     limit: Duration,
     request: impl Future<Output = kube::Result<T>> + Send + 'a,

@@ -2,13 +2,13 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`call`] | one bounded call to the API server, with an error that a user can be shown |
-//! | [`listed`] | objects as lists and watches bring them, without what nobody reads |
+//! | [`call`] | one bounded call to the API server, with an error text fit for users |
+//! | [`listed`] | objects from lists and watches, without fields that are never read |
 //! | [`watch`] | list and watch with recovery |
 //! | [`events`] | Events, folded and rate-limited |
 //! | [`election`] | leader election on a Lease |
 //! | [`parts`] | the tasks of a controller, which run for ever |
-//! | [`metrics`] | metrics as all controllers count them |
+//! | [`metrics`] | helpers for the metrics of all controllers |
 //! | [`lock`] | locks for small critical sections |
 //!
 //! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every

@@ -1,4 +1,4 @@
-//! Metrics as all controllers count them.
+//! Helpers for the metrics of all controllers.
 
 use openstack_ccm_core::failure::FailureClass;
 use prometheus_client::metrics::counter::Counter;
@@ -9,12 +9,12 @@ use prometheus_client::registry::{Metric, Registry};
 /// Labels with their values.
 pub type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// Creates a metric and makes it visible in `registry`. Clones count together.
+/// Creates a metric and makes it visible in `registry`. Clones share the value.
 pub fn metric<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     shown(registry, name, help, M::default())
 }
 
-/// Makes a metric visible in `registry`, for one that has no default.
+/// Makes a metric that has no default visible in `registry`.
 pub fn shown<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
@@ -25,7 +25,7 @@ pub fn set(gauge: &Gauge, count: usize) {
     gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-/// Counts something by other labels than before; absent: by none.
+/// Counts an item under other labels than before; `None`: under no labels.
 pub fn count_anew<const N: usize>(
     gauges: &Family<Labels<N>, Gauge>,
     before: Option<Labels<N>>,
@@ -44,7 +44,7 @@ pub fn count_anew<const N: usize>(
 pub struct FailureCounts(Family<Labels<1>, Counter>);
 
 impl FailureCounts {
-    /// Counts that are visible in `registry`, each class from the start.
+    /// Creates counts in `registry`, with each class from the start.
     pub fn registered(registry: &mut Registry, name: &str, help: &str) -> Self {
         let counts: Family<Labels<1>, Counter> = metric(registry, name, help);
         for class in FailureClass::ALL {
@@ -53,7 +53,7 @@ impl FailureCounts {
         Self(counts)
     }
 
-    /// Something failed.
+    /// Counts a failure.
     pub fn count(&self, class: FailureClass) {
         self.0.get_or_create(&[("class", class.as_str())]).inc();
     }

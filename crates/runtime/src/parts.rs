@@ -1,4 +1,4 @@
-//! A controller is a set of parts that run for ever; one that ends is a defect that ends the controller.
+//! A controller is a set of parts that run for ever; the end of a part is a defect that ends the controller.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::events::EventWriter;
 /// Longest wait for events that are not written yet when a controller ends.
 const LAST_EVENTS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a controller ended although nobody asked it to.
+/// Why a controller ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
     /// A part that runs for ever ended; the process should be restarted.
@@ -23,12 +23,12 @@ pub enum ControllerError {
     Panicked(#[source] tokio::task::JoinError),
 }
 
-/// A part that says its name when it ends. No `async fn`, which would have room for the part twice.
+/// Wraps a part so that it returns its name. No `async fn`, which would store the part twice.
 pub fn named(name: &'static str, part: impl Future<Output = ()>) -> impl Future<Output = &'static str> {
     part.map(move |()| name)
 }
 
-/// Waits until a value is as asked for, and for ever where nobody sets it any more: that a part has ended is noticed where it is
+/// Waits until `is_it` accepts the value, and for ever once the sender is gone: the end of a part is noticed where the part is
 /// joined.
 pub async fn becomes<T>(mut value: watch::Receiver<T>, is_it: impl FnMut(&T) -> bool) {
     if value.wait_for(is_it).await.is_err() {
@@ -44,14 +44,14 @@ pub fn part_ended(ended: Option<Result<&'static str, tokio::task::JoinError>>) -
     }
 }
 
-/// The writer of a controller's events at work. It outlives the parts, which may have a last event to write.
+/// The running event writer of a controller. It outlives the parts, which may have a last event to write.
 pub struct EventWriting {
     writer: JoinSet<()>,
     closing: CancellationToken,
 }
 
 impl EventWriting {
-    /// Starts to write. Dropping the value stops it at once.
+    /// Starts the writer. Dropping the value stops it at once.
     pub fn start(events: EventWriter) -> Self {
         let closing = CancellationToken::new();
         let mut writer = JoinSet::new();
@@ -59,7 +59,7 @@ impl EventWriting {
         Self { writer, closing }
     }
 
-    /// Writes what is left, for `LAST_EVENTS_TIMEOUT` at most.
+    /// Writes the remaining events, for `LAST_EVENTS_TIMEOUT` at most.
     pub async fn finish(mut self) {
         self.closing.cancel();
         let last_events = async { while self.writer.join_next().await.is_some() {} };

@@ -1,4 +1,4 @@
-//! List and watch, with recovery and with what is never read left out.
+//! List and watch, with recovery and without fields that are never read.
 
 use std::fmt::Debug;
 
@@ -16,14 +16,14 @@ use crate::listed::{Interest, InterestedStream};
 /// client-go pings its connections (HTTP/2) every 30.
 const WATCH_TIMEOUT_SECONDS: u32 = 25;
 
-/// How lists are read.
+/// Settings for reading lists.
 ///
 /// The text of a page is in memory twice before it is decoded, which is 3 MiB for each of the largest objects that an API server takes.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Objects in one answer.
+    /// Maximum of objects in an answer.
     pub page: u32,
-    /// What is read of their metadata.
+    /// Which metadata of the objects is read.
     pub interest: Interest,
 }
 
@@ -48,7 +48,7 @@ where
 /// Lists objects once as `L`, in pages, and returns them as `K`.
 ///
 /// # Errors
-/// Any page that cannot be read.
+/// A page could not be read.
 pub async fn list_all<L, K>(api: Api<L>, reading: Reading) -> kube::Result<Vec<K>>
 where
     L: Resource + Clone + DeserializeOwned + Debug,

@@ -6,7 +6,7 @@ use openstack_ccm_canary::observed_pod::{ObservedPod, ObservedSpec, ObservedStat
 use openstack_ccm_runtime::listed::metadata;
 use serde::Deserialize;
 
-/// A pod with what is read of it.
+/// A pod with the fields that are read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListedPod {
@@ -24,7 +24,7 @@ impl From<ListedPod> for ObservedPod {
     }
 }
 
-/// A DaemonSet, of which nothing but its metadata is read.
+/// A DaemonSet with nothing but its metadata.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListedDaemonSet {

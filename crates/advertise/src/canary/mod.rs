@@ -1,10 +1,10 @@
-//! The canary that a cluster keeps: the status of its Services is written, and its pods are read.
+//! The permanent canary of a cluster: writes the status of its Services, and reads its pods.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `listed` | its pods and DaemonSets as they are listed |
-//! | `status` | what the status is to say, and what it says (pure) |
-//! | `state` | when what the pods say counts (pure) |
+//! | `listed` | the listed fields of its pods and DaemonSets |
+//! | `status` | the wanted status, compared with the present one (pure) |
+//! | `state` | when the reports of the pods count (pure) |
 
 mod listed;
 mod state;
@@ -37,7 +37,7 @@ use listed::{ListedDaemonSet, ListedPod};
 use state::CanaryState;
 use status::{Seen, seen, wanted};
 
-/// Longest wait for the first list of pods and Services. Then the cluster is served by what nodes show.
+/// Longest wait for the first list of pods and Services. Then nodes are judged by what they show.
 const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,31 +49,31 @@ pub struct CanaryOptions {
     pub class: &'static str,
 }
 
-/// Keeps a canary.
+/// Runs a permanent canary.
 pub struct Canary {
     client: Client,
     writer: StatusWriter,
     options: CanaryOptions,
     measured: Measured,
     events: EventRecorder,
-    /// Who says its Events.
+    /// Component of its Events.
     component: &'static str,
     state: CanaryState,
-    /// Services whose status is somebody else's, with the Warning about it.
+    /// Services whose status another client writes, with the Warning about it.
     left_alone: BTreeMap<String, (ObjectReference, Notice)>,
-    /// When that was written.
+    /// When that Warning was written.
     lasting: Lasting<String>,
-    /// Services whose status was written by us and read back as something else: once is enough.
+    /// Services whose status was ours, read back different and rewritten: only once.
     rewritten: BTreeSet<String>,
-    /// Services of the list that is under way.
+    /// Services of the list in progress.
     arriving: BTreeSet<String>,
-    /// The uids of what keeps the canary.
+    /// The uids of the canary's DaemonSets.
     daemon_sets: BTreeSet<String>,
 }
 
 impl Canary {
-    /// Nothing happens before [`Canary::keep`]. `component` is who says its Events, and as often as `warning_interval` says
-    /// those whose cause lasts.
+    /// Creates a canary that does nothing before [`Canary::keep`]. `component` is the source of its Events; Warnings whose cause lasts are
+    /// repeated each `warning_interval`.
     pub fn new(
         client: Client,
         writer: StatusWriter,
@@ -99,7 +99,7 @@ impl Canary {
         }
     }
 
-    /// Keeps it for ever. Lists come in answers of `page` objects.
+    /// Keeps the canary for ever. Lists are read in pages of `page` objects.
     pub async fn keep(mut self, page: u32) {
         let namespace = self.options.namespace.clone();
         let reading = Reading { page, interest: Interest::in_none() };
@@ -144,7 +144,7 @@ impl Canary {
         }
     }
 
-    /// Nobody who waits for verdicts is to wait for a namespace that is not there, or a right that is missing.
+    /// Ends the wait for first verdicts: the namespace or a permission may be missing for long.
     fn interrupted(&self, what: &str, error: &kube::runtime::watcher::Error) {
         let namespace = &self.options.namespace;
         tracing::warn!(%error, namespace, "watch of {what} of the canary interrupted");
@@ -214,7 +214,7 @@ impl Canary {
         self.rewritten.remove(name);
     }
 
-    /// Makes the status of a Service right, unless somebody else wants another one.
+    /// Corrects the status of a Service, unless another client writes it.
     async fn look_at(&mut self, service: &Service) {
         let name = service.metadata.name.clone().unwrap_or_default();
         if !is_of_canary(service, &self.options) {
@@ -244,7 +244,7 @@ impl Canary {
         self.write(service, &name, &entries).await;
     }
 
-    /// Whether the status that is there is one that we wrote, for other addresses. If not, a Warning names its writer.
+    /// Whether the present status was written by us, for other addresses. If not, a Warning names its writer.
     async fn is_ours(&mut self, service: &Service, name: &str) -> bool {
         let writer = match self.writer.last_status_writer(&self.key(name), |_| true).await {
             Ok(writer) => writer,
@@ -310,10 +310,10 @@ fn is_of_canary(service: &Service, options: &CanaryOptions) -> bool {
     class == Some(options.class) && [CONTROL, SUBJECT].contains(&name)
 }
 
-/// The pods that keep a canary.
+/// Lists the pods of a canary's DaemonSets.
 ///
 /// # Errors
-/// The pods, or what makes them, could not be listed.
+/// The pods or the DaemonSets could not be listed.
 pub async fn pods_of_canary(client: &Client, namespace: &str) -> kube::Result<Vec<ObservedPod>> {
     let daemon_sets = Api::<ListedDaemonSet>::namespaced(client.clone(), namespace);
     let daemon_sets =
@@ -324,7 +324,7 @@ pub async fn pods_of_canary(client: &Client, namespace: &str) -> kube::Result<Ve
     Ok(pods)
 }
 
-/// What the pods of a canary say at this moment, for who looks once; nothing where its Services are not as they should be.
+/// Returns the present verdicts of a canary's pods, for a single check; none if its Services are not as they should be.
 ///
 /// # Errors
 /// Its pods or Services could not be listed.

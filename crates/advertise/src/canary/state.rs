@@ -1,4 +1,4 @@
-//! What is known of the canary: its Services, its pods, and when what they say counts. Pure: the time is passed in.
+//! The state of the canary: its Services, its pods, and when their reports count. Pure: the time is passed in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use openstack_ccm_canary::observed_pod::ObservedPod;
 use openstack_ccm_canary::{CONTROL, SUBJECT};
 use tokio::time::Instant;
 
-/// After a status was written: longer than all pods need to look at it.
+/// Delay after a status was written: longer than all pods need to measure it.
 const MEASUREMENT_DELAY: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Default)]
@@ -18,9 +18,9 @@ pub(super) struct CanaryState {
     /// Each pod, by name.
     pods: BTreeMap<String, CanaryPod>,
     pods_listed: bool,
-    /// The uids of what keeps a canary, once they are known: only the pods that it made count.
+    /// The uids of the canary's DaemonSets, once they are known: only their pods count.
     daemon_sets: Option<BTreeSet<String>>,
-    /// Since when the status of a Service is right, by name; absent while it is not.
+    /// The time from which a Service with the right status counts, by name; absent otherwise.
     right: BTreeMap<String, Instant>,
     /// Whether reports count now.
     trusting: bool,
@@ -28,7 +28,7 @@ pub(super) struct CanaryState {
     counted: bool,
 }
 
-/// What is kept of a pod.
+/// The fields kept of a pod.
 #[derive(Debug)]
 struct CanaryPod {
     node: String,
@@ -38,15 +38,15 @@ struct CanaryPod {
 }
 
 impl CanaryState {
-    /// The status of a Service is right; `found` if nobody had to write it.
+    /// Records that the status of a Service is right; `found` if it was right before.
     pub(super) fn right(&mut self, service: &str, found: bool, now: Instant) {
-        // What was found to be right has been looked at.
+        // Pods have already measured a status that was right before.
         let counts_from = if found { now } else { now + MEASUREMENT_DELAY };
         self.right.entry(service.to_owned()).or_insert(counts_from);
         self.everybody(now);
     }
 
-    /// The status of a Service is not right, or there is no such Service.
+    /// Records that the status of a Service is wrong, or the Service absent.
     pub(super) fn wrong(&mut self, service: &str, now: Instant) {
         self.right.remove(service);
         self.everybody(now);
@@ -59,7 +59,7 @@ impl CanaryState {
         self.node(&node, now);
     }
 
-    /// A pod that is gone.
+    /// Removes a pod.
     pub(super) fn no_pod(&mut self, pod: &ObservedPod, now: Instant) {
         let Some((name, pod)) = observed(pod) else { return };
         self.pods.remove(&name);
@@ -72,7 +72,7 @@ impl CanaryState {
         self.everybody(now);
     }
 
-    /// These keep a canary.
+    /// Sets the uids of the canary's DaemonSets.
     pub(super) fn daemon_sets(&mut self, uids: &BTreeSet<String>, now: Instant) {
         if self.daemon_sets.as_ref() != Some(uids) {
             self.daemon_sets = Some(uids.clone());
@@ -80,7 +80,7 @@ impl CanaryState {
         }
     }
 
-    /// Whether what pods say counts.
+    /// Whether the reports of pods count.
     fn trusted(&self, now: Instant) -> bool {
         let since = [CONTROL, SUBJECT].map(|service| self.right.get(service));
         self.pods_listed
@@ -91,7 +91,7 @@ impl CanaryState {
     fn reports(&self) -> BTreeMap<String, Carried> {
         let mut reports = BTreeMap::new();
         for (node, report) in self.counting() {
-            // While a pod is replaced there are two: the one that warns counts.
+            // While a pod is replaced there are two: the worse report counts.
             let strongest = reports.entry(node.to_owned()).or_insert(report);
             *strongest = (*strongest).max(report);
         }
@@ -115,7 +115,7 @@ impl CanaryState {
     fn everybody(&mut self, now: Instant) {
         self.trusting = self.trusted(now);
         if !self.trusting {
-            // Nobody is asked, so that verdicts lapse.
+            // Without reports, verdicts lapse.
             self.ledger.report_all(&BTreeMap::new(), now);
         } else if self.counted {
             self.ledger.report_all(&self.reports(), now);
@@ -125,7 +125,7 @@ impl CanaryState {
         }
     }
 
-    /// Lets what is due count.
+    /// Makes the due reports count.
     pub(super) fn settle(&mut self, now: Instant) {
         if self.trusted(now) && !self.trusting {
             self.everybody(now);
@@ -133,19 +133,19 @@ impl CanaryState {
         self.ledger.settle(now);
     }
 
-    /// When something is due next.
+    /// Returns when the next report is due.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let trusted = self.right.values().copied().filter(|from| *from > now).max();
         self.ledger.next().into_iter().chain(trusted).min()
     }
 
-    /// What counts.
+    /// Returns the verdicts that count.
     pub(super) fn verdicts(&self) -> BTreeMap<String, Carried> {
         self.ledger.verdicts()
     }
 }
 
-/// A pod that a DaemonSet made, with its name.
+/// Returns name and fields of a pod, if a DaemonSet made it.
 fn observed(pod: &ObservedPod) -> Option<(String, CanaryPod)> {
     let made_by = pod.daemon_set()?.to_owned();
     let node = pod.spec.node_name.clone()?;

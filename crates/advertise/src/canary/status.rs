@@ -1,4 +1,4 @@
-//! The status of the canary's Services: what it is to say, and what it says. Pure.
+//! The wanted and the present status of the canary's Services. Pure.
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_canary::addresses::Addresses;
@@ -6,20 +6,20 @@ use openstack_ccm_canary::objects::ingress;
 
 use crate::entry::{entries, of_address, same_entries};
 
-/// What the status of a Service of the canary says.
+/// How the present status compares with the wanted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// What it is to say.
+    /// The wanted entries.
     Right,
-    /// Nothing.
+    /// No entries.
     Empty,
     /// The right addresses without modes: the API server drops the field.
     WithoutModes,
-    /// Something else.
+    /// Other entries.
     Other,
 }
 
-/// What the status of a Service is to say: an address for each family that it has.
+/// Returns the wanted status of a Service: an address for each of its families.
 pub(super) fn wanted(service: &k8s::Service, addresses: &Addresses) -> Vec<k8s::LoadBalancerIngress> {
     let spec = service.spec.as_ref();
     let ips = spec.and_then(|spec| spec.cluster_ips.clone().or_else(|| Some(vec![spec.cluster_ip.clone()?])));
@@ -28,7 +28,7 @@ pub(super) fn wanted(service: &k8s::Service, addresses: &Addresses) -> Vec<k8s::
     entries.into_iter().map(|(ip, mode)| of_address(ip, Some(mode))).collect()
 }
 
-/// Compares.
+/// Compares the present status with the wanted one.
 pub(super) fn seen(service: &k8s::Service, wanted: &[k8s::LoadBalancerIngress]) -> Seen {
     let published = entries(service);
     if wanted.is_empty() || published.is_empty() {

@@ -1,4 +1,4 @@
-//! What a Node object shows, and the guess at its service proxy that follows. Pure.
+//! What a Node object shows, and the resulting guess at its service proxy. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use super::images::{Images, KubeProxy};
 use super::verdict::{Cause, NodeVerdict, Replacement, Source, prevailing};
 use super::{Version, virtual_node};
 
-/// For how long a node must have been unreachable to count no longer. Kubernetes evicts its pods after 5 minutes
-/// (`tolerationSeconds` of the taint `node.kubernetes.io/unreachable`); with as much again for those that tolerate it a
-/// little longer, no client is left there.
+/// How long a node must be unreachable before it no longer counts. Kubernetes evicts its pods after 5 minutes
+/// (`tolerationSeconds` of the taint `node.kubernetes.io/unreachable`); after as much again, for pods that tolerate the
+/// taint a little longer, no client is left there.
 const UNREACHABLE_FOR_LONG: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
-/// Since when nothing has been heard of a node's kubelet: the transition of the condition `Ready` to `Unknown`.
+/// Returns since when a node's kubelet has been silent: the transition of the condition `Ready` to `Unknown`.
 pub fn unreachable_since(node: &Node) -> Option<jiff::Timestamp> {
     let conditions = node.status.as_ref()?.conditions.as_ref()?;
     let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
@@ -22,7 +22,7 @@ pub fn unreachable_since(node: &Node) -> Option<jiff::Timestamp> {
     (ready.status == "Unknown").then_some(since.0)
 }
 
-/// Time between two judgements of all nodes: that one has been unreachable for long is no event.
+/// Time between two judgements of all nodes: a node that stays unreachable causes no event.
 pub const JUDGEMENT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Whether a node has been unreachable for so long that no client is left there.
@@ -33,7 +33,7 @@ pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timest
 /// The first Kubernetes release whose kube-proxy honours the field by default.
 const FIRST_FIT_KUBELET: Version = Version(1, 30, 0);
 
-/// What is held of a node's service proxy by what the node shows. It may be wrong; nothing that serves may depend on it.
+/// Returns the guess at a node's service proxy by what the node shows. It may be wrong; nothing that serves may depend on it.
 pub fn guess_of(node: &Node) -> NodeVerdict {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     let kubelet = info.map_or("", |info| &info.kubelet_version);
@@ -48,12 +48,12 @@ pub fn guess_of(node: &Node) -> NodeVerdict {
     prevailing(by_image.iter().chain([&by_version])).unwrap_or(&by_version).clone()
 }
 
-/// The guess for a Linux node of which only the kubelet's version is known.
+/// Returns the guess for a Linux node of which only the kubelet's version is known.
 pub fn guess_by_kubelet(version: &str) -> NodeVerdict {
     by_version(version, "linux")
 }
 
-/// What the kubelet's version and the operating system show.
+/// Judges by the kubelet's version and the operating system.
 fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
     let unfit = |cause| NodeVerdict::unfit(Source::Version, cause);
     if operating_system.eq_ignore_ascii_case("windows") {
@@ -67,7 +67,7 @@ fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
     }
 }
 
-/// What annotations and images show: a replacement of kube-proxy that ignores the mode, if there is one.
+/// Finds a replacement of kube-proxy that ignores the mode, by annotations and images.
 fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     let reported = node.status.as_ref().and_then(|status| status.images.as_deref()).unwrap_or_default();
     let names = reported.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str);
@@ -76,7 +76,7 @@ fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     let kube_proxy = images.kube_proxy(kubelet, control_plane, reported.len());
     let by_annotation = annotation_keys(node).find_map(|key| replacement_by_annotation(key, kube_proxy));
     let replacement = by_annotation.or_else(|| images.unfit_replacement(kube_proxy))?;
-    // These take the traffic of pods beside kube-proxy too. Beside others kube-proxy may run without being seen.
+    // These two take the traffic of pods even beside kube-proxy. Beside the others, kube-proxy may run unseen.
     let takes_all = matches!(replacement, Replacement::OvnKubernetes | Replacement::Antrea(_));
     let is_certain = takes_all || kube_proxy != KubeProxy::Unseen;
     let cause = if is_certain { Cause::Replacement } else { Cause::PossibleReplacement };

@@ -1,8 +1,8 @@
 //! What the images that a node reports show about its service proxy.
 //!
 //! A kubelet reports the 50 largest images only (`nodeStatusMaxImages`), and distributions have names of their own for the
-//! same programs, or none at all: k3s has kube-proxy in its binary. So an image that is there says something, one that is
-//! missing next to nothing.
+//! same programs, or none at all: k3s has kube-proxy in its binary. So a present image says something, a missing image
+//! next to nothing.
 
 use super::{Replacement, Version};
 
@@ -12,11 +12,11 @@ const REPORTED_IMAGES: usize = 50;
 /// Whether kube-proxy runs on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KubeProxy {
-    /// Its image is there.
+    /// Its image is reported.
     Seen,
-    /// Nothing of it is there, and would be seen.
+    /// Its image would be reported, and is not.
     Absent,
-    /// It would not be seen if it ran.
+    /// Its image might not be reported.
     Unseen,
 }
 
@@ -60,7 +60,7 @@ impl Images {
         images
     }
 
-    /// Whether kube-proxy runs on the node, as far as its images show. `reported` is how many it reports.
+    /// Whether kube-proxy runs on the node, as far as its images show. `reported` is their number.
     pub(super) fn kube_proxy(
         &self,
         kubelet_version: &str,
@@ -75,7 +75,7 @@ impl Images {
         if of_rancher || reported >= REPORTED_IMAGES { KubeProxy::Unseen } else { KubeProxy::Absent }
     }
 
-    /// A replacement of kube-proxy that ignores the mode in the version on the node.
+    /// Returns a replacement of kube-proxy that ignores the mode in the version on the node.
     pub(super) fn unfit_replacement(&self, kube_proxy: KubeProxy) -> Option<Replacement> {
         // Antrea takes pods' traffic to load balancers also alongside kube-proxy; the others only instead of it.
         if let Some(version) = self.antrea.filter(|version| *version < Version(2, 0, 0)) {
@@ -87,8 +87,8 @@ impl Images {
         let cilium =
             self.cilium.filter(|version| *version < Version(1, 17, 0) || *version == Version(1, 18, 0));
         let kube_router = self.kube_router.filter(|version| *version < Version(2, 9, 0));
-        // Whether Calico is its own service proxy (eBPF) shows nowhere on a node. Where kube-proxy may well be there it is
-        // taken for what it mostly is, a network without one.
+        // A node does not show whether Calico is its service proxy (eBPF). If kube-proxy may run there, Calico is taken for
+        // what it mostly is, a network without a service proxy.
         let calico =
             self.calico.filter(|version| *version < Version(3, 29, 2) && kube_proxy == KubeProxy::Absent);
         cilium

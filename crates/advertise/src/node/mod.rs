@@ -6,7 +6,7 @@
 //! kube-proxy's, and replacements of kube-proxy are recognised by their node annotations and by the images that the node
 //! reports. That judgement may be wrong; nothing that serves may depend on it.
 //!
-//! Each [`NodeVerdict`] says where it comes from, so that one who has seen what a service proxy does stands above a guess.
+//! Each [`NodeVerdict`] names its source, so that an observation of the service proxy outweighs a guess.
 
 mod evidence;
 mod images;

@@ -1,4 +1,4 @@
-//! What is held of the service proxy of a node, and the judgement over all of them.
+//! The verdict on the service proxy of a node, and the judgement over all nodes.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use super::Version;
 /// Whether a node's service proxy honours `ipMode: Proxy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It does, or there is none that could short-circuit.
+    /// It honours the mode, or no service proxy there could short-circuit.
     Fit,
-    /// It does not.
+    /// It ignores the mode.
     Unfit,
 }
 
-/// Where a verdict comes from, the weakest first: of several verdicts on one node the strongest source stands
+/// The source of a verdict, the weakest first: of several verdicts on one node that of the strongest counts
 /// ([`prevailing`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
@@ -39,40 +39,40 @@ impl Source {
     }
 }
 
-/// What one source holds of the service proxy of one node.
+/// The verdict of one source on the service proxy of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeVerdict {
     /// Whether it honours the mode.
     pub verdict: Verdict,
-    /// Who says so.
+    /// The source of the verdict.
     pub source: Source,
-    /// Why.
+    /// The reason for the verdict.
     pub cause: Cause,
 }
 
 impl NodeVerdict {
-    /// It honours the mode.
+    /// Creates a verdict that the node honours the mode.
     pub fn fit(source: Source, cause: Cause) -> Self {
         Self { verdict: Verdict::Fit, source, cause }
     }
 
-    /// It does not.
+    /// Creates a verdict that the node ignores it.
     pub fn unfit(source: Source, cause: Cause) -> Self {
         Self { verdict: Verdict::Unfit, source, cause }
     }
 }
 
-/// The verdict that stands: that of the strongest source. Of several of one source the first.
+/// Returns the verdict of the strongest source; of several from one source the first.
 pub fn prevailing<'a>(verdicts: impl IntoIterator<Item = &'a NodeVerdict>) -> Option<&'a NodeVerdict> {
     verdicts.into_iter().reduce(|best, other| if other.source > best.source { other } else { best })
 }
 
-/// Why a node's service proxy is held to honour the mode, or to short-circuit although the status says `Proxy`.
+/// Why a node's service proxy counts as honouring the mode, or as short-circuiting in spite of `Proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The kubelet is of 1.30 or newer, and kube-proxy is taken to be of the same release.
     NewKubelet(String),
-    /// Nothing of this cluster runs there.
+    /// A virtual node, on which nothing of this cluster runs.
     VirtualNode,
     /// The kubelet has not reported yet, so nothing runs there.
     NotReported,
@@ -82,13 +82,13 @@ pub enum Cause {
     UnknownVersion(String),
     /// kube-proxy on Windows does not evaluate the field.
     Windows,
-    /// A replacement of kube-proxy that does not evaluate it.
+    /// A replacement of kube-proxy that does not evaluate the field.
     Replacement(Replacement),
-    /// A program that does not evaluate it where it replaces kube-proxy; whether it does cannot be seen on this node.
+    /// A program that does not evaluate the field if it replaces kube-proxy, which this node does not show.
     PossibleReplacement(Replacement),
     /// The canary saw that addresses with `ipMode: Proxy` are not short-circuited.
     SeenToHonour,
-    /// The canary saw that they are.
+    /// The canary saw that such addresses are short-circuited.
     SeenToIgnore,
     /// kube-proxy says that its gate is on.
     GateOn,
@@ -181,18 +181,18 @@ impl fmt::Display for Replacement {
 /// The judgement over all nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fitness {
-    /// Every node honours the field. A cluster without nodes is fit: nobody short-circuits.
+    /// Every node honours the field. A cluster without nodes is fit: nothing short-circuits.
     #[default]
     Fit,
-    /// At least one node does not.
+    /// At least one node does not honour the field.
     Unfit {
-        /// How many.
+        /// Number of such nodes.
         count: usize,
-        /// One of them: the first by name.
+        /// The first of them by name.
         node: String,
-        /// Who says so of that one.
+        /// Source of the verdict on that node.
         source: Source,
-        /// Why that one.
+        /// Reason for the verdict on that node.
         cause: Cause,
     },
 }

@@ -6,9 +6,9 @@ const TYPE_LABEL: (&str, [&str; 2]) = ("type", ["virtual-kubelet", "kwok"]);
 /// Taints with which Virtual Kubelet and KWOK keep ordinary pods away, and the annotation by which KWOK finds its nodes.
 pub(super) const KEYS: [&str; 2] = ["virtual-kubelet.io/provider", "kwok.x-k8s.io/node"];
 
-/// Whether a node stands for no machine.
+/// Whether a node is virtual: it stands for no machine.
 ///
-/// A kubelet's version shows it as well: Virtual Kubelet reports `v1.15.2-vk-azure-aci-1.5.1`, KWOK `kwok-v0.6.0`, and nodes
+/// The kubelet's version shows that as well: Virtual Kubelet reports `v1.15.2-vk-azure-aci-1.5.1`, KWOK `kwok-v0.6.0`, and nodes
 /// made from KWOK's examples `fake`.
 pub(super) fn is_virtual<'a>(
     kubelet_version: &str,

@@ -1,14 +1,14 @@
-//! Whether the API server keeps `ipMode`: asked when it matters, remembered, and asked again when it may have changed.
+//! Whether the API server keeps `ipMode`: probed when it matters, remembered, and probed again when it may have changed.
 //!
-//! The verdict is dropped for nothing less than a new answer; it is asked for again
-//! - when the answer to a real write contradicts it,
-//! - when `/version` changes, which is looked at every minute and whenever a watch is interrupted,
+//! Only a new answer replaces the verdict; the server is probed again
+//! - when the answer to a real write contradicts the verdict,
+//! - when `/version` changes, which is read every minute and whenever a watch is interrupted,
 //! - every ten minutes, because a changed feature gate shows nowhere else,
-//! - sooner after a question that failed.
+//! - sooner after a failed probe.
 //!
-//! A cluster that is being upgraded may have two API servers of different minds behind one address. After any answer that
-//! shows a mode dropped, to a write or to a question, the server is held to drop modes for a time that grows fourfold with
-//! each such contradiction, so that the status does not turn over with every question.
+//! A cluster that is being upgraded may have two API servers behind one address that differ in this. After any answer that
+//! shows a dropped mode, to a write or to a probe, the server counts as dropping modes for a time that grows fourfold with
+//! each such contradiction, so that the status does not flap with every probe.
 
 mod probe;
 #[cfg(test)]
@@ -31,17 +31,17 @@ use crate::metrics::AdvertiseMetrics;
 use crate::writer::StatusWriter;
 use probe::{Answer, CALL_TIMEOUT, ask, evidence};
 
-/// Services with which a question is tried at most.
+/// Maximum of Services tried for one probe.
 const MAX_CANDIDATES: usize = 3;
-/// Delays after a failed question.
+/// Delays after a failed probe.
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(15), Duration::from_secs(300));
-/// For how long a server is held to drop modes after an answer showed it.
+/// How long a server counts as dropping modes after an answer showed it.
 const HOLD: Backoff =
     Backoff { first: Duration::from_secs(30), factor: 4, longest: Duration::from_secs(600) };
-/// Interruptions of watches within this time are one.
+/// Interruptions of watches within this time count as one.
 const DEBOUNCE_DELAY: Duration = Duration::from_secs(1);
 
-/// How often changes of the API server are looked for.
+/// Intervals of the checks for changes of the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
     /// Time between two probes that are expected to show the same.
@@ -50,23 +50,23 @@ pub struct Intervals {
     pub version: Duration,
 }
 
-/// What is known of the API server.
+/// Detects whether the API server keeps `ipMode`.
 pub struct ServerDetection {
     gate: Option<bool>,
     client: Client,
     writer: StatusWriter,
     intervals: Intervals,
     state: Mutex<ServerState>,
-    /// Held by the one who asks, so that everybody else waits for the same answer.
+    /// Held during a probe, so that all other callers wait for the same answer.
     asking: tokio::sync::Mutex<()>,
-    /// Something may have changed.
+    /// Notified when something may have changed.
     suspicion: Notify,
     verdict: watch::Sender<ServerSupport>,
     metrics: AdvertiseMetrics,
 }
 
 impl ServerDetection {
-    /// Nothing is known yet. `gate` is the operator's setting, if there is one.
+    /// Starts without a verdict. `gate` is the operator's setting, if there is one.
     pub fn new(
         client: Client,
         writer: StatusWriter,
@@ -87,23 +87,23 @@ impl ServerDetection {
         }
     }
 
-    /// The operator's setting.
+    /// Returns the operator's setting.
     pub fn gate(&self) -> Option<bool> {
         self.gate
     }
 
-    /// The verdict, and its changes.
+    /// Returns a receiver of the verdict.
     pub fn verdicts(&self) -> watch::Receiver<ServerSupport> {
         self.verdict.subscribe()
     }
 
-    /// The verdict as it is; asks nobody.
+    /// Returns the present verdict without a probe.
     pub fn known(&self) -> ServerSupport {
         *self.verdict.borrow()
     }
 
-    /// The verdict. Where there is none yet the server is asked with the help of `candidate`, a Service of type
-    /// LoadBalancer; several callers wait for one question, and nobody waits again soon after a failed one.
+    /// Returns the verdict. If there is none yet, the server is probed with `candidate`, a Service of type
+    /// LoadBalancer; several callers wait for one probe, and no caller waits again soon after a failed probe.
     pub async fn server(&self, candidate: &ServiceKey) -> ServerSupport {
         if !self.must_ask() {
             return self.known();
@@ -112,7 +112,7 @@ impl ServerDetection {
         if self.must_ask() {
             self.ask_with(std::slice::from_ref(candidate)).await;
             if self.known() == ServerSupport::Unknown {
-                // It failed: the next question is planned again.
+                // The probe failed: plan the next one anew.
                 self.suspicion.notify_one();
             }
         }
@@ -125,7 +125,7 @@ impl ServerDetection {
             && lock(&self.state).silent_until.is_none_or(|until| until <= Instant::now())
     }
 
-    /// Learns from the answer to a real status write; answers whether the verdict is another one now.
+    /// Learns from the answer to a real status write; returns whether the verdict changed.
     pub fn answered(&self, sent: &[LoadBalancerIngress], answered: &[LoadBalancerIngress]) -> bool {
         let learned = evidence(sent, answered)
             .is_some_and(|support| self.learn(support, "the answer to a status write"));
@@ -135,9 +135,9 @@ impl ServerDetection {
         learned
     }
 
-    /// Takes an answer in; answers whether the verdict is another one now.
+    /// Takes in an answer; returns whether the verdict changed.
     fn learn(&self, support: ServerSupport, source: &'static str) -> bool {
-        // Held until it is concluded: of two answers at once, the one that is to be doubted must not be the last.
+        // Locked until the conclusion: of two concurrent answers, the doubtful one must not be the last.
         let mut state = lock(&self.state);
         match support {
             ServerSupport::Keeps if state.held() => return false,
@@ -147,12 +147,12 @@ impl ServerDetection {
         self.conclude(support, source)
     }
 
-    /// A connection to the API server broke: it may be another one, or of another version, when it is back.
+    /// Reports a broken connection to the API server: another server, or another version, may answer afterwards.
     pub fn suspect(&self) {
         self.suspicion.notify_one();
     }
 
-    /// Looks for changes for ever. `candidates` names Services of type LoadBalancer that can help to ask.
+    /// Watches for changes for ever. `candidates` names Services of type LoadBalancer for probes.
     pub async fn follow(&self, candidates: impl Fn() -> Vec<ServiceKey>) {
         if self.gate == Some(false) {
             // Nothing depends on the answer.
@@ -182,8 +182,8 @@ impl ServerDetection {
         }
     }
 
-    /// The time to ask: `planned`, unless a failed question or a contradiction set another one; never while the answer
-    /// would not be believed.
+    /// Returns the time of the next probe: `planned`, unless a failed probe or a contradiction set another time; never while
+    /// the answer would not be believed.
     fn not_before(&self, planned: Instant) -> Instant {
         let state = lock(&self.state);
         let now = Instant::now();
@@ -258,26 +258,26 @@ impl ServerDetection {
     }
 }
 
-/// What the answers so far lead to.
+/// The state that follows from the answers so far.
 #[derive(Debug, Default)]
 struct ServerState {
     /// `gitVersion` of the server.
     version: Option<String>,
-    /// Failed questions in a row.
+    /// Failed probes in a row.
     failures: u32,
-    /// After a failed question: nobody who has a Service to publish waits for another one until then.
+    /// After a failed probe: no Service waits for another probe until then.
     silent_until: Option<Instant>,
     /// Answers in a row that showed modes dropped by a server that was known to keep them.
     contradictions: u32,
-    /// After an answer that showed a mode dropped: one that the server keeps modes is not believed until then. It stays when
-    /// it is over.
+    /// After an answer that showed a dropped mode: no answer that modes are kept is believed until then. The value stays
+    /// after that time.
     held_until: Option<Instant>,
-    /// When to ask again after a contradiction.
+    /// When to probe again after a contradiction.
     ask_again: Option<Instant>,
 }
 
 impl ServerState {
-    /// Holds the server to drop modes for a while. After a contradiction longer each time, unless the last hold is long over.
+    /// Counts the server as dropping modes for a while: longer after each contradiction, unless the last hold is long over.
     fn hold(&mut self, contradicts: bool) {
         let now = Instant::now();
         if self.held_until.is_none_or(|until| now.saturating_duration_since(until) > HOLD.longest) {

@@ -1,8 +1,8 @@
-//! How the API server is asked whether it keeps `ipMode`, and what its answers to real writes show. Pure but for the
+//! Probes whether the API server keeps `ipMode`, and reads its answers to real writes. Pure but for the
 //! one call.
 //!
-//! The question is a dry-run status patch of a Service of type LoadBalancer with an entry that has an `ip` and **no**
-//! `ipMode`: a server that keeps the field answers with its default `VIP`, one that drops it answers without. Sending
+//! The probe is a dry-run status patch of a Service of type LoadBalancer with an entry that has an `ip` and **no**
+//! `ipMode`: a server that keeps the field answers with its default `VIP`, a server that drops it answers without. Sending
 //! `Proxy` and looking for the echo would be wrong where the stored status already has a mode; `/version`, OpenAPI
 //! and strict validation do not see the feature gate.
 
@@ -23,17 +23,17 @@ const ADDRESS: &str = "192.0.2.1";
 /// Longest wait for an answer.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What one question led to.
+/// The result of one probe.
 #[derive(Debug)]
 pub(super) enum Answer {
     Shows(ServerSupport),
-    /// This Service cannot be used to ask: it is gone or of another type by now.
+    /// This Service cannot be used for a probe: it is gone or of another type by now.
     OtherService,
     /// The server refused or did not answer.
     Failed(CallError),
 }
 
-/// Asks with the help of one Service of type LoadBalancer.
+/// Probes with one Service of type LoadBalancer.
 pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
     let patch = json!({"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}});
     match writer.dry_run_status(service, &patch, CALL_TIMEOUT).await {
@@ -48,7 +48,7 @@ pub(super) async fn ask(writer: &StatusWriter, service: &ServiceKey) -> Answer {
     }
 }
 
-/// What the answer to a real status write shows.
+/// Returns what the answer to a real status write shows.
 ///
 /// A mode that was sent and did not come back was dropped. A mode that was not sent and came back was filled in. A
 /// mode that was sent and came back shows nothing: an old value in the store lets it through.

@@ -1,7 +1,7 @@
-//! What a canary pod answers: to other pods that it knows the token, and the end of the connection; to the kubelet whether each
-//! container is ready.
+//! The servers of a canary pod: for other pods, a proof that it knows the token; for the kubelet, the readiness of each
+//! container.
 //!
-//! Nobody gets the token by dialling. Who dials sends a number that was never used before, and the answer is its keyed hash.
+//! No client learns the token by dialling: it sends a number that was never used before, and gets its keyed hash.
 
 use std::io;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::Findings;
 use crate::carried::Carried;
 use crate::{CONCLUSIVE, FIT};
 
-/// By this an answer is known as that of a canary.
+/// Marks an answer as that of a canary.
 pub(super) const GREETING: &str = "openstack-ccm-canary ";
-/// Connections at once. A look has one at a time, so that these are many nodes.
+/// Connections at once. A look has one at a time, so that 64 serve many nodes.
 const MAX_CONNECTIONS: usize = 64;
-/// Longest wait for a client to ask, and to take the answer.
+/// Longest wait for a client to send its challenge and take the answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Letters of a challenge.
+/// Length of a challenge.
 pub(super) const CHALLENGE_LENGTH: usize = 32;
 
-/// What all canary pods of a rollout share, and no others.
+/// The secret that only the canary pods of a rollout share.
 #[derive(Clone)]
 pub(super) struct Token(hmac::Key);
 
@@ -39,7 +39,7 @@ impl Token {
         Self(hmac::Key::new(hmac::HMAC_SHA256, token.as_bytes()))
     }
 
-    /// The whole answer to a challenge.
+    /// Returns the whole answer to a challenge.
     pub(super) fn answer(&self, challenge: &[u8]) -> String {
         format!("{GREETING}{}\n", hex(hmac::sign(&self.0, challenge).as_ref()))
     }
@@ -49,11 +49,11 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Answers everybody, for ever.
+/// Answers all clients, for ever.
 pub(super) async fn greet(door: TcpListener, token: &Token) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match door.accept().await {
             Ok((mut stream, _)) => {
@@ -65,7 +65,7 @@ pub(super) async fn greet(door: TcpListener, token: &Token) {
                         stream.write_all(token.answer(&challenge).as_bytes()).await?;
                         stream.shutdown().await
                     };
-                    // Whoever does not ask, or does not take it, gets nothing.
+                    // A client that sends no challenge, or does not read, gets nothing.
                     let _ = timeout(ANSWER_TIMEOUT, say).await;
                     drop(place);
                 });
@@ -78,7 +78,7 @@ pub(super) async fn greet(door: TcpListener, token: &Token) {
     }
 }
 
-/// Answers the kubelet, one path for each container, for ever.
+/// Serves readiness to the kubelet, one path for each container, for ever.
 pub(super) async fn readiness(listener: TcpListener, findings: watch::Receiver<Findings>) -> io::Result<()> {
     let probe = |is_ready: fn((bool, bool)) -> bool| {
         let findings = findings.clone();

@@ -1,4 +1,4 @@
-//! One look: the dials, and in which order.
+//! One look: the dials and their order.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::at;
 use crate::addresses::Pair;
 use crate::look::{Answer, Finding, judge};
 
-/// Dials before an address counts as not answered. One endpoint of many may be on a node that is gone, because Services
-/// of the canary keep endpoints that are not ready.
+/// Dials before an address counts as not answered. An endpoint may be on a lost node, because canary Services keep
+/// endpoints that are not ready.
 const MAX_DIALS: usize = 2;
 /// The longest answer that is read.
 const MAX_ANSWER_LENGTH: u64 = 256;
 
-/// Dials with one token.
+/// A client that dials with one token.
 pub(super) struct Dialler {
     token: Token,
     random: SystemRandom,
@@ -31,7 +31,7 @@ impl Dialler {
         Self { token: Token::new(token), random: SystemRandom::new(), limit }
     }
 
-    /// Looks once. Without a ClusterIP, which may be a matter of DNS, the control's answer proves the way just as well.
+    /// Dials one pair once. Without a ClusterIP (DNS may fail), the control's answer proves the path just as well.
     pub(super) async fn look(&self, cluster_ip: Option<IpAddr>, pair: Pair) -> Finding {
         let proof = match cluster_ip {
             Some(ip) => Some(self.dial(at(ip)).await),
@@ -39,7 +39,7 @@ impl Dialler {
         };
         let control = self.dial(at(pair.control)).await;
         let subject = self.dial(at(pair.subject)).await;
-        // Silence proves something only where the way was open before and after it.
+        // Silence of the subject counts only if the control answered before and after it.
         if control == Answer::Ours
             && subject == Answer::NotOurs
             && self.dial(at(pair.control)).await != Answer::Ours
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(Dialler::new("one", Duration::from_secs(5)).dial(address).await, expected);
     }
 
-    /// A server of a tenant that repeats what a canary has answered it.
+    /// A server of a tenant that replays the answer of a canary.
     #[tokio::test]
     async fn an_answer_that_somebody_got_by_dialling_is_of_no_use_to_others() {
         let (canary, of_canary) = door().await;
@@ -119,7 +119,7 @@ mod tests {
         let (tenant, of_tenant) = door().await;
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = tenant.accept().await {
-                // One that is closed with something unread in it is reset, and nobody reads the answer.
+                // Closing a connection with unread bytes resets it, and the answer is lost.
                 stream.read_exact(&mut [0; CHALLENGE_LENGTH]).await.unwrap();
                 stream.write_all(overheard.as_bytes()).await.unwrap();
             }

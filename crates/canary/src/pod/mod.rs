@@ -1,4 +1,4 @@
-//! The program in the pods: proves that it knows the token, looks, and says its verdict by readiness.
+//! The program in the pods: proves that it knows the token, looks, and publishes its verdict as readiness.
 
 mod answers;
 mod dial;
@@ -19,14 +19,14 @@ use crate::{PORT, READINESS_PORT};
 use answers::Token;
 use dial::Dialler;
 
-/// Looks come so many times as often while nothing is held, or something speaks for a change.
+/// Factor by which looks are more frequent while no finding is held, or the finding may change.
 const UNSETTLED_RATE: u32 = 10;
 /// Longest wait for the name of the control Service.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct PodOptions {
-    /// What all canary pods of a rollout know, and no others.
+    /// The secret that only the canary pods of a rollout know.
     pub token: String,
     /// The pod's own addresses: each of its families is measured.
     pub pod_ips: Vec<IpAddr>,
@@ -38,7 +38,7 @@ pub struct PodOptions {
     pub period: Duration,
     /// Longest wait for an answer.
     pub dial_timeout: Duration,
-    /// How patient the verdict is.
+    /// How slowly the verdict changes.
     pub patience: Patience,
 }
 
@@ -46,11 +46,11 @@ pub struct PodOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Findings {
     pub held: Option<Finding>,
-    /// What the last look found.
+    /// The finding of the last look.
     pub last: Option<Finding>,
 }
 
-/// Runs until `stop`. `report` is called with each change.
+/// Runs until `stop`. `report` is called with each change of the findings.
 ///
 /// # Errors
 /// A port is taken.
@@ -77,7 +77,7 @@ pub async fn run(options: PodOptions, stop: CancellationToken, report: impl Fn(F
     }
 }
 
-/// All addresses of both families, or of IPv4 where the kernel has no other.
+/// Listens on all addresses of both families, or of IPv4 where the kernel lacks IPv6.
 async fn listen(port: u16) -> io::Result<TcpListener> {
     match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
         Ok(listener) => Ok(listener),
@@ -85,7 +85,7 @@ async fn listen(port: u16) -> io::Result<TcpListener> {
     }
 }
 
-/// Looks, again and again.
+/// Repeats looks and keeps what they found.
 struct Looker {
     options: PodOptions,
     dialler: Dialler,
@@ -120,7 +120,7 @@ impl Looker {
         self.steady.look(finding, Instant::now());
     }
 
-    /// The ClusterIPs never change while the Service lives, so that names are looked up until each family has one.
+    /// Resolves the ClusterIPs until each family has one, and after a silence; they never change while the Service lives.
     async fn resolve(&mut self, pairs: &[Pair]) {
         let known = |pair: &Pair, ips: &[IpAddr]| ips.iter().any(|ip| ip.is_ipv4() == pair.control.is_ipv4());
         if pairs.iter().all(|pair| known(pair, &self.cluster_ips)) && self.last != Some(Finding::Silence) {

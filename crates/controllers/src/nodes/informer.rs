@@ -26,24 +26,24 @@ use openstack_ccm_runtime::listed;
 use openstack_ccm_runtime::parts::{ControllerError, named, part_ended};
 use openstack_ccm_runtime::watch::{events, list_all};
 
-/// How many nodes an old list is doubted about. The encoder of the registry ends help texts with a full stop.
+/// Number of nodes for which an old list is doubted. The encoder of the registry ends help texts with a full stop.
 const DOUBTED: &str = "openstack_ccm_doubted_nodes";
 const DOUBTED_HELP: &str =
     "Nodes that an old list lacks or shows as they were, and that serve as they were known before.";
 
-/// Time between two questions whether the machines of doubted nodes are gone.
+/// Time between two checks whether the machines of doubted nodes are gone.
 const MACHINE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A controller that works on nodes. It is called while the watch waits, so it only notes what has changed.
+/// A controller that works on nodes. A call delays the watch, so the controller only notes the changes.
 pub(crate) trait NodeListener: Send + Sync {
-    /// The known nodes may be others now. The first list is passed on as well, also when it is empty.
+    /// Notes changes of the known nodes. The first list is passed on as well, even if it is empty.
     fn changed(&self, changes: &[NodeChange]);
 
-    /// The watch was interrupted: the API server may be another one now.
+    /// Notes that the watch was interrupted: the API server may be another one now.
     fn interrupted(&self) {}
 }
 
-/// Follows the nodes of the cluster for all controllers that are put together with it.
+/// Follows the nodes of the cluster for all controllers that are created with it.
 pub struct NodeInformer {
     client: ClusterClient,
     store: NodeStore,
@@ -52,22 +52,22 @@ pub struct NodeInformer {
 }
 
 impl NodeInformer {
-    /// Nothing is asked before [`NodeInformer::run`].
+    /// Creates an informer; no request is sent before [`NodeInformer::run`].
     pub fn new(client: ClusterClient) -> Self {
         Self { client, store: NodeStore::default(), instances: None, listeners: Vec::new() }
     }
 
-    /// Looks up the servers of nodes that are missing from a stale list only.
+    /// Lets the informer look up the servers of nodes that only a stale list lacks.
     pub fn ask(&mut self, instances: Arc<dyn Instances>) {
         self.instances = Some(instances);
     }
 
-    /// How many nodes are known.
+    /// Returns the number of known nodes.
     pub fn count(&self) -> usize {
         self.store.all().len()
     }
 
-    /// The nodes as they are known.
+    /// Returns the store of the known nodes.
     pub(crate) fn store(&self) -> NodeStore {
         self.store.clone()
     }
@@ -84,7 +84,7 @@ impl NodeInformer {
 
     /// Follows the nodes for ever. Dropping the future ends the watch.
     ///
-    /// Answers only when the watch ended by itself, which is a defect.
+    /// Returns only if the watch ended by itself, which is a defect.
     pub async fn run(self) -> ControllerError {
         let mut parts = JoinSet::new();
         let cluster = Arc::clone(&self.client.cluster);
@@ -122,7 +122,7 @@ impl NodeInformer {
             match event {
                 Ok(event) => {
                     let is_list = matches!(event, Event::InitDone);
-                    // It may be of another cluster; a list is never believed by an answer from before it.
+                    // The event may be of another cluster; a list needs a check that began after it.
                     if is_list {
                         cluster.begun();
                     }
@@ -142,7 +142,7 @@ impl NodeInformer {
     }
 }
 
-/// Counts, when somebody looks, what an old list is doubted about.
+/// Counts, at each scrape, the nodes for which an old list is doubted.
 struct DoubtedNodes(NodeStore);
 
 impl fmt::Debug for DoubtedNodes {
@@ -158,7 +158,7 @@ impl Collector for DoubtedNodes {
     }
 }
 
-/// Asks the cloud for ever for the machines of nodes that only an old list lacks: a node whose machine is gone is gone.
+/// Checks for ever whether the machines of nodes that only an old list lacks are gone: then these nodes are gone, too.
 async fn ask_for_doubted(
     instances: Arc<dyn Instances>,
     store: NodeStore,
@@ -177,7 +177,7 @@ async fn ask_for_doubted(
     }
 }
 
-/// The doubted nodes whose machines are gone, by a list of all that is believed and a question about each.
+/// Returns the doubted nodes whose machines are gone, by a list that is believed and by a request for each machine.
 async fn gone(instances: &dyn Instances, store: &NodeStore) -> Result<Vec<String>, Failure> {
     let doubted = store.doubted();
     if doubted.is_empty() {

@@ -1,4 +1,4 @@
-//! A Node, reduced to what the controllers decide by.
+//! A Node, reduced to the fields on which the controllers decide.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use openstack_ccm_runtime::watch::Reading;
 
 use crate::PAGE_SIZE;
 
-/// How Nodes are read.
+/// Returns the settings for reading Nodes.
 pub(crate) fn reading() -> Reading {
     let interest = Interest::in_annotations(|key| match key {
         PROVIDED_NODE_IP => AnnotationUse::Meaning,
@@ -24,7 +24,7 @@ pub(crate) fn reading() -> Reading {
     Reading { page: PAGE_SIZE, interest }
 }
 
-/// A Node, reduced. Images, most conditions and the rest are forgotten: they are most of its size.
+/// A reduced Node. Images, most conditions and other fields are dropped: they are most of its size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeObject {
     pub(crate) name: String,
@@ -33,23 +33,23 @@ pub(crate) struct NodeObject {
     pub(crate) created: Option<jiff::Timestamp>,
     /// The annotation in which the kubelet passes on its `--node-ip`.
     pub(crate) provided_ip: Option<String>,
-    /// What the kubelet says is the id of its machine; kept while nothing else identifies the machine.
+    /// The machine id that the kubelet reports; kept while nothing else identifies the machine.
     pub(crate) system_uuid: Option<String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) addresses: Vec<NodeAddress>,
-    /// Whether its kubelet vouches for it: the condition `Ready` is true, not false, unknown or missing.
+    /// Whether the condition `Ready` is true: not false, unknown or missing.
     pub(crate) is_ready: bool,
-    /// Since when nothing has been heard of its kubelet: the transition of the condition `Ready` to `Unknown`.
+    /// Since when its kubelet has been silent: the transition of the condition `Ready` to `Unknown`.
     pub(crate) unreachable_since: Option<jiff::Timestamp>,
     /// `spec.podCIDRs`
     pub(crate) pod_cidrs: Vec<String>,
     /// Status and reason of the condition `NetworkUnavailable`.
     pub(crate) network: Option<(String, String)>,
-    /// What the node shows of its service proxy.
+    /// The verdict on its service proxy by what the node shows.
     pub(crate) service_proxy: NodeVerdict,
-    /// Why it takes no traffic of load balancers, if it takes none.
+    /// Why the node takes no traffic of load balancers, if so.
     pub(crate) left_out: Option<LeftOut>,
-    /// What load balancers depend on, labels and provider id among it. Heartbeats leave it the same in memory.
+    /// The facts on which load balancers depend, with labels and provider id. Heartbeats keep the same allocation.
     pub(crate) facts: Arc<node::Node>,
 }
 
@@ -95,7 +95,7 @@ impl NodeObject {
         self.taints.iter().any(is_shutdown_taint)
     }
 
-    /// By what its machine is found.
+    /// Returns the attributes by which its machine is found.
     pub(crate) fn identity(&self) -> NodeIdentity {
         let provided = self.provided_ip.iter().flat_map(|list| list.split(','));
         let shown = self.addresses.iter().map(|address| address.address.as_str());
@@ -107,7 +107,7 @@ impl NodeObject {
         }
     }
 
-    /// What events are about.
+    /// Returns the reference for Events.
     pub(crate) fn reference(&self) -> ObjectReference {
         ObjectReference {
             api_version: Some("v1".to_owned()),
@@ -119,7 +119,7 @@ impl NodeObject {
     }
 }
 
-/// Taints are the same by key and effect.
+/// Whether this is the shut-down taint, by key and effect.
 pub(crate) fn is_shutdown_taint(taint: &Taint) -> bool {
     taint.key == SHUT_DOWN_TAINT && taint.effect == NO_SCHEDULE
 }
@@ -134,7 +134,7 @@ fn left_out(node: &Node) -> Option<LeftOut> {
     })
 }
 
-/// What load balancers depend on.
+/// Returns the facts on which load balancers depend.
 fn facts(node: &Node, backend: bool) -> node::Node {
     let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
     node::Node {

@@ -1,8 +1,8 @@
-//! The known nodes, and the doubt about what an old list shows of them.
+//! The known nodes, and the doubt about old lists of them.
 //!
-//! A list from the past (a restored backup, an API server that lags behind) shows nodes as they were, and lacks those that came later.
-//! What serves by what was known is not taken away for that alone. It is by a change of the node that the watch shows, also its
-//! deletion; or if the cloud says that its machine is gone.
+//! A list from the past (a restored backup, an API server that lags behind) shows earlier states of nodes, and lacks newer nodes.
+//! Such a list alone does not stop a node from serving. A change or deletion of the node in the watch does, or the cloud's
+//! answer that its machine is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::version::number;
 use openstack_ccm_runtime::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 
-/// Most nodes that the log names at once.
+/// Maximum of nodes that a log line names.
 const MAX_LOGGED_NODES: usize = 10;
 
 type Nodes = BTreeMap<String, Arc<NodeObject>>;
@@ -31,21 +31,21 @@ pub(crate) struct NodeStore {
 
 #[derive(Default)]
 struct Known {
-    /// As the API server shows them.
+    /// The nodes as the API server shows them.
     nodes: Nodes,
-    /// As they were known before an old list, where that lacks them or shows them as they were earlier.
+    /// The nodes as known before an old list that lacks them or shows an earlier state.
     doubted: Nodes,
-    /// The highest resourceVersion that was seen: everything up to it was seen.
+    /// The highest resourceVersion that was seen: all changes up to it were seen.
     newest: u64,
 }
 
 impl NodeStore {
-    /// All nodes as the API server shows them, by name.
+    /// Returns all nodes as the API server shows them, by name.
     pub(crate) fn all(&self) -> Vec<Arc<NodeObject>> {
         lock(&self.known).nodes.values().cloned().collect()
     }
 
-    /// All nodes by which traffic is served, by name: where an old list is doubted, as they were known before.
+    /// Returns all nodes that may serve traffic, by name; doubted nodes in the state known before the old list.
     pub(crate) fn serving(&self) -> Vec<Arc<NodeObject>> {
         let known = lock(&self.known);
         let mut serving = known.nodes.clone();
@@ -66,12 +66,12 @@ impl NodeStore {
         self.listed.send_replace(true);
     }
 
-    /// The names of nodes about which an old list is doubted.
+    /// Returns the names of nodes for which an old list is doubted.
     pub(super) fn doubted(&self) -> BTreeSet<String> {
         lock(&self.known).doubted.keys().cloned().collect()
     }
 
-    /// What the list shows of these nodes is no longer doubted. Returns what changes by it.
+    /// Ends the doubt about these nodes. Returns the resulting changes.
     pub(super) fn believe(&self, names: &[String]) -> Vec<NodeChange> {
         let mut known = lock(&self.known);
         let believed = names.iter().filter_map(|name| Some((name, known.doubted.remove(name)?)));
@@ -83,7 +83,7 @@ impl NodeStore {
         believed.into_iter().map(change).collect()
     }
 
-    /// Takes in one event. Returns what changed by it; nothing while a new list arrives.
+    /// Applies one event. Returns the resulting changes; `None` while a new list arrives.
     pub(super) fn apply(&self, event: Event<Node>, arriving: &mut Nodes) -> Option<Vec<NodeChange>> {
         match event {
             Event::Init => {
@@ -108,7 +108,7 @@ impl NodeStore {
         }
     }
 
-    /// Keeps the known facts where nothing that matters changed, so that heartbeats cost no memory.
+    /// Reduces a Node, and shares the known facts if they are equal, so that heartbeats cost no memory.
     fn reduced(&self, node: Node) -> Arc<NodeObject> {
         let mut node = NodeObject::from(node);
         if let Some(known) = self.get(&node.name).filter(|known| known.facts == node.facts) {
@@ -119,7 +119,7 @@ impl NodeStore {
 }
 
 impl Known {
-    /// The watch shows that a node changed, or is gone.
+    /// Applies a change or a deletion that the watch shows.
     fn changed(&mut self, name: &str, version: &str, new: Option<&Arc<NodeObject>>) -> NodeChange {
         self.newest = self.newest.max(number(version).unwrap_or_default());
         let shown = match new {
@@ -130,12 +130,12 @@ impl Known {
         NodeChange { old, new: new.cloned(), listed: false }
     }
 
-    /// A complete list takes the place of what was known.
+    /// Replaces the known nodes by a complete list.
     fn replace(&mut self, new: Nodes) -> Vec<NodeChange> {
         let newest = new.values().filter_map(|node| number(&node.resource_version)).max().unwrap_or_default();
         if new.values().any(|node| self.is_of_the_past(node)) {
             self.doubt(&new);
-            // The history goes on from there, whatever its numbers are.
+            // The history continues from this list, whatever its numbers are.
             self.newest = newest;
         } else {
             self.newest = self.newest.max(newest);
@@ -151,7 +151,7 @@ impl Known {
         there.into_iter().chain(gone).map(|(old, new)| NodeChange { old, new, listed: true }).collect()
     }
 
-    /// Whether a list shows a state that is not newer than all that was seen, and is none of it: changes come in the order of their
+    /// Whether a listed state is from the past: neither known nor newer than all that was seen. Changes come in the order of their
     /// numbers.
     fn is_of_the_past(&self, shown: &NodeObject) -> bool {
         let is_known = self.nodes.get(&shown.name).is_some_and(|known| {
@@ -160,8 +160,8 @@ impl Known {
         !is_known && number(&shown.resource_version).is_some_and(|version| version <= self.newest)
     }
 
-    /// Keeps what was known where a list from the past lacks it or shows an earlier state. Of a node that it shows as it is known there is
-    /// nothing to doubt, and the condition of its network is written anew where the past had another one.
+    /// Keeps the known state of nodes that a list from the past lacks or shows in an earlier state. A node that is listed as it is known
+    /// is not doubted; the condition of its network is written anew if the past had another one.
     fn doubt(&mut self, list: &Nodes) {
         let is_lost = |name: &String, known: &NodeObject| {
             list.get(name).is_none_or(|shown| self.is_of_the_past(shown) && !is_same(known, shown))
@@ -184,24 +184,24 @@ impl Known {
     }
 }
 
-/// Whether two states of a node differ in nothing but the condition of its network, which the route controller writes.
+/// Whether two states of a node differ in nothing but the network condition, which the route controller writes.
 fn is_same(known: &NodeObject, shown: &NodeObject) -> bool {
     let (resource_version, network) = (shown.resource_version.clone(), shown.network.clone());
     NodeObject { resource_version, network, ..known.clone() } == *shown
 }
 
-/// One node before and after an event; absent where it is not there.
+/// One node before and after an event; `None` where it does not exist.
 pub(crate) struct NodeChange {
-    /// What was known of it.
+    /// The state before.
     pub(crate) old: Option<Arc<NodeObject>>,
-    /// What is known now.
+    /// The state now.
     pub(crate) new: Option<Arc<NodeObject>>,
-    /// Whether a list shows it: what was before that, such as a write of ours that a restored backup undid, may not have been seen.
+    /// Whether the change comes from a list: steps before it, such as a write of ours that a restored backup undid, may be unseen.
     pub(crate) listed: bool,
 }
 
 impl NodeChange {
-    /// Whether the node is new or gone, or this part of it is another one.
+    /// Whether the node is new or gone, or this part of it changed.
     pub(crate) fn has_new<'a, T: PartialEq>(&'a self, part: impl Fn(&'a NodeObject) -> T) -> bool {
         self.old.as_deref().map(&part) != self.new.as_deref().map(&part)
     }
@@ -271,7 +271,7 @@ mod tests {
         assert!(Arc::ptr_eq(&before, &after.facts));
     }
 
-    /// The nodes by which traffic is served: `n1@5`.
+    /// Returns the nodes that may serve traffic: `n1@5`.
     fn serving(store: &NodeStore) -> Vec<String> {
         let serving = store.serving().into_iter();
         serving.map(|node| format!("{}@{}", node.name, node.resource_version)).collect()
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(serving(&store), ["n1@7"]);
     }
 
-    /// The route controller compares the condition with what it would write: where the backup has another one, that has to be seen.
+    /// The route controller compares the condition with what it would write, so it must see another condition from the backup.
     #[test]
     fn of_a_node_that_a_list_of_the_past_shows_as_it_is_known_the_condition_is_believed() {
         let store = NodeStore::default();

@@ -1,5 +1,5 @@
-//! The calls by which Node objects are written: merge patches that name only what is ours, with the version that was
-//! read where a list is replaced, so that nothing of others is lost.
+//! The calls that write Node objects: merge patches of our own fields only, with the resourceVersion that was read where a
+//! list is replaced, so that no write of other clients is lost.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::NodeObject;
 use crate::names::FIELD_MANAGER;
 use openstack_ccm_runtime::call::{CallError, call};
 
-/// How often a write is tried while others write to the Node.
+/// How often a write is tried while other clients write to the Node.
 pub(crate) const MAX_TRIES: u32 = 20;
 /// Pause after a conflict; a random part of up to as much is added.
 pub(crate) const CONFLICT_DELAY: Duration = Duration::from_millis(50);
@@ -27,36 +27,36 @@ pub(crate) struct NodeWriter {
 }
 
 impl NodeWriter {
-    /// A writer that gives each call at most `limit`.
+    /// Creates a writer that gives each call at most `limit`.
     pub(crate) fn new(client: Client, limit: Duration) -> Self {
         Self { api: Api::all(client), limit }
     }
 
-    /// The Node as the API server has it now; absent when it is not there.
+    /// Reads the Node from the API server; `None` if it does not exist.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Arc<NodeObject>>, CallError> {
         let found = call(self.limit, self.api.get_opt(name)).await?;
         Ok(found.map(|node| Arc::new(node.into())))
     }
 
-    /// Applies a merge patch and answers the new state.
+    /// Applies a merge patch and returns the new state.
     pub(crate) async fn patch(&self, name: &str, patch: &Value) -> Result<Arc<NodeObject>, CallError> {
         let node = call(self.limit, self.api.patch(name, &parameters(), &Patch::Merge(patch))).await?;
         Ok(Arc::new(node.into()))
     }
 
-    /// Applies a merge patch to the status sub-resource and answers the new state.
+    /// Applies a merge patch to the status sub-resource and returns the new state.
     pub(crate) async fn patch_status(&self, name: &str, patch: &Value) -> Result<Arc<NodeObject>, CallError> {
         let node = call(self.limit, self.api.patch_status(name, &parameters(), &Patch::Merge(patch))).await?;
         Ok(Arc::new(node.into()))
     }
 
-    /// Writes a condition. Conditions are merged by their type: those of others stay.
+    /// Writes a condition. Conditions are merged by type: other types stay.
     pub(crate) async fn patch_condition(&self, name: &str, condition: &Value) -> Result<(), CallError> {
         let patch = Patch::Strategic(json!({"status": {"conditions": [condition]}}));
         call(self.limit, self.api.patch_status(name, &PatchParams::default(), &patch)).await.map(drop)
     }
 
-    /// Deletes this Node: not one of the same name that was registered since, and not one that changed since.
+    /// Deletes this Node, unless it changed or was registered anew under the same name since.
     pub(crate) async fn delete(&self, node: &NodeObject) -> Result<(), CallError> {
         let preconditions = Preconditions {
             uid: Some(node.uid.clone()),
@@ -71,8 +71,8 @@ fn parameters() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
-/// Tries a write until the API server takes it: first on the cached Node, and after each conflict on the Node as it is
-/// then. `write` answers nothing when there is nothing to write, and so does this, also when there is no Node any more.
+/// Tries a write until the API server accepts it: first on the cached Node, and after each conflict on the Node as read
+/// anew. Returns `None` if `write` has nothing to write, or if the Node no longer exists.
 pub(crate) async fn until_accepted<T, W>(
     writer: &NodeWriter,
     cached: Arc<NodeObject>,
@@ -89,7 +89,7 @@ where
         match write(node).await {
             Ok(result) => return Ok(result),
             Err(error) if error.is_not_found() => return Ok(None),
-            // A change in between can also make what was decided invalid.
+            // A change in between can also make the decided patch invalid.
             Err(error) if left > 0 && (error.is_conflict() || error.is_invalid()) => {}
             Err(error) => return Err(error),
         }

@@ -16,7 +16,7 @@ use openstack_ccm_runtime::lock::lock;
 /// Reads, at scrape time, how many entries are ready and how long each running reconciliation has run.
 pub(crate) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;
 
-/// What a queue counts. Clones count together.
+/// The counts of a queue. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics {
     adds: Counter,
@@ -34,22 +34,22 @@ impl Default for QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// An entry was queued.
+    /// Counts a queued entry.
     pub(crate) fn added(&self) {
         self.adds.inc();
     }
 
-    /// A failed reconciliation will be repeated.
+    /// Counts a failed reconciliation that will be repeated.
     pub(crate) fn retried(&self) {
         self.retries.inc();
     }
 
-    /// An entry was taken after this time in the queue.
+    /// Records how long an entry waited in the queue.
     pub(crate) fn taken(&self, waited: Duration) {
         self.waited.observe(waited.as_secs_f64());
     }
 
-    /// A reconciliation ended after this time.
+    /// Records how long a reconciliation took.
     pub(crate) fn worked(&self, worked: Duration) {
         self.worked.observe(worked.as_secs_f64());
     }
@@ -63,14 +63,14 @@ pub struct WorkQueues {
 }
 
 impl WorkQueues {
-    /// No queue yet; what is added later appears in `registry`.
+    /// Creates an empty set; queues that are added later appear in `registry`.
     pub fn registered(registry: &mut Registry) -> Self {
         let queues = Self::default();
         registry.register_collector(Box::new(queues.clone()));
         queues
     }
 
-    /// Shows a queue under the framework's name of it. It takes the place of an earlier one of that name.
+    /// Shows a queue under its name in the framework. It replaces an earlier queue of that name.
     pub(crate) fn add(&self, name: &'static str, metrics: &QueueMetrics, source: Source) {
         let mut queues = lock(&self.queues);
         queues.retain(|queue| queue.name != name);
@@ -106,8 +106,8 @@ const FAMILIES: [(&str, &str); 7] = [
 ];
 
 impl Queue {
-    /// What was counted, entries that are ready now, and the seconds that the running reconciliations have run: together, and
-    /// the longest.
+    /// Returns the counts, the number of ready entries, and the seconds that the running reconciliations have run: their sum
+    /// and the longest.
     fn values(&self) -> [Box<dyn EncodeMetric>; FAMILIES.len()] {
         let QueueMetrics { adds, retries, waited, worked } = self.metrics.clone();
         let (depth, working) = (self.source)();
@@ -129,7 +129,7 @@ impl Collector for WorkQueues {
         let values: Vec<_> = lock(&self.queues).iter().map(|queue| (queue.name, queue.values())).collect();
         let Some((_, first)) = values.first() else { return Ok(()) };
         for (index, (name, help)) in FAMILIES.iter().enumerate() {
-            // The encoder of the registry ends help texts so.
+            // The encoder of the registry ends help texts with a full stop.
             let help = format!("{help}.");
             let mut family = encoder.encode_descriptor(name, &help, None, first[index].metric_type())?;
             for (queue, values) in &values {

@@ -1,7 +1,7 @@
 //! The work queue of a controller.
 //!
-//! One entry for each key: bursts collapse, and no key is with two workers at once. Why a key is queued ([`Reason`]) is kept,
-//! because it may decide what is to be done and who goes first. Delays are entries of the queue, never a sleeping worker.
+//! One entry for each key: bursts collapse, and no two workers have the same key. The reason for a key ([`Reason`]) is kept,
+//! because it may decide what is done and in which order. Delays are entries of the queue, never a sleeping worker.
 //!
 //! The scheduler of `kube` knows neither reasons nor an order, and `workqueue_*` metrics would have to be counted around it.
 
@@ -24,13 +24,13 @@ use state::State;
 
 /// Why a key is queued.
 pub(crate) trait Reason: Copy + Send + Sync + 'static {
-    /// Both reasons.
+    /// Combines both reasons.
     fn and(self, other: Self) -> Self;
 
-    /// Smaller is sooner.
+    /// Returns the rank: the smallest is served first.
     fn rank(self) -> u32;
 
-    /// Whether nothing but the key itself changed. Who changes all the time has to wait a little after each time.
+    /// Whether only the object itself changed. A key that changes all the time waits a little after each time.
     fn is_own_change(self) -> bool {
         false
     }
@@ -45,9 +45,9 @@ impl Reason for () {
     }
 }
 
-/// What is queued.
+/// The key of a queued object.
 pub(crate) trait Key: Clone + Eq + Hash + Ord + Send + 'static {
-    /// Namespaces take turns.
+    /// Returns the namespace; namespaces take turns.
     fn namespace(&self) -> &str {
         ""
     }
@@ -59,16 +59,16 @@ impl Key for String {}
 /// What happens with a key after the work on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Requeue<R> {
-    /// It succeeded. Failures are forgotten; it comes again after the delay, if there is one, for this reason.
+    /// Success. Failures are forgotten; the key is queued again after the delay, if there is one, for this reason.
     Done(Option<(Duration, R)>),
-    /// Work is under way elsewhere: it comes again after the delay, unless something happens before. Failures are neither
+    /// Work is under way elsewhere: the key is queued again after the delay, unless it is added before. Failures are neither
     /// counted nor forgotten.
     Wait(Duration),
-    /// The same, and it comes again for this reason.
+    /// Like `Wait`, but the key is queued again for this reason.
     WaitFor(Duration, R),
-    /// It failed: again after the failure's delay, which grows.
+    /// Failure: the key is queued again after the failure's delay, which grows.
     Backoff(Failure),
-    /// Nothing was learned: whatever was planned stays planned.
+    /// No result: a planned retry stays planned.
     Unchanged,
 }
 
@@ -84,7 +84,7 @@ struct Shared<K, R> {
     state: Mutex<State<K, R>>,
     /// Wakes one waiting worker: the state changed.
     changed: Notify,
-    /// The reason of what is tried again.
+    /// The reason of retries.
     retry: R,
     /// Adds a random part to delays.
     jitter: Option<RandomState>,
@@ -98,7 +98,7 @@ impl<K: Key, R: Reason> Clone for WorkQueue<K, R> {
 }
 
 impl<K: Key, R: Reason> WorkQueue<K, R> {
-    /// An empty queue. With `spread`, what failed together does not return together.
+    /// Creates an empty queue. With `spread`, keys that failed together do not return together.
     pub(crate) fn new(retry: R, spread: bool) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::default(),
@@ -113,7 +113,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         lock(&self.0.state)
     }
 
-    /// Makes the metrics of the queue visible, under the framework's name of it.
+    /// Makes the metrics of the queue visible, under its name in the framework.
     pub(crate) fn register(&self, name: &'static str, queues: &WorkQueues) {
         let shared = Arc::downgrade(&self.0);
         let source: Source = Arc::new(move || {
@@ -125,13 +125,13 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         queues.add(name, &self.0.metrics, source);
     }
 
-    /// Queues a key. One that waits for a retry is ready at once: the change may have removed the cause of the failure.
+    /// Queues a key. A key that waits for a retry is ready at once: the change may have removed the cause of the failure.
     pub(crate) fn add(&self, key: &K, reason: R) {
         self.state().add(key, reason, &self.0.metrics);
         self.0.changed.notify_one();
     }
 
-    /// The next key to work on; absent when the queue is closed. Waits while there is none.
+    /// Takes the next key, waiting until there is one; `None` once the queue is closed.
     pub(crate) async fn take(&self) -> Option<TakenKey<K, R>> {
         while self.is_ready().await {
             if let Some(taken) = self.pop() {
@@ -141,12 +141,12 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
                 return Some(taken);
             }
         }
-        // Other workers wait for the same news.
+        // Other workers wait for the same notification.
         self.0.changed.notify_one();
         None
     }
 
-    /// All keys that are ready, in order; waits for the first, and then a little more for others.
+    /// Takes all ready keys, in order; waits for the first, and then for `delay` for others.
     pub(crate) async fn take_together(&self, delay: Duration) -> Vec<TakenKey<K, R>> {
         if self.is_ready().await {
             sleep(delay).await;
@@ -154,7 +154,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         self.take_ready()
     }
 
-    /// All keys that are ready now, in order.
+    /// Takes all keys that are ready now, in order.
     pub(crate) fn take_ready(&self) -> Vec<TakenKey<K, R>> {
         std::iter::from_fn(|| self.pop()).collect()
     }
@@ -166,7 +166,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         Some(TakenKey { queue: self.clone(), key, reason, finished: false })
     }
 
-    /// Waits until a key is ready; answers `false` when the queue is closed.
+    /// Waits until a key is ready; returns `false` once the queue is closed.
     async fn is_ready(&self) -> bool {
         loop {
             let due = {
@@ -190,7 +190,7 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
         }
     }
 
-    /// Ends the queue: workers get nothing more.
+    /// Closes the queue: workers get no more keys.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.0.changed.notify_one();
@@ -233,13 +233,13 @@ impl<K: Key, R: Reason> WorkQueue<K, R> {
 pub(crate) struct TakenKey<K: Key, R: Reason> {
     queue: WorkQueue<K, R>,
     pub(crate) key: K,
-    /// Why it was queued.
+    /// Why the key was queued.
     pub(crate) reason: R,
     finished: bool,
 }
 
 impl<K: Key, R: Reason> TakenKey<K, R> {
-    /// Gives the key back.
+    /// Returns the key to the queue.
     pub(crate) fn finish(mut self, next: Requeue<R>) {
         self.queue.finish(&self.key, next);
         self.finished = true;

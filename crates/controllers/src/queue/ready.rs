@@ -1,10 +1,10 @@
-//! What can be taken, and in which order: the most urgent first, and among equally urgent ones each namespace in its turn.
+//! The keys that can be taken, in order: the most urgent first, and equally urgent keys by namespaces in turn.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Key;
 
-/// Who has the smallest goes first.
+/// The place of a key: the smallest is taken first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) rank: u32,
@@ -17,7 +17,7 @@ pub(super) struct Place {
 pub(super) struct Ready<K> {
     in_order: BTreeMap<Place, K>,
     by_age: BTreeMap<u64, Place>,
-    /// The last round of each namespace, by rank. A rank in which nothing is queued begins anew.
+    /// The last round of each namespace, by rank. A rank without queued keys begins anew.
     rounds: BTreeMap<u32, HashMap<String, u64>>,
 }
 
@@ -52,12 +52,12 @@ impl<K: Key> Ready<K> {
         Some(key)
     }
 
-    /// Whose turn it is.
+    /// Returns the place of the next key.
     pub(super) fn first(&self) -> Option<Place> {
         self.in_order.first_key_value().map(|(place, _)| *place)
     }
 
-    /// The one that was queued first, with its key.
+    /// Returns the key that was queued first, with its place.
     pub(super) fn oldest(&self) -> Option<(Place, &K)> {
         let place = *self.by_age.first_key_value()?.1;
         Some((place, self.in_order.get(&place)?))

@@ -1,4 +1,4 @@
-//! What a queue holds, and when it is ready.
+//! The keys of a queue, and when they are ready.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -9,28 +9,28 @@ use super::metrics::QueueMetrics;
 use super::ready::{Place, Ready};
 use super::{Key, Reason};
 
-/// Who has waited longer than this is not passed over for ever: see [`OLDEST_FIRST_INTERVAL`].
+/// A key that has waited longer than this is not passed over for ever: see [`OLDEST_FIRST_INTERVAL`].
 const STARVATION_DELAY: Duration = Duration::from_secs(10);
-/// Every fourth turn goes to the longest waiter, if it has waited for longer than that, whatever its urgency. All other turns go to the most
-/// urgent: what changes all the time starves nothing, and a new Service does not wait for a change of nodes that takes minutes to reach
-/// thousands.
+/// Every fourth turn goes to the key that has waited longest, if longer than that delay, whatever its urgency. All other turns go to the
+/// most urgent key: keys that change all the time starve no others, and a new Service does not wait for a change of nodes that takes
+/// minutes for thousands of Services.
 const OLDEST_FIRST_INTERVAL: u64 = 4;
-/// A key that changes all the time is worked on for its own changes at most so often.
+/// The minimum interval at which a key is worked on for its own changes.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a queue holds.
+/// The keys of a queue.
 pub(super) struct State<K, R> {
-    /// Each is on its own: a table has room for up to twice as many as it holds.
+    /// Boxed: a table has room for up to twice as many entries as it holds.
     entries: HashMap<K, Box<Entry<R>>>,
     ready: Ready<K>,
-    /// What becomes ready later.
+    /// Keys that become ready later.
     delayed: BTreeMap<(Instant, u64), (K, R)>,
-    /// When the work on a key ended, of those that were worked on within [`MIN_INTERVAL`].
+    /// When the work on a key ended, for keys that were worked on within [`MIN_INTERVAL`].
     ended: HashMap<K, Instant>,
     sequence: u64,
-    /// Keys that were taken.
+    /// Number of keys taken.
     turns: u64,
-    /// Whether workers get nothing more.
+    /// Whether workers get no more keys.
     pub(super) closed: bool,
 }
 
@@ -48,19 +48,19 @@ impl<K, R> Default for State<K, R> {
     }
 }
 
-/// What is known of one key. An entry without anything of note is removed.
+/// The state of one key. An entry with nothing to remember is removed.
 struct Entry<R> {
-    /// Why it is queued; absent while it is not.
+    /// Why the key is queued; `None` while it is not.
     reason: Option<R>,
     /// Place in `ready`.
     place: Option<Place>,
-    /// Place in `delayed` of what was planned.
+    /// Place in `delayed` of the planned retry.
     timer: Option<(Instant, u64)>,
-    /// Place in `delayed` while it is queued and has to rest.
+    /// Place in `delayed` while the key is queued and has to rest.
     rest: Option<(Instant, u64)>,
-    /// Since when a worker has it.
+    /// Since when a worker has the key.
     working: Option<Instant>,
-    /// Since when it waits for one.
+    /// Since when the key waits for a worker.
     waiting: Option<Instant>,
     /// Failures in a row.
     failures: u32,
@@ -73,18 +73,18 @@ impl<R> Default for Entry<R> {
 }
 
 impl<K: Key, R: Reason> State<K, R> {
-    /// How many keys can be taken.
+    /// Returns the number of keys that can be taken.
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// How long each worker has been at work.
+    /// Returns how long each worker has been at work.
     pub(super) fn working(&self, now: Instant) -> Vec<Duration> {
         let since = self.entries.values().filter_map(|entry| entry.working);
         since.map(|since| now.duration_since(since)).collect()
     }
 
-    /// When the next delay ends.
+    /// Returns when the next delay ends.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
@@ -98,7 +98,7 @@ impl<K: Key, R: Reason> State<K, R> {
         }
     }
 
-    /// Gives a key its place, or a better one.
+    /// Gives a key its place, or a better place.
     fn enqueue(&mut self, key: &K) {
         let now = Instant::now();
         let Some(entry) = self.entries.get_mut(key) else { return };
@@ -130,7 +130,7 @@ impl<K: Key, R: Reason> State<K, R> {
         entry.place = Some(self.ready.insert(reason.rank(), sequence, key.clone()));
     }
 
-    /// Moves what is due from `delayed` to `ready`.
+    /// Moves due keys from `delayed` to `ready`.
     pub(super) fn mature(&mut self, now: Instant, metrics: &QueueMetrics) {
         while let Some(first) = self.delayed.first_entry() {
             if first.key().0 > now {
@@ -161,7 +161,7 @@ impl<K: Key, R: Reason> State<K, R> {
         Some((key, reason))
     }
 
-    /// The place of the one that was queued first, if this is its turn.
+    /// Returns the place of the key that was queued first, if this is its turn.
     fn impatient(&self, now: Instant) -> Option<Place> {
         if !self.turns.is_multiple_of(OLDEST_FIRST_INTERVAL) {
             return None;
@@ -171,7 +171,7 @@ impl<K: Key, R: Reason> State<K, R> {
         (now.duration_since(waiting) > STARVATION_DELAY).then_some(place)
     }
 
-    /// The work on a key ended: answers how often it failed before, and a number that no other end has.
+    /// Ends the work on a key: returns how often it failed before, and a number that is unique to this end.
     pub(super) fn finished(&mut self, key: &K, metrics: &QueueMetrics) -> (u32, u64) {
         self.sequence += 1;
         let now = Instant::now();
@@ -184,7 +184,7 @@ impl<K: Key, R: Reason> State<K, R> {
         (entry.failures, self.sequence)
     }
 
-    /// Notes when a key comes again, in place of what was planned for it.
+    /// Plans when a key is queued again, in place of an earlier plan.
     pub(super) fn plan(&mut self, key: &K, failures: u32, again: Option<(Duration, R)>) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.failures = failures;
@@ -198,7 +198,7 @@ impl<K: Key, R: Reason> State<K, R> {
         }
     }
 
-    /// Queues a key that was asked for while a worker had it, and forgets one of which nothing is known.
+    /// Queues a key that was added while a worker had it, and removes an entry with nothing to remember.
     pub(super) fn release(&mut self, key: &K) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if entry.reason.is_some() {
@@ -214,7 +214,7 @@ impl<K: Key, R: Reason> State<K, R> {
         self.entries.is_empty()
     }
 
-    /// Failures of a key in a row, if anything is known of it.
+    /// Returns the failures of a key in a row, if it is known.
     #[cfg(test)]
     pub(super) fn failures(&self, key: &K) -> Option<u32> {
         self.entries.get(key).map(|entry| entry.failures)
@@ -224,7 +224,7 @@ impl<K: Key, R: Reason> State<K, R> {
 /// A delay that no queue outlives: 100 years.
 const MAX_DELAY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The moment `delay` after `now`; a delay that the clock cannot express is one that never ends.
+/// Returns the moment `delay` after `now`, but at most [`MAX_DELAY`] after it.
 fn after(now: Instant, delay: Duration) -> Instant {
     now.checked_add(delay.min(MAX_DELAY)).unwrap_or(now)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::nodes::{CONFLICT_DELAY, MAX_TRIES, NodeWriter};
 
-/// Writes the condition of a node. A node that is gone needs none.
+/// Writes the condition of a node. A deleted node needs none.
 pub(super) async fn write(writer: &NodeWriter, node: &str, network: Network) -> Result<(), CallError> {
     let mut tries = 1;
     loop {

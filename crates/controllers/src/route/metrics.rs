@@ -5,16 +5,16 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// The metrics of one route controller. Clones count together.
+/// The metrics of one route controller. Clones share the counts.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMetrics {
     /// Rounds that began.
     pub(super) rounds: Counter,
-    /// Routes that were made or taken away.
+    /// Routes that were created or deleted.
     pub(super) corrections: Counter,
-    /// What failed.
+    /// Failures, by class.
     pub(super) failures: FailureCounts,
-    /// How many nodes lack a route now.
+    /// Number of nodes that lack a route now.
     pub(super) unreachable: Gauge,
 }
 

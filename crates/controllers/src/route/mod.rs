@@ -6,7 +6,7 @@
 //! | `condition` | `NetworkUnavailable` in the status of a node |
 //! | `metrics` | counts |
 //!
-//! Rounds never overlap. One begins when a node changed in a way that matters, and at the latest after the period; after a
+//! Rounds never overlap. A round begins when a node changed in a way that matters, and at the latest after the period; after a
 //! failure the period grows.
 
 mod condition;
@@ -53,7 +53,7 @@ pub struct RouteControllerOptions {
 }
 
 impl RouteControllerOptions {
-    /// The settings that upstream has without flags, for these ranges.
+    /// Returns the defaults of upstream, for these ranges.
     pub fn new(ranges: ClusterRanges) -> Self {
         Self {
             ranges,
@@ -76,7 +76,7 @@ pub struct RouteController {
 }
 
 impl RouteController {
-    /// Puts a controller together; nothing happens before [`RouteController::run`] and
+    /// Creates a controller; nothing happens before [`RouteController::run`] and
     /// [`NodeInformer::run`].
     pub fn new(
         client: Client,
@@ -99,7 +99,7 @@ impl RouteController {
         Self { provider, options, round, events, nodes, changed, ready }
     }
 
-    /// Ends when the nodes have been listed, or when it is clear that there is nothing to do.
+    /// Waits until the nodes have been listed, or until it is clear that there is nothing to do.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + 'static {
         let (listed, ready) = (self.nodes.wait_listed(), becomes(self.ready.subscribe(), |ready| *ready));
         async move {
@@ -115,7 +115,7 @@ impl RouteController {
     /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
     ///
     /// # Errors
-    /// A part ended that runs for ever.
+    /// A part that runs for ever ended.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
         let supported = tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
@@ -132,8 +132,8 @@ impl RouteController {
         Ok(())
     }
 
-    /// Makes one round over the nodes, which have to be listed before. The client of the controller, and the one of its
-    /// provider, must not write.
+    /// Runs one round over the nodes, which have to be listed before. The clients of the controller and of its provider
+    /// must not write.
     pub async fn dry_run(mut self) -> Concluded {
         let result = match self.provider.support().await {
             Ok(Support::Full) => self.round.run(&self.nodes.serving()).await,
@@ -144,7 +144,7 @@ impl RouteController {
     }
 }
 
-/// Notes that routes may have to follow the nodes.
+/// Starts a round after a change of nodes.
 struct RoutedNodes {
     changed: Arc<Notify>,
 }
@@ -157,7 +157,7 @@ impl NodeListener for RoutedNodes {
     }
 }
 
-/// Whether a change is more than a heartbeat to routes: a node is new or gone, or its ranges or addresses are others.
+/// Whether a change concerns routes: a node is new or gone, or its ranges or addresses changed.
 fn matters(change: &NodeChange) -> bool {
     change.has_new(|node| (&node.pod_cidrs, &node.facts.addresses))
 }
@@ -182,7 +182,7 @@ async fn supported(provider: &dyn Routes) -> bool {
     }
 }
 
-/// One round after the other, until `shutdown`.
+/// Runs one round after the other, until `shutdown`.
 async fn rounds(
     round: &Round,
     nodes: &NodeStore,

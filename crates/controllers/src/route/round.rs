@@ -1,4 +1,4 @@
-//! One comparison of the routes of the cloud with the nodes, and what follows.
+//! One comparison of the routes of the cloud with the nodes, and its consequences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use openstack_ccm_runtime::metrics;
 
 /// Component of the events, as the framework spells it.
 const ROUTE_CONTROLLER: &str = "route_controller";
-/// Conditions that are written at the same time.
+/// Maximum of conditions written at a time.
 const MAX_CONCURRENT_WRITES: usize = 10;
 
 /// Everything that a round needs.
@@ -32,10 +32,10 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Makes the cloud agree with the nodes, as far as that is possible, and says of each node whether it does.
+    /// Makes the cloud agree with the nodes, as far as that is possible, and reports the result for each node.
     ///
     /// # Errors
-    /// Something has to be tried again: the failure that asks for the longest wait.
+    /// Of the failures to be retried, the one with the longest delay.
     pub(super) async fn run(&self, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
         self.metrics.rounds.inc();
         let listed = match self.provider.list().await {
@@ -144,7 +144,7 @@ fn log(changes: &Changes) {
     }
 }
 
-/// What the routes of a node depend on.
+/// Returns the fields on which the routes of a node depend.
 fn routed(node: &NodeObject) -> RoutedNode {
     RoutedNode {
         name: node.name.clone(),

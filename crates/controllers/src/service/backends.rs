@@ -1,4 +1,4 @@
-//! The nodes as load balancers depend on them.
+//! The nodes as the backends of load balancers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ pub(super) struct NodeSnapshot {
     pub(super) listed: bool,
     /// The nodes that can take traffic.
     pub(super) backends: Backends,
-    /// Why the others take none, by name.
+    /// Why the other nodes take none, by name.
     pub(super) left_out: Arc<BTreeMap<String, LeftOut>>,
     /// Whether the service proxy of every node that counts honours `ipMode`.
     pub(super) fitness: Fitness,
-    /// What is held of the service proxy of each of them.
+    /// The verdict on the service proxy of each such node.
     pub(super) verdicts: Arc<BTreeMap<String, NodeVerdict>>,
-    /// What was measured of them.
+    /// The measurements of service proxies.
     pub(super) measured: Arc<Measurements>,
 }
 
 impl NodeSnapshot {
-    /// What these nodes, which are all of the cluster, mean to load balancers now.
+    /// Evaluates all nodes of the cluster for load balancers, at this moment.
     pub(super) fn of(nodes: &[Arc<NodeObject>], measured: &Arc<Measurements>, now: jiff::Timestamp) -> Self {
         let alive = nodes.iter().filter(|node| !is_unreachable_for_long(node.unreachable_since, now));
         let standing = |node: &NodeObject| {
@@ -51,17 +51,17 @@ impl NodeSnapshot {
     }
 }
 
-/// Which nodes a Service chooses by their labels.
+/// Which nodes a Service selects by their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeSelectors {
     /// Annotation of a Service that replaces the default.
     pub(super) annotation: Option<String>,
-    /// What the operator configured for all Services.
+    /// The operator's selector for all Services.
     pub(super) default: Option<String>,
 }
 
 impl NodeSelectors {
-    /// The choice of a Service with these annotations; the provider says what is wrong with one that cannot be read.
+    /// Returns the selector of a Service with these annotations; `None` if it is invalid, which the provider reports.
     pub(super) fn of(&self, annotations: &BTreeMap<String, String>) -> Option<NodeSelector> {
         NodeSelector::parse(self.text(annotations)).ok()
     }
@@ -71,7 +71,7 @@ impl NodeSelectors {
         own.or(self.default.as_ref()).map_or("", String::as_str)
     }
 
-    /// Why a Service with these annotations has no node that takes traffic, if it has none.
+    /// Returns why no node takes the traffic of a Service with these annotations, if none does.
     pub(super) fn why_none(
         &self,
         annotations: &BTreeMap<String, String>,
@@ -100,7 +100,7 @@ impl NodeSelectors {
     }
 }
 
-/// The node that takes no traffic from this change on, and why.
+/// Returns the node that stops taking traffic with this change, and why.
 pub(super) fn why_it_leaves(change: &NodeChange) -> Option<(&str, String)> {
     let old = change.old.as_ref().filter(|old| old.facts.backend)?;
     let why = match change.new.as_ref().map(|new| new.left_out) {
@@ -137,8 +137,8 @@ fn same_machine(one: &Node, other: &Node) -> bool {
     one.name == other.name && one.provider_id == other.provider_id && one.addresses == other.addresses
 }
 
-/// Whether a change of the backends deserves a look at every Service. A label may be one that a Service selects by;
-/// each Service then finds out for itself whether it is.
+/// Whether a change of the backends concerns any Service. A Service may select by a changed label; each Service then
+/// finds out for itself whether it does.
 pub(super) fn matters(old: &[Arc<Node>], new: &[Arc<Node>]) -> bool {
     old.len() != new.len()
         || old.iter().zip(new).any(|(old, new)| !same_machine(old, new) || old.labels != new.labels)
@@ -214,7 +214,7 @@ mod tests {
             NodeSnapshot::of(&nodes, &Arc::default(), now.parse().unwrap())
         }
 
-        /// Sets a node; answers whether that matters.
+        /// Sets a node; returns whether that matters.
         fn change(&mut self, node: k8s::Node) -> bool {
             let before = self.snapshot();
             self.set(node);

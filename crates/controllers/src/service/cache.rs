@@ -1,4 +1,4 @@
-//! The Services as the watch has them, without what is never read of them.
+//! The Services from the watch, without fields that are never read.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -14,13 +14,13 @@ use super::intent::{Ours, Wanted, facts, uid};
 use crate::nodes::NodeStore;
 use crate::version::number;
 
-/// The newer of two states of one object: the cached one, unless the last answer to a write is of the same object and
-/// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache is right in the end.
+/// Returns the newer of two states: the cached one, unless the last answer to a write is of the same object and
+/// has a higher resourceVersion. Versions that are not numbers cannot be compared; the cache catches up in the end.
 pub(crate) fn newer(cached: Arc<k8s::Service>, answered: Option<Arc<k8s::Service>>) -> Arc<k8s::Service> {
     answered.filter(|answered| is_older(&cached, answered)).unwrap_or(cached)
 }
 
-/// Whether a state from the watch is one that an answer to our own write has shown us already, or an older one.
+/// Whether a state from the watch is no newer than the answer to our own write.
 pub(crate) fn is_echo(seen: &k8s::Service, answered: &k8s::Service) -> bool {
     versions(answered, seen).is_some_and(|(answered, seen)| answered >= seen)
 }
@@ -35,13 +35,13 @@ pub(crate) fn is_older(one: &k8s::Service, other: &k8s::Service) -> bool {
     versions(one, other).is_some_and(|(one, other)| one < other)
 }
 
-/// The resourceVersions of two states of one object.
+/// Returns the resourceVersions of two states of one object.
 fn versions(one: &k8s::Service, other: &k8s::Service) -> Option<(u64, u64)> {
     let version = |of: &k8s::Service| number(of.metadata.resource_version.as_deref()?);
     (uid(one) == uid(other)).then(|| version(one).zip(version(other))).flatten()
 }
 
-/// Whether the Service says by its status that it needs one of these addresses to be published as `Proxy`.
+/// Whether the status of the Service publishes one of these addresses as `Proxy`.
 fn is_proxied(service: &k8s::Service, addresses: &[IpAddr]) -> bool {
     entries(service).iter().filter(|entry| entry.ip_mode.as_deref() == Some(PROXY)).any(|entry| {
         let address = entry.ip.as_deref().and_then(|ip| ip.parse().ok());
@@ -65,7 +65,7 @@ impl ServiceCache {
         lock(&self.services).get(key).cloned()
     }
 
-    /// Puts a state in place of another, which is answered.
+    /// Stores a state, and returns the previous one.
     pub(super) fn put(&self, key: ServiceKey, service: Arc<k8s::Service>) -> Option<Arc<k8s::Service>> {
         lock(&self.services).insert(key, service)
     }
@@ -74,7 +74,7 @@ impl ServiceCache {
         lock(&self.services).remove(key);
     }
 
-    /// The Services that a list lacks, or has as another object of the same name.
+    /// Returns the Services that a list lacks, or has as another object of the same name.
     pub(super) fn lacking(
         &self,
         list: &HashMap<ServiceKey, Arc<k8s::Service>>,
@@ -86,7 +86,7 @@ impl ServiceCache {
         lacking.map(|(key, cached)| (key.clone(), Arc::clone(cached))).collect()
     }
 
-    /// Puts a complete list in place of what was there, which is answered.
+    /// Stores a complete list, and returns the previous Services.
     pub(super) fn replace(
         &self,
         list: HashMap<ServiceKey, Arc<k8s::Service>>,
@@ -98,19 +98,19 @@ impl ServiceCache {
         self.ours.wanted(service, false) == Wanted::Serve
     }
 
-    /// Whether the Service is ours to serve, and somebody may use it.
+    /// Whether the Service is ours to serve, and published, so that clients may use it.
     pub(super) fn is_in_use(&self, service: &k8s::Service) -> bool {
         self.is_served(service) && !entries(service).is_empty()
     }
 
-    /// Whether one of the Services asked for says by its status that it needs one of these addresses to be published as `Proxy`. One
-    /// that goes needs nothing any more, whatever its status says until it is cleared.
+    /// Whether a Service that `asked` accepts publishes one of these addresses as `Proxy`. A Service under deletion does not count,
+    /// whatever its status says until it is cleared.
     pub(crate) fn any_needs_proxy(&self, addresses: &[IpAddr], asked: impl Fn(&ServiceKey) -> bool) -> bool {
         let needs = |service: &k8s::Service| self.is_served(service) && is_proxied(service, addresses);
         lock(&self.services).iter().any(|(key, service)| needs(service) && asked(key))
     }
 
-    /// The names of the Services that are ours to serve.
+    /// Returns the keys of the Services that are ours to serve.
     pub(super) fn served_keys(&self) -> Vec<ServiceKey> {
         let services = lock(&self.services);
         services.iter().filter(|(_, service)| self.is_served(service)).map(|(key, _)| key.clone()).collect()
@@ -121,7 +121,7 @@ impl ServiceCache {
     }
 }
 
-/// What the reconciliation of one Service may know of the others and of the nodes.
+/// What the reconciliation of one Service may know of other Services and of the nodes.
 pub(super) struct KnownToAll {
     pub(super) services: Arc<ServiceCache>,
     pub(super) nodes: NodeStore,

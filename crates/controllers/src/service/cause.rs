@@ -2,14 +2,14 @@
 
 use crate::queue::Reason;
 
-/// Why a Service is queued. The order is the order of service.
+/// Why a Service is queued. The most urgent cause comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cause {
     /// The Service is new, changed, or to be removed.
     Changed,
-    /// The provider has something to go on with.
+    /// The provider can continue its work.
     Woken,
-    /// What is known of the cluster's support for `ipMode` changed, or somebody edited the status: publish again.
+    /// What is known of the cluster's support for `ipMode` changed, or another client edited the status: publish again.
     Readvertise,
     /// The controller started, and the Service is published already.
     Startup,
@@ -17,9 +17,9 @@ pub(crate) enum Cause {
     Nodes,
     /// An earlier reconciliation failed, or waited long enough.
     Retry,
-    /// It has waited for so long that an Event says on what.
+    /// The Service has waited so long that an Event says for what.
     Waited,
-    /// An earlier reconciliation took something for done, which is to be seen now.
+    /// An earlier reconciliation assumed a result, which is verified now.
     Again,
     /// Nothing happened for a long time: look for changes made in the cloud.
     Resync,
@@ -30,7 +30,7 @@ impl Reason for Causes {
         Self(self.0 | other.0)
     }
 
-    /// That of the most urgent cause.
+    /// Returns the rank of the most urgent cause.
     fn rank(self) -> u32 {
         self.0.trailing_zeros()
     }

@@ -80,7 +80,7 @@ impl Annotations<'_> {
     }
 }
 
-/// Whether somebody edited what we published: the status differs from our last write. A mode that the server dropped
+/// Whether another client edited the published status: it differs from our last write. A mode that the server dropped
 /// or filled in is no edit.
 pub(crate) fn status_edited(
     ours: &Ours,

@@ -1,4 +1,4 @@
-//! What the reconciliation of one Service works with, and what every part of it says and counts.
+//! The context of the reconciliation of one Service, and the reports and counts that its parts share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,13 +32,13 @@ use crate::known_cluster::KnownCluster;
 use crate::metrics::{Operation, ServiceMetrics};
 use crate::names::SERVICE_CONTROLLER;
 
-/// After a decision turned out to be based on old data: the watch brings the new data sooner than this.
+/// Delay after a decision was based on old data: the watch brings the new data sooner.
 pub(super) const STALE_CACHE_DELAY: Duration = Duration::from_secs(1);
 
 /// Everything that a reconciliation needs.
 pub(crate) struct ServiceSync {
     pub(super) cluster: Arc<KnownCluster>,
-    /// What all writes pass.
+    /// The gate of all writes.
     pub(super) gate: Gate,
     pub(super) provider: Arc<dyn LoadBalancers>,
     pub(super) ours: Ours,
@@ -50,7 +50,7 @@ pub(crate) struct ServiceSync {
     pub(super) nodes: watch::Receiver<Arc<NodeSnapshot>>,
     pub(super) selectors: NodeSelectors,
     pub(super) server: Arc<ServerDetection>,
-    /// What was measured of the service proxies on nodes.
+    /// The measurements of the service proxies on nodes.
     pub(super) measured: Measured,
     pub(super) events: EventRecorder,
     pub(super) metrics: ServiceMetrics,
@@ -58,18 +58,18 @@ pub(crate) struct ServiceSync {
     pub(super) rollouts: NodeRollouts,
     /// Delay between two checks for drift.
     pub(super) resync: Option<Duration>,
-    /// For reconciliations of other Services that follow from one over this.
+    /// Queues other Services that a reconciliation affects.
     pub(super) queue: ServiceQueue,
 }
 
-/// What is read of the metadata of Services: what means something to the provider.
+/// Returns which metadata of Services is read: the annotations that the provider uses.
 pub(super) fn interest(provider: &Arc<dyn LoadBalancers>) -> Interest {
     let provider = Arc::clone(provider);
     Interest::in_annotations(move |key| provider.use_of_annotation(key))
 }
 
 impl ServiceSync {
-    /// How Services are read.
+    /// Returns the settings for reading Services.
     pub(super) fn reading(&self) -> Reading {
         Reading { page: PAGE_SIZE, interest: interest(&self.provider) }
     }
@@ -80,7 +80,7 @@ impl ServiceSync {
         self.memory.with(key, |known| known.latest = Some(answer));
     }
 
-    /// Lets the provider work, and counts.
+    /// Runs a reconciliation of the provider, and counts it.
     pub(super) async fn reconcile_cloud(&self, goal: &Goal, operation: Operation) -> Reconciliation {
         let service = goal.service();
         let start = Instant::now();
@@ -101,17 +101,17 @@ impl ServiceSync {
         reconciliation
     }
 
-    /// The Service waits on something in the cloud: the provider wakes it, or looks again after so long.
+    /// Makes the Service wait for the cloud: the provider wakes it, or it is queued again after `at_most`.
     pub(super) fn wait(&self, key: &ServiceKey, uid: &str, on: WaitsOn, at_most: Duration) -> Reschedule {
         let now = Instant::now();
         self.memory.with(key, |known| known.wait = Some(Wait::again(known.wait.take(), on, now, at_most)));
         self.go_on_waiting(key, uid)
     }
 
-    /// Says what the Service waits for, if it is time.
+    /// Reports what the Service waits for, if that is due.
     pub(super) fn go_on_waiting(&self, key: &ServiceKey, uid: &str) -> Reschedule {
         let next = self.memory.with(key, |known| known.wait.as_mut().map(|wait| wait.next(Instant::now())));
-        // What nobody knows of any more is looked at.
+        // A forgotten Service is reconciled at once.
         let Some((notice, next)) = next.flatten() else { return Reschedule::Wait(Duration::ZERO) };
         if let Some(notice) = notice {
             tracing::info!(service = %key, reason = notice.reason, message = notice.message, "waiting");
@@ -130,13 +130,13 @@ impl ServiceSync {
         backends: &[Arc<openstack_ccm_core::node::Node>],
     ) -> Reschedule {
         if self.gate.closed().is_some() {
-            // Not the Service is in trouble, and whoever leads now tells what there is to tell.
+            // The Service itself is not in trouble, and the present leader reports on it.
             return self.retry(key, failure);
         }
         if let FailureClass::Held(hold) = failure.class
             && !self.note_hold(key, Some(hold))
         {
-            // Nothing changes until somebody acts on the Event, which is still there.
+            // Nothing changes until a person acts on the Event, which is still there.
             self.metrics.failures.count(failure.class);
             return Reschedule::Backoff(failure);
         }
@@ -144,8 +144,8 @@ impl ServiceSync {
         self.retry(key, failure)
     }
 
-    /// Notes why the load balancer is left as it is until somebody acts, if it is. Returns whether that is to be reported: it is news,
-    /// or was reported so long ago that a check for drift would be due.
+    /// Notes why the load balancer is held, if it is. Returns whether to report that: the hold is new, or was reported as long ago as the
+    /// interval between checks for drift.
     pub(super) fn note_hold(&self, key: &ServiceKey, hold: Option<Hold>) -> bool {
         let now = Instant::now();
         let noted = self.memory.with(key, |known| {
@@ -166,7 +166,7 @@ impl ServiceSync {
         is_reported
     }
 
-    /// Notes whether there is any node that can take the traffic of a Service.
+    /// Notes whether no node can take the traffic of a Service.
     pub(super) fn note_without_nodes(&self, key: &ServiceKey, now: bool) {
         let before = self.memory.with(key, |known| std::mem::replace(&mut known.without_nodes, now));
         match (before, now) {

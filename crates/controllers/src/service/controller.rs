@@ -56,9 +56,9 @@ pub struct ServiceController {
 }
 
 impl ServiceController {
-    /// Puts a controller together; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
+    /// Creates a controller; nothing happens before [`ServiceController::run`] and [`NodeInformer::run`].
     ///
-    /// `queue` is the one whose [`ServiceQueue::waker`] the provider holds.
+    /// `queue` is the queue whose [`ServiceQueue::waker`] the provider holds.
     pub fn new(
         ClusterClient { client, cluster, gate }: ClusterClient,
         provider: Arc<dyn LoadBalancers>,
@@ -122,8 +122,8 @@ impl ServiceController {
         Self { client, options, queue, sync, events, node_changes, listed, canary }
     }
 
-    /// Waits until Services and Nodes have been listed, and until verdicts of the canary from before the start are known, or
-    /// cannot be had: before that nothing is decided. For readiness, too.
+    /// Waits until Services and Nodes have been listed, and until the canary's verdicts from before the start are known, or
+    /// unavailable: before that nothing is decided. Readiness depends on it, too.
     pub fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
         let (services, nodes) = (self.listed.subscribe(), self.node_changes.settled());
         async move {
@@ -137,7 +137,7 @@ impl ServiceController {
     /// Dropping the future stops everything at once. That is safe at any point, as a crash is.
     ///
     /// # Errors
-    /// A part ended that runs for ever.
+    /// A part that runs for ever ended.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ControllerError> {
         let listed = self.listed();
         let (queue, sync) = (self.queue.clone(), Arc::clone(&self.sync));
@@ -195,7 +195,7 @@ impl ServiceController {
     }
 }
 
-/// What measures the service proxies of nodes.
+/// Starts the parts that measure the service proxies of nodes.
 fn spawn_measuring(
     parts: &mut JoinSet<&'static str>,
     options: &ServiceControllerOptions,
@@ -216,7 +216,7 @@ fn spawn_measuring(
     }
 }
 
-/// Keeps `concurrency` workers at work. One that panicked is replaced: its Service has returned to the queue.
+/// Keeps `concurrency` workers running. A worker that panicked is replaced: its Service has returned to the queue.
 async fn keep_working(
     workers: &mut JoinSet<()>,
     concurrency: usize,
@@ -278,7 +278,7 @@ fn readvertise_after_changes(
     }
 }
 
-/// What of a judgement decides: more nodes of the same kind change nothing.
+/// Returns the part of a judgement that decides: more nodes of the same kind change nothing.
 fn fitness_kind(fitness: &Fitness) -> &'static str {
     match fitness {
         Fitness::Fit => "fit",

@@ -1,5 +1,5 @@
-//! What the watch shows of a Service is doubted where something is taken away by it: a list may lag behind, and the data of the API
-//! server may have been replaced by an older snapshot or by those of another cluster.
+//! Doubt about what the watch shows of a Service, before something is removed: a list may lag behind, and the data of the API server may
+//! have been replaced by an older snapshot or by the data of another cluster.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::intent::uid;
 use super::queue::Reschedule;
 
 impl ServiceSync {
-    /// The Service, asked for by itself if a newer state than what is shown was acted on already, or what to do instead of going
-    /// on. A list may lag behind; after the restoration of a backup, the Service itself is what it was.
+    /// Returns the Service, read anew if a newer state was acted on already, or what to do instead of going on. A list may lag behind;
+    /// after a backup was restored, the Service really is in an earlier state.
     pub(super) async fn as_it_is_now(
         &self,
         key: &ServiceKey,
@@ -36,7 +36,7 @@ impl ServiceSync {
         }
     }
 
-    /// Whether a Service asks for the end of its load balancer only because it is shown as it was before it asked for one.
+    /// Whether a Service needs no load balancer only because it is shown in a state from before it asked for one.
     pub(super) fn is_of_the_past(&self, key: &ServiceKey, shown: &k8s::Service) -> bool {
         !self.ours.needs_cleanup(shown) && self.is_outdated(key, shown)
     }
@@ -46,8 +46,8 @@ impl ServiceSync {
         self.memory.with(key, |known| is_older(shown, &known.object)).unwrap_or(false)
     }
 
-    /// A Service is gone, although it had our finalizer and nobody was seen to delete it: the data of the API server were replaced, by
-    /// an older snapshot or those of another cluster. Its load balancer stays, and is an orphan once the Service does not come back.
+    /// Holds the load balancer of a Service that vanished with our finalizer and without an observed deletion: the API server's data were
+    /// replaced, by an older snapshot or another cluster's. The load balancer is an orphan if the Service does not return.
     pub(super) fn hold_vanished(&self, key: &ServiceKey, uid: &str) {
         if self.note_hold(key, Some(Hold::ServiceVanished)) {
             let delete = self.names.delete_command;
@@ -60,7 +60,7 @@ impl ServiceSync {
         }
     }
 
-    /// A cache that lacks a Service is not proof enough to remove a load balancer: asks the API server.
+    /// Asks the API server for the Service: a cache that lacks it is not proof enough to remove a load balancer.
     pub(super) async fn still_there(&self, known: &Service) -> Option<Reschedule> {
         match self.writer.get(&known.key).await {
             Ok(Some(live)) if uid(&live) == known.uid => Some(Reschedule::Wait(STALE_CACHE_DELAY)),

@@ -1,23 +1,23 @@
-//! The report of a repair: the cloud was changed behind the back of a Service that did not change. Pure.
+//! Reports of drift repairs: the cloud was changed although the Service did not change. Pure.
 
 use openstack_ccm_core::notice::Notice;
 
 use super::cause::{Cause, Causes};
 
-/// The cloud differed from what the Service asks for.
+/// Event reason: the cloud differed from what the Service asks for.
 const DRIFT_REPAIRED: &str = "LoadBalancerDriftRepaired";
-/// Steps that an event lists at most.
+/// Maximum of steps listed in an Event.
 const MAX_LISTED_STEPS: usize = 5;
 
-/// What a check for drift has put right so far.
+/// The repairs of a check for drift so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
-    /// What was waited for: the steps that keep the cloud busy.
+    /// The steps that were waited for.
     steps: Vec<String>,
 }
 
-/// What goes on of a check for drift with a reconciliation for these causes: one begins, or goes on, or a reconciliation for
-/// another reason comes, after which a change is no drift any more.
+/// Returns the check for drift for a reconciliation with these causes: it begins, goes on, or ends, because after a reconciliation
+/// for another cause a change is no drift any more.
 pub(super) fn after(drift: Option<Drift>, causes: Causes) -> Option<Drift> {
     if causes == Causes::only(Cause::Resync) {
         return Some(Drift::default());
@@ -26,13 +26,13 @@ pub(super) fn after(drift: Option<Drift>, causes: Causes) -> Option<Drift> {
 }
 
 impl Drift {
-    /// The cloud is busy with a change.
+    /// Notes a step that keeps the cloud busy.
     pub(super) fn note(&mut self, step: &str) {
         self.steps.push(step.to_owned());
     }
 
-    /// The load balancer is up to date again: what was put right, if anything was. `changed` says that the last reconciliation
-    /// changed something too, and `done` what.
+    /// Ends the check: returns what was repaired, if anything. `changed` says whether the last reconciliation changed something
+    /// too, and `done` what.
     pub(super) fn report(mut self, changed: bool, done: &[String]) -> Option<Notice> {
         self.steps.extend_from_slice(done);
         (changed || !self.steps.is_empty()).then(|| repaired(&self))

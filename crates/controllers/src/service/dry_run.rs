@@ -1,4 +1,4 @@
-//! The service controller on a dry run: one Service after the other, each until nothing more would be done.
+//! The service controller in a dry run: one Service after the other, each until nothing more would be done.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use super::queue::Reschedule;
 use super::trim::trim;
 use crate::dry_run::{Concluded, End, recorded};
 
-/// Reconciliations of one Service in a row. Each of them but the last few writes, so this is more than any load balancer
+/// Maximum of reconciliations of one Service. All but the last few of them write, so this is more than any load balancer
 /// takes.
 const MAX_RECONCILIATIONS: usize = 2000;
 /// Reconciliations in a row that write nothing and are answered with "not now".
 const MAX_IDLE_RECONCILIATIONS: usize = 3;
 
-/// The controller on a dry run. Its client, and the one of its provider, must not write.
+/// The controller in a dry run. Its client and its provider's client must not write.
 impl ServiceController {
-    /// Lists the Services of the cluster, and answers for which of them the controller would do something, by name. The
+    /// Lists the Services of the cluster, and returns the names of those for which the controller would do something. The
     /// nodes have to be listed before.
     ///
     /// # Errors
@@ -45,12 +45,12 @@ impl ServiceController {
         Ok(concerned)
     }
 
-    /// A Service as it was listed.
+    /// Returns a Service as it was listed.
     pub fn object(&self, key: &ServiceKey) -> Option<Arc<k8s::Service>> {
         self.sync.cache.get(key)
     }
 
-    /// Reconciles one Service until nothing more would be done. `writes` says how many calls were recorded so far.
+    /// Reconciles one Service until nothing more would be done. `writes` returns the number of calls recorded so far.
     pub async fn converge(&mut self, key: &ServiceKey, writes: impl Fn() -> usize) -> Concluded {
         let mut end = End::Waits;
         let (mut before, mut idle) = (writes(), 0);
@@ -65,8 +65,8 @@ impl ServiceController {
             let progressed = now > std::mem::replace(&mut before, now);
             idle = if progressed { 0 } else { idle + 1 };
             let may_go_on = match &end {
-                // A load balancer that the Service left is given up only when the Service is served elsewhere. What was
-                // released stands in the cache still, and would be released once more.
+                // A load balancer that the Service left is given up only when the Service is served elsewhere. A released
+                // Service is still in the cache, and would be released again.
                 End::Done => progressed && self.sync.memory.serves(key),
                 End::Waits => progressed,
                 End::Failed(failure) => {
@@ -80,7 +80,7 @@ impl ServiceController {
         Concluded { end, events: recorded(&mut self.events) }
     }
 
-    /// The Services, of those that have converged, that another one's convergence gives something to do: they share an address.
+    /// Returns the converged Services that have work again because a Service on the same address converged.
     pub fn woken(&self) -> Vec<ServiceKey> {
         self.queue.drain()
     }

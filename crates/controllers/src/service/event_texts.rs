@@ -1,4 +1,4 @@
-//! What follows from the end of a reconciliation: the event that the user sees. Pure.
+//! The Events that the user sees of a reconciliation. Pure.
 //!
 //! Reasons and texts are those of the framework's service controller, which dashboards and people know. Unlike there
 //! an event is only made when something is changing, changed or failed.
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::metrics::Operation;
 
-/// Names of nodes that an event lists at most.
+/// Maximum of node names in an Event.
 const MAX_NODE_NAMES: usize = 20;
 
 /// The Service as the object of an event.
@@ -28,22 +28,22 @@ pub(crate) fn object(key: &ServiceKey, uid: &str) -> ObjectReference {
     }
 }
 
-/// Work on a load balancer begins.
+/// Event: work on a load balancer begins.
 pub(crate) fn ensuring() -> Notice {
     Notice::normal("EnsuringLoadBalancer", "Ensuring load balancer")
 }
 
-/// Removal of a load balancer begins.
+/// Event: the removal of a load balancer begins.
 pub(crate) fn deleting() -> Notice {
     Notice::normal("DeletingLoadBalancer", "Deleting load balancer")
 }
 
-/// Nothing of the load balancer is left.
+/// Event: nothing of the load balancer is left.
 pub(crate) fn deleted() -> Notice {
     Notice::normal("DeletedLoadBalancer", "Deleted load balancer")
 }
 
-/// There is nothing to send traffic to.
+/// Event: no node can take traffic.
 pub(crate) fn no_nodes(why: &str) -> Notice {
     let message = format!(
         "There are no available nodes for LoadBalancer: {why}. Existing members are kept; to stop the traffic, \
@@ -52,7 +52,7 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
     Notice::warning("UnAvailableLoadBalancer", message)
 }
 
-/// Another controller writes the status, too.
+/// Event: another controller writes the status, too.
 pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     let message = format!(
         "{writer} keeps overwriting the status of this Service. This controller restores it at most {most} times in {} minutes. Let one \
@@ -62,13 +62,13 @@ pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     Notice::warning("LoadBalancerStatusContested", message)
 }
 
-/// What is said when a load balancer agrees with its Service, if anything was going on.
+/// Event: a load balancer agrees with its Service; `None` if nothing was going on.
 pub(crate) fn concluded(activity: Option<Operation>, backends: usize) -> Option<Notice> {
     Some(match activity? {
         Operation::Ensure | Operation::Release => {
             Notice::normal("EnsuredLoadBalancer", "Ensured load balancer")
         }
-        // That there are none was reported at the beginning.
+        // The lack of nodes was reported at the beginning.
         Operation::UpdateNodes if backends == 0 => return None,
         Operation::UpdateNodes => {
             Notice::normal("UpdatedLoadBalancer", "Updated load balancer with new hosts")
@@ -76,7 +76,7 @@ pub(crate) fn concluded(activity: Option<Operation>, backends: usize) -> Option<
     })
 }
 
-/// What is said when a reconciliation failed.
+/// Event: a reconciliation failed.
 pub(crate) fn failed(operation: Operation, failure: &Failure, backends: &[Arc<Node>]) -> Notice {
     match operation {
         Operation::Ensure | Operation::Release => {
@@ -94,7 +94,7 @@ pub(crate) fn failed(operation: Operation, failure: &Failure, backends: &[Arc<No
     }
 }
 
-/// What is said when the load balancer of a Service that is gone could not be removed.
+/// Event: the load balancer of a Service that is gone could not be removed.
 pub(crate) fn delete_failed(failure: &Failure) -> Notice {
     Notice::warning("DeleteLoadBalancerFailed", format!("Error deleting load balancer: {failure}"))
 }

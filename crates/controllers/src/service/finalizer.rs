@@ -1,7 +1,7 @@
 //! Adding and removing our finalizer without ever touching another's.
 //!
-//! A merge patch replaces the list of finalizers as a whole. It is therefore sent with the resourceVersion that the
-//! list was read at: when anybody wrote in between, the API server answers 409, and the list is read again.
+//! A merge patch replaces the list of finalizers as a whole. So it is sent with the resourceVersion of the list that was
+//! read: after a write in between, the API server answers 409, and the list is read again.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::listed::MAX_METADATA_ENTRIES;
 
-/// Times that a list is read again because somebody else wrote.
+/// Maximum of attempts if other clients write in between.
 const MAX_ATTEMPTS: usize = 5;
 
 /// How an edit ended.
@@ -27,7 +27,7 @@ pub(crate) enum Edited {
     Stale,
 }
 
-/// Adds our finalizer. Nothing may be made in the cloud before this is done.
+/// Adds our finalizer. Nothing may be created in the cloud before that.
 pub(crate) async fn add(
     writer: &StatusWriter,
     ours: &Ours,
@@ -40,8 +40,8 @@ pub(crate) async fn add(
     .await
 }
 
-/// Removes our finalizer together with what else is to be changed at the end; `rest` builds the other parts of the
-/// merge patch from the newest state, and is absent where nothing else is left to change.
+/// Removes our finalizer together with the other final changes; `rest` builds their part of the merge patch from the newest
+/// state, or returns `None` if nothing else has to change.
 pub(crate) async fn remove(
     writer: &StatusWriter,
     ours: &Ours,

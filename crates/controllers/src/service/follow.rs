@@ -1,4 +1,4 @@
-//! The watch of Services: keeps the cache and queues what deserves a reconciliation.
+//! The watch of Services: keeps the cache, and queues Services that need a reconciliation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) async fn follow(
     while let Some(event) = stream.next().await {
         match event {
             Ok(event) => {
-                // It may be of another cluster; a list is never believed by an answer from before it.
+                // The event may be of another cluster; a list needs a check that began after it.
                 if matches!(event, Event::InitDone) {
                     follower.sync.cluster.begun();
                 }
@@ -55,7 +55,7 @@ struct Follower {
     sync: Arc<ServiceSync>,
     queue: ServiceQueue,
     listed: watch::Sender<bool>,
-    /// The list that is under way.
+    /// The list in progress.
     listing: HashMap<ServiceKey, Arc<k8s::Service>>,
 }
 
@@ -85,7 +85,7 @@ impl Follower {
         }
     }
 
-    /// What is cached of an object.
+    /// Returns key and cached form of an object.
     fn cached(&self, mut service: k8s::Service) -> (ServiceKey, Arc<k8s::Service>) {
         let key = key(&service);
         trim(&mut service, &self.sync.ours, self.sync.memory.serves(&key));
@@ -103,10 +103,10 @@ impl Follower {
         let mut old = self.sync.cache.replace(std::mem::take(&mut self.listing));
         let first = !*self.listed.borrow();
         for (key, new) in &new {
-            // At the start those that somebody waits for go first.
+            // At the start, Services that are not published yet go first.
             let cause = if first && self.sync.cache.is_in_use(new) { Cause::Startup } else { Cause::Changed };
-            // Where we have written more than the watch showed, a list that is as the watch showed it is of a state before that: of a
-            // restored backup. What was released is not remembered.
+            // If we wrote more than the watch showed, a list with the state that the watch showed is older than our write: from a
+            // restored backup. Released Services are not remembered.
             let old = old.remove(key).filter(|_| self.sync.memory.serves(key) && !answered.contains(key));
             self.changed(key, old.as_deref(), new, cause);
         }
@@ -119,7 +119,7 @@ impl Follower {
 
     fn changed(&self, key: &ServiceKey, old: Option<&k8s::Service>, new: &Arc<k8s::Service>, cause: Cause) {
         let known = self.sync.memory.with(key, |known| {
-            // An echo says nothing about others: what we are about to write now may differ from it.
+            // An echo of our write is no edit by others: what we are about to write now may differ from it.
             let echo = known.latest.as_ref().is_some_and(|answered| is_echo(new, answered));
             let newest = newer(Arc::clone(new), known.latest.take());
             known.latest = (!Arc::ptr_eq(&newest, new)).then_some(newest);
@@ -141,7 +141,7 @@ impl Follower {
         }
     }
 
-    /// Somebody edited the status: publishes again, unless that has become a quarrel.
+    /// Publishes again after an edit by another client, unless both keep overwriting each other.
     fn restore(&self, key: &ServiceKey) {
         self.sync.metrics.status_edits.inc();
         match self.sync.memory.with(key, |known| known.restorations.allow(Instant::now())) {
@@ -153,8 +153,8 @@ impl Follower {
         }
     }
 
-    /// An object is gone, or is another one of the same name by now: notes whether it was seen to ask for that. This comes before the
-    /// cache lacks it, so that no worker decides without it.
+    /// Notes of an object that is gone, or replaced by another of the same name, whether it was seen to ask for its end. Comes before the
+    /// cache lacks the object, so that no worker decides without it.
     fn ended(&self, key: &ServiceKey, last: &Arc<k8s::Service>, deleted: bool) {
         self.sync.memory.with(key, |known| {
             if uid(&known.object) == uid(last) {
@@ -164,7 +164,7 @@ impl Follower {
         });
     }
 
-    /// An object is gone. Usually we let it go ourselves; if not, its load balancer is still there.
+    /// Queues a Service that vanished without a release by us: its load balancer is still there.
     fn vanished(&self, key: &ServiceKey) {
         if self.sync.memory.serves(key) {
             self.queue.add(key, Cause::Changed);

@@ -15,11 +15,11 @@ use openstack_ccm_runtime::listed::{MAX_PORTS, MAX_SOURCE_RANGES, MAX_VALUES_SIZ
 /// What is to be done for a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// It is to have a load balancer.
+    /// Give the Service a load balancer.
     Serve,
-    /// Its load balancer is to go.
+    /// Remove its load balancer.
     Release,
-    /// It is not ours.
+    /// Leave it alone: it is not ours.
     Nothing,
 }
 
@@ -45,13 +45,13 @@ fn is_load_balancer(service: &k8s::Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
 }
 
-/// Which Services of type LoadBalancer are this controller's.
+/// Which Services of type LoadBalancer belong to this controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ours {
-    /// Those that name no `loadBalancerClass`. Any class names another controller.
+    /// Services without a `loadBalancerClass`. Any class names another controller.
     #[default]
     WithoutClass,
-    /// Those of this class. Another controller serves the others, also those that name none.
+    /// Services of this class. Another controller serves the others, even those without a class.
     OfClass(String),
 }
 
@@ -69,21 +69,20 @@ impl Ours {
         is_load_balancer(service) && self.names(service)
     }
 
-    /// Whether a load balancer of the Service has to be removed before the Service may go or may be of another type.
+    /// Whether a load balancer of the Service has to be removed before the Service may be deleted or change its type.
     ///
-    /// The finalizer has one name for all controllers, and a Service that is of another type by now names no class any
-    /// more: whoever sees it first removes what must go in any case. One that names another controller is that
-    /// controller's to release, finalizer and all: only that this process has served it (see [`Self::wanted`]) proves
-    /// that something of it is ours. Its annotations prove nothing, because another instance of this program writes
-    /// the same.
+    /// The finalizer has one name for all controllers, and a Service that changed its type names no class any more: the
+    /// first controller that sees it removes what must go in any case. A Service that names another controller is
+    /// released by that controller, with the finalizer: only if this process has served it (see [`Self::wanted`]) is
+    /// something of it ours. Its annotations prove nothing, because another instance of this program writes the same.
     pub(crate) fn needs_cleanup(&self, service: &k8s::Service) -> bool {
         let deleting = service.metadata.deletion_timestamp.is_some();
         has_finalizer(service) && (!is_load_balancer(service) || (deleting && self.names(service)))
     }
 
-    /// Whether a Service that is gone was to go, by the last state of it that was seen. Our finalizer keeps a Service until its load
-    /// balancer is gone: one that had it, and that nobody had deleted, is not gone because somebody asked for it. One that lacked it is
-    /// shown as it was before it was served, unless the watch brought its deletion (`deleted`).
+    /// Whether the last state of a Service explains that it is gone. Our finalizer keeps a Service until its load balancer is gone: a
+    /// Service with the finalizer and without a request to remove it did not go on request. A Service without the finalizer is shown as
+    /// before it was served, unless the watch brought its deletion (`deleted`).
     pub(crate) fn lets_go(&self, last: &k8s::Service, deleted: bool) -> bool {
         let without_finalizer = !has_finalizer(last);
         last.metadata.deletion_timestamp.is_some()
@@ -91,8 +90,8 @@ impl Ours {
             || (!without_finalizer && !self.wants(last))
     }
 
-    /// Decides what is to be done; `served` says whether this process has worked on the Service before, which is what
-    /// is left to go by when somebody took our finalizer away.
+    /// Decides what is to be done; `served` says whether this process has worked on the Service before: the only evidence
+    /// left after another client removed our finalizer.
     pub(crate) fn wanted(&self, service: &k8s::Service, served: bool) -> Wanted {
         let deleting = service.metadata.deletion_timestamp.is_some();
         if self.needs_cleanup(service) {
@@ -107,8 +106,8 @@ impl Ours {
     }
 }
 
-/// Reduces a Service object, for a release: what is not understood is left out, because nothing of it may keep a
-/// Service from being deleted.
+/// Reduces a Service object for a release: values that are not understood are left out, because none of them may keep
+/// a Service from being deleted.
 pub(crate) fn facts(service: &k8s::Service) -> Service {
     reduce(service).0
 }
@@ -167,15 +166,15 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     (facts, problems)
 }
 
-/// The annotations, in a length that somebody writes on purpose. The longest values are cut, so that they are wrong: their settings keep what is
-/// there, and the message for the user can be read.
+/// Cuts the longest annotation values, to a total length that no meaningful Service exceeds. Cut values are invalid: their settings keep
+/// the present state, and the message for the user stays readable.
 pub(super) fn short_enough(mut annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut all: usize = annotations.values().map(String::len).sum();
     while all > MAX_VALUES_SIZE {
         let Some(longest) = annotations.values_mut().max_by_key(|value| value.len()) else { break };
         let cut = shortened(longest);
         if cut.len() >= longest.len() {
-            // Thousands of short ones: their names take the room.
+            // Thousands of short values: their keys take the room.
             break;
         }
         all = all - longest.len() + cut.len();

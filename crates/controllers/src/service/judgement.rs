@@ -1,4 +1,4 @@
-//! The judgement over the nodes of the cluster, published to everybody who works for Services.
+//! The judgement over the nodes of the cluster, published to all parts of the controller.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,29 +11,29 @@ use tokio::sync::watch;
 use super::backends::NodeSnapshot;
 use crate::nodes::NodeStore;
 
-/// Judges the nodes by what they show and what was measured of them.
+/// Judges the nodes by what they show and by measurements.
 pub(super) struct Judgement {
     nodes: NodeStore,
     measured: Measured,
     published: watch::Sender<Arc<NodeSnapshot>>,
-    /// Held from looking at the nodes until the judgement is published: of two at once, the one that saw less could be
+    /// Held from reading the nodes until the judgement is published: of two concurrent judgements, the older could be
     /// published last, and stand.
     judging: Mutex<()>,
 }
 
 impl Judgement {
-    /// Nothing has been judged yet.
+    /// Starts without a judgement.
     pub(super) fn new(nodes: NodeStore, measured: Measured) -> Self {
         Self { nodes, measured, published: watch::Sender::default(), judging: Mutex::default() }
     }
 
-    /// Publishes each judgement, the first as soon as the nodes have been listed.
+    /// Returns a receiver of each judgement, the first as soon as the nodes have been listed.
     pub(super) fn published(&self) -> watch::Receiver<Arc<NodeSnapshot>> {
         self.published.subscribe()
     }
 
-    /// Waits until the nodes have been judged with all that was measured of them, including what was known from before the start
-    /// or cannot be had.
+    /// Waits until the nodes have been judged with all measurements, including those from before the start, unless these are
+    /// unavailable.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (published, measured) = (self.published(), self.measured.clone());
         async move {
@@ -42,18 +42,18 @@ impl Judgement {
         }
     }
 
-    /// Judges the nodes after some of them changed. Returns the judgement before, and this one.
+    /// Judges the nodes after some of them changed. Returns the previous judgement, and this one.
     pub(super) fn of_changed_nodes(&self) -> (Arc<NodeSnapshot>, Arc<NodeSnapshot>) {
         let _judging = lock(&self.judging);
         let new = Arc::new(self.now());
         (self.published.send_replace(Arc::clone(&new)), new)
     }
 
-    /// Judges the nodes again for ever: after something was measured, and because one that is unreachable ceases to count
-    /// without any event. `changed` gets the judgement before, and the new one.
+    /// Judges the nodes again for ever: after new measurements, and because an unreachable node ceases to count without any
+    /// event. `changed` gets the previous judgement, and the new one.
     pub(super) async fn keep(&self, changed: impl Fn(&NodeSnapshot, &NodeSnapshot)) {
         let mut measured = self.measured.changes();
-        // The nodes may have been listed before something was measured, and that before this began.
+        // The nodes may have been listed, and then measured, before this loop began.
         measured.mark_changed();
         loop {
             tokio::select! {
@@ -70,11 +70,11 @@ impl Judgement {
         }
     }
 
-    /// Judges nodes of which none changed. Returns the judgement before, and the new one if it is another.
+    /// Judges unchanged nodes again. Returns the previous and the new judgement if they differ.
     fn of_known_nodes(&self) -> Option<(Arc<NodeSnapshot>, Arc<NodeSnapshot>)> {
         let _judging = lock(&self.judging);
         let old = Arc::clone(&self.published.borrow());
-        // Whoever hears of changed nodes compares the backends with those that were published.
+        // A later change of nodes is compared with the published backends, so they stay.
         let new = NodeSnapshot { backends: Arc::clone(&old.backends), ..self.now() };
         if !old.listed || (old.verdicts == new.verdicts && old.measured == new.measured) {
             return None;
@@ -103,7 +103,7 @@ mod tests {
         (Judgement::new(NodeStore::default(), measured.clone()), measured)
     }
 
-    /// Something is seen on a node.
+    /// Records a measurement of a node.
     fn measure(measured: &Measured) {
         let verdict = NodeVerdict::unfit(Source::KubeProxy, Cause::GateOff);
         measured.by_kube_proxies(BTreeMap::from([("n1".to_owned(), verdict)]));

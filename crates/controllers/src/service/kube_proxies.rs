@@ -15,28 +15,28 @@ use crate::nodes::{NodeObject, NodeStore};
 
 /// Time between two rounds, each of which asks only the nodes that are due.
 const ROUND_INTERVAL: Duration = Duration::from_secs(10);
-/// Delay after an answer.
+/// Delay after an answer, before the next request.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
-/// Delay after questions that were not answered.
+/// Delay after requests that were not answered.
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(20), RENEWAL_INTERVAL);
-/// How long an answer counts that is not renewed.
+/// How long an answer counts without being renewed.
 const ANSWER_LIFETIME: Duration = Duration::from_secs(1800);
-/// Nodes that are asked in one round.
+/// Maximum of nodes asked in one round.
 const MAX_NODES_PER_ROUND: usize = 100;
-/// Nodes that are asked at the same time.
+/// Maximum of nodes asked at the same time.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// The last answer of one node.
 struct LastAnswer {
     verdict: Option<NodeVerdict>,
-    /// When it came, or when the node was asked for the first time.
+    /// When the answer came, or when the node was asked for the first time.
     answered: Instant,
     /// When the node is asked again.
     due: Instant,
     failures: u32,
 }
 
-/// Asks forever.
+/// Asks the kube-proxies for ever.
 pub(super) async fn ask_kube_proxies(proxies: KubeProxies, nodes: NodeStore, measured: Measured) {
     nodes.wait_listed().await;
     let mut known = BTreeMap::<String, LastAnswer>::new();
@@ -85,7 +85,7 @@ fn take_in(
     }
 }
 
-/// The internal address of a node. kube-proxy on Windows shows a gate that it ignores.
+/// Returns the internal address of a node, but not on Windows: kube-proxy there shows a gate that it ignores.
 fn address(node: &NodeObject) -> Option<IpAddr> {
     let windows = node.facts.labels.get("kubernetes.io/os").is_some_and(|os| os == "windows");
     let internal = node.addresses.iter().find(|address| address.type_ == "InternalIP")?;

@@ -1,7 +1,7 @@
 //! What this process remembers of the Services that it serves.
 //!
-//! Only a help: everything in here can be lost at any moment, and the next reconciliation finds it again in the cluster and in
-//! the cloud. It distinguishes own writes from foreign ones, allows to publish again without asking the cloud, and releases a
+//! A cache: everything in it can be lost at any moment, and the next reconciliation finds it again in the cluster and in the
+//! cloud. It distinguishes own writes from foreign writes, allows publishing again without asking the cloud, and releasing a
 //! Service whose object vanished although it had our finalizer.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ use openstack_ccm_runtime::lock::lock;
 /// One served Service.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
-    /// The object of the last reconciliation; what a release needs when it is gone.
+    /// The object of the last reconciliation; a release needs it when the Service is gone.
     pub(crate) object: Arc<Service>,
     /// What the provider reported last.
     pub(crate) ready: Option<Ready>,
@@ -41,19 +41,19 @@ pub(crate) struct Remembered {
     pub(crate) announced: Announced,
     /// Whether the Service was seen to ask for the removal of its load balancer. Without that, it only vanished.
     pub(crate) asked_to_go: bool,
-    /// Why its load balancer is left as it is until somebody acts, if it is, and when that was reported last.
+    /// Why its load balancer is held, if it is, and when that was reported last.
     pub(crate) held: Option<(Hold, Instant)>,
     /// Whether no node can take its traffic.
     pub(crate) without_nodes: bool,
-    /// What is going on and not concluded yet: announced, but for new backends.
+    /// The operation in progress; it was announced, unless it only updates backends.
     pub(crate) activity: Option<Operation>,
-    /// What it waits for, if it does.
+    /// What the Service waits for, if it does.
     pub(crate) wait: Option<Wait>,
-    /// What a check for drift has put right, while one is going on.
+    /// The repairs of a check for drift, while one is in progress.
     pub(crate) drift: Option<Drift>,
-    /// How often the status was restored after an edit by others.
+    /// How often the status was restored after edits by other clients.
     pub(crate) restorations: Restorations,
-    /// The object as the API server answered our last write, for as long as the watch has not caught up.
+    /// The object in the API server's answer to our last write, until the watch has caught up.
     pub(crate) latest: Option<Arc<Service>>,
 }
 
@@ -63,7 +63,7 @@ impl Remembered {
         self.written.iter().cloned().collect()
     }
 
-    /// These annotations are about to be written.
+    /// Notes annotations that are about to be written.
     pub(crate) fn writes(&mut self, annotations: &Written) {
         let mut written = self.written();
         written.extend(annotations.clone());
@@ -71,7 +71,7 @@ impl Remembered {
     }
 }
 
-/// Keeps two writers that disagree about a status from overtaking each other for ever.
+/// Keeps two writers of a status from overwriting each other for ever.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Restorations {
     since: Option<Instant>,
@@ -81,11 +81,11 @@ pub(crate) struct Restorations {
 }
 
 impl Restorations {
-    /// Restorations that are made within [`Self::WINDOW`]; after that the edit stays until the next reconciliation.
+    /// Maximum of restorations within [`Self::WINDOW`]; after that an edit stays until the next reconciliation.
     pub(crate) const MAX_PER_WINDOW: u32 = 10;
     pub(crate) const WINDOW: Duration = Duration::from_secs(600);
 
-    /// Counts one, and answers whether it may be made.
+    /// Counts a restoration, and returns whether it may be made.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.duration_since(since) >= Self::WINDOW) {
             *self = Self { since: Some(now), ..Self::default() };
@@ -94,18 +94,18 @@ impl Restorations {
         self.count <= Self::MAX_PER_WINDOW
     }
 
-    /// Whether it is time to report that there is another writer: this is the last restoration.
+    /// Whether to report the other writer now: this is the last restoration.
     pub(crate) fn announce(&mut self) -> bool {
         self.count >= Self::MAX_PER_WINDOW && !std::mem::replace(&mut self.announced, true)
     }
 }
 
-/// The served Services. Each is on its own: a table has room for up to twice as many as it holds.
+/// The served Services. Boxed: a table has room for up to twice as many as it holds.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(Mutex<HashMap<ServiceKey, Box<Remembered>>>);
 
 impl Memory {
-    /// Remembers the object of a Service, and all that is known of it when it is the same one (by uid).
+    /// Remembers the object of a Service, and keeps all that is known of it if the uid is the same.
     pub(crate) fn remember(&self, key: &ServiceKey, object: &Arc<Service>) {
         let mut services = lock(&self.0);
         match services.get_mut(key) {
@@ -117,8 +117,8 @@ impl Memory {
         }
     }
 
-    /// The watch brought a state that asks for nothing else than the one before it. It takes the place of the remembered one, if that is one of
-    /// the two: to keep both would take the memory twice.
+    /// Replaces the remembered object by an equivalent newer state from the watch, if it is one of these two states: to keep both would
+    /// take the memory twice.
     pub(crate) fn follow(&self, key: &ServiceKey, before: Option<&Service>, now: &Arc<Service>) {
         self.with(key, |known| {
             let is_remembered = |state: &Service| is_same_state(&known.object, state);
@@ -128,7 +128,7 @@ impl Memory {
         });
     }
 
-    /// All Services were listed anew, which shows more than the answers to writes before. Names those that such an answer was of.
+    /// Drops all answers to writes, because a new list shows more. Returns the Services that had such an answer.
     pub(crate) fn listed_anew(&self) -> HashSet<ServiceKey> {
         let mut services = lock(&self.0);
         let answered =
@@ -136,7 +136,7 @@ impl Memory {
         answered.collect()
     }
 
-    /// Reads or changes what is known of a Service; nothing happens when nothing is known.
+    /// Reads or changes what is known of a Service; does nothing if nothing is known.
     pub(crate) fn with<R>(&self, key: &ServiceKey, change: impl FnOnce(&mut Remembered) -> R) -> Option<R> {
         lock(&self.0).get_mut(key).map(|known| change(known))
     }
@@ -155,7 +155,7 @@ impl Memory {
         lock(&self.0).get(key).is_some_and(|known| known.ready.is_some())
     }
 
-    /// Whether any Service was reported ready, and published so, that the condition holds.
+    /// Whether the condition holds for any ready Service and its published entries.
     pub(crate) fn any_ready(
         &self,
         holds: impl Fn(&ServiceKey, &Ready, &[LoadBalancerIngress]) -> bool,
@@ -166,7 +166,7 @@ impl Memory {
         })
     }
 
-    /// The Services that were reported ready so that the condition holds.
+    /// Returns the ready Services for which the condition holds.
     pub(crate) fn ready_where(&self, holds: impl Fn(&ServiceKey, &Ready) -> bool) -> Vec<ServiceKey> {
         let services = lock(&self.0);
         let ready = services

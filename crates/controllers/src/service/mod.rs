@@ -1,29 +1,29 @@
 //! The service controller: gives Services of type LoadBalancer their load balancers.
 //!
-//! Each module names only modules above it.
+//! Each module uses only modules above it.
 //!
 //! | module | step |
 //! | --- | --- |
 //! | `intent` | what the object asks for (pure) |
 //! | `trim` | what is cached of an object (pure) |
-//! | `written` | what is written into a Service, and what of it is missing (pure) |
+//! | `written` | the patches of a Service, and which annotations are missing (pure) |
 //! | `change` | which changes deserve a reconciliation (pure) |
 //! | `cause` | why a Service is queued (pure) |
-//! | `queue` | who is next |
+//! | `queue` | which Service is next |
 //! | `wait` | how long a Service has waited, and when an Event says on what (pure) |
-//! | `cache` | what the watch brought |
+//! | `cache` | the Services from the watch |
 //! | `backends` | the nodes as load balancers see them (pure) |
-//! | `judgement` | what is held of all nodes, published |
+//! | `judgement` | the judgement over all nodes, published |
 //! | `node_verdicts` | notices about nodes that were measured (pure) |
-//! | `node_rollout` | how long a change of nodes takes to reach all |
+//! | `node_rollout` | how long a change of nodes takes to reach every load balancer |
 //! | `kube_proxies` | what kube-proxies report |
 //! | `drift` | the report of a repair (pure) |
 //! | `event_texts` | the texts of Events (pure) |
 //! | `memory` | what is known from earlier reconciliations, and may be lost |
 //! | `finalizer` | hold the object before the cloud is touched, let it go after the cloud is empty |
-//! | `options` | what an operator chooses |
-//! | `context` | what the reconciliation of one Service works with |
-//! | `doubt` | whether what the watch shows is what is there |
+//! | `options` | the settings of an operator |
+//! | `context` | the context of the reconciliation of one Service |
+//! | `doubt` | whether the watch shows the present state |
 //! | `shared_address` | Services on one address agree on its mode |
 //! | `publish` | status and annotations, written only where they differ |
 //! | `release` | the end of a load balancer |

@@ -25,12 +25,12 @@ pub(super) struct NodeChanges {
 }
 
 impl NodeChanges {
-    /// Nothing has changed yet.
+    /// Starts without a change.
     pub(super) fn new(sync: Arc<ServiceSync>, store: NodeStore, judgement: Judgement) -> Self {
         Self { sync, store, judgement, changed: Notify::new() }
     }
 
-    /// Queues all Services for ever, each time some nodes changed; changes within `delay` are one, and so are those within
+    /// Queues all Services after each change of nodes, for ever; changes within `delay` count as one, and so do changes within
     /// `interval` of the last time.
     pub(super) async fn queue_services(
         self: Arc<Self>,
@@ -44,7 +44,7 @@ impl NodeChanges {
             let since = Instant::now();
             tokio::time::sleep_until(earliest.max(since + delay)).await;
             earliest = Instant::now() + interval;
-            // Changes during the delay are in what the reconciliations will see.
+            // The reconciliations will see the changes during the delay.
             let _more = self.changed.notified().now_or_never();
             let services = self.sync.cache.served_keys();
             self.sync.rollouts.begin(since, services.iter().cloned());
@@ -54,7 +54,7 @@ impl NodeChanges {
         }
     }
 
-    /// Waits until the nodes have been judged with what was measured of them.
+    /// Waits until the nodes have been judged with their measurements.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         self.judgement.settled()
     }
@@ -64,7 +64,7 @@ impl NodeChanges {
         self.judgement.keep(|old, new| self.notify(old, new)).await;
     }
 
-    /// Reports what still holds for ever, each time after so long: Events are gone after a while.
+    /// Reports standing warnings again after each `interval`, for ever: Events expire.
     pub(super) async fn warn_again(self: Arc<Self>, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
@@ -73,7 +73,7 @@ impl NodeChanges {
         }
     }
 
-    /// The nodes that are watched.
+    /// Returns the store of the watched nodes.
     pub(super) fn nodes(&self) -> NodeStore {
         self.store.clone()
     }
@@ -90,7 +90,7 @@ impl NodeChanges {
 
 impl NodeListener for NodeChanges {
     fn changed(&self, changes: &[NodeChange]) {
-        // A heartbeat leaves the facts the same in memory.
+        // A heartbeat keeps the allocation of the facts.
         let matters_here = |change: &NodeChange| {
             change.has_new(|node| (Arc::as_ptr(&node.facts), &node.service_proxy, node.unreachable_since))
         };

@@ -1,4 +1,4 @@
-//! How long a change of nodes takes to come to every load balancer.
+//! How long a change of nodes takes to reach every load balancer.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use openstack_ccm_runtime::lock::lock;
 
-/// Changes of nodes that did not come to every load balancer yet.
+/// Changes of nodes that have not reached every load balancer yet.
 #[derive(Debug, Default)]
 pub(crate) struct NodeRollouts {
     rollouts: Mutex<Vec<Rollout>>,
@@ -22,7 +22,7 @@ struct Rollout {
 }
 
 impl NodeRollouts {
-    /// Nodes changed at `since`, and these Services are about to be looked at.
+    /// Begins a rollout: nodes changed at `since`, and these Services are queued for it.
     pub(crate) fn begin(&self, since: Instant, services: impl IntoIterator<Item = ServiceKey>) {
         let waiting: BTreeSet<ServiceKey> = services.into_iter().collect();
         if !waiting.is_empty() {
@@ -30,7 +30,7 @@ impl NodeRollouts {
         }
     }
 
-    /// A Service was looked at because nodes changed; answers how long the changes took of which it was the last.
+    /// Records that a Service was reconciled for a change of nodes; returns the durations of completed rollouts.
     pub(crate) fn reached(&self, service: &ServiceKey) -> Vec<Duration> {
         let mut rollouts = lock(&self.rollouts);
         for rollout in rollouts.iter_mut() {

@@ -1,4 +1,4 @@
-//! What there is to report of a node whose service proxy was measured. Pure.
+//! Events about nodes whose service proxy was measured. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use openstack_ccm_core::notice::Notice;
 
 use super::backends::NodeSnapshot;
 
-/// Nodes that get an Event by one change: where more change at once there are the log and the metrics.
+/// Maximum of nodes that get an Event by one change: the metrics show the others.
 const MAX_EVENTS: usize = 20;
 
-/// Events for nodes. A guess is no news: it was there all along.
+/// Returns new Events for nodes. A guess is no news: it was known before.
 pub(super) fn news(
     old: &NodeSnapshot,
     new: &NodeSnapshot,

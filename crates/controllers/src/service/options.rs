@@ -1,4 +1,4 @@
-//! What an operator chooses of the service controller.
+//! An operator's settings of the service controller.
 
 use std::time::Duration;
 
@@ -9,26 +9,25 @@ use openstack_ccm_advertise::canary::CanaryOptions;
 pub struct ServiceControllerOptions {
     /// Services that are worked on at the same time; at least 1.
     pub concurrency: usize,
-    /// Serve Services of this `loadBalancerClass` and no others; absent: those that name none.
+    /// Serve Services of this `loadBalancerClass` and no others; absent: Services without a class.
     pub load_balancer_class: Option<String>,
-    /// `--feature-gates=LoadBalancerIPMode=...`: the operator's setting, which replaces the question to the cluster.
+    /// `--feature-gates=LoadBalancerIPMode=...`: the operator's setting, which replaces the detection.
     pub ip_mode_gate: Option<bool>,
-    /// Where the canary is, whose verdicts on nodes stand above guesses; absent where there is none.
+    /// The canary, whose verdicts on nodes outweigh guesses; absent if there is none.
     pub canary: Option<CanaryOptions>,
-    /// Port at which kube-proxies are asked for their feature gates at the addresses of nodes; absent: nobody is asked.
+    /// Port at which kube-proxies are asked for their feature gates at the addresses of nodes; absent: no requests.
     pub kube_proxy_metrics_port: Option<u16>,
     /// Annotation of a Service that selects nodes by labels (a comma list of `key=value` or `key`). A changed label
     /// of a node leads to a reconciliation of the Services that select by it.
     pub node_selector_annotation: Option<String>,
     /// The selection for Services without that annotation, in the same form.
     pub node_selector: Option<String>,
-    /// Delay after a successful reconciliation until the cloud is compared again, to find what was changed there by hand.
-    /// Absent: never. A random part of up to a fifth is added. As often, load balancers are looked for whose Service is
-    /// gone.
+    /// Delay after a successful reconciliation until the cloud is compared again, to find manual changes there. Absent: never. A
+    /// random part of up to a fifth is added. At the same interval, load balancers are looked for whose Service is gone.
     pub resync: Option<Duration>,
     /// Changes of nodes within this time lead to one reconciliation of all Services.
     pub node_change_delay: Duration,
-    /// Time between two such reconciliations: what changes meanwhile is in the next one.
+    /// Time between two such reconciliations: changes in between are in the next one.
     pub node_change_interval: Duration,
     /// Longest wait for one call to the API server.
     pub call_timeout: Duration,

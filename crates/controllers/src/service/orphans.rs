@@ -1,8 +1,8 @@
 //! The check for load balancers whose Service is gone.
 //!
-//! A request to create a load balancer can outlive the process that sent it, and the Service as well. What it makes then
-//! serves nobody and is deleted with nobody. It is reported and never deleted: a copy of the cluster's data, restored
-//! elsewhere, has the same identity, and what one of the two made looks like an orphan to the other.
+//! A request to create a load balancer can outlive the process that sent it, and the Service as well. Its load balancer then serves
+//! no Service and is deleted with none. It is reported and never deleted: a copy of the cluster's data, restored elsewhere, has
+//! the same identity, and the load balancers of one copy look like orphans to the other.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::intent::uid;
 
 /// Delay before an orphan that is seen for the first time is checked again.
 const CONFIRMATION_DELAY: Duration = Duration::from_secs(300);
-/// A load balancer has the name of a Service that is there, and was made for an earlier one.
+/// Event reason: a load balancer with the name of this Service was created for an earlier Service.
 const WITHOUT_SERVICE: &str = "LoadBalancerWithoutService";
 
-/// Checks every `interval` forever, for the first time after one.
+/// Checks for orphans every `interval` for ever, first after one `interval`.
 pub(super) async fn report_orphans(
     sync: Arc<ServiceSync>,
     listed: impl Future<Output = ()>,
@@ -37,20 +37,20 @@ pub(super) async fn report_orphans(
     }
 }
 
-/// What earlier checks saw.
+/// The findings of earlier checks.
 #[derive(Debug, Default)]
 struct Orphans {
-    /// Ids of those of the last check.
+    /// Ids of the orphans in the last check.
     seen: BTreeSet<String>,
-    /// Ids of those that were reported and are still there.
+    /// Ids of the orphans that were reported and still exist.
     reported: BTreeSet<String>,
 }
 
 impl Orphans {
-    /// One check, which writes the Events of what was reported before `again` or does not. Returns whether something was seen that the
-    /// next check has to confirm.
+    /// Runs one check; with `again`, it repeats the Events of orphans that were reported before. Returns whether the next check has to
+    /// confirm an orphan.
     async fn check(&mut self, sync: &ServiceSync, again: bool) -> bool {
-        // The cloud first: what is made afterwards is not listed, and the Service of what is listed is in the cache.
+        // The cloud first: later load balancers are not listed, and the Services of listed ones are in the cache.
         let candidates = match sync.provider.orphan_candidates().await {
             Ok(candidates) => candidates,
             Err(failure) => {
@@ -85,7 +85,7 @@ impl Orphans {
         without_service.iter().any(|orphan| !self.reported.contains(&orphan.id))
     }
 
-    /// A cache that lacks a Service is not proof enough: asks the API server, until it is reported.
+    /// Asks the API server about an orphan that is not reported yet: a cache that lacks its Service is not proof enough.
     async fn is_confirmed(&self, sync: &ServiceSync, candidate: &OrphanCandidate) -> bool {
         let Some(key) = candidate.service.as_ref().filter(|_| !self.reported.contains(&candidate.id)) else {
             return true;
@@ -100,7 +100,7 @@ impl Orphans {
         }
     }
 
-    /// Notes what a check saw, and answers which of it the check before saw too and is news.
+    /// Notes the orphans of a check. Returns those that the previous check saw, too, and that are not reported yet.
     fn note(&mut self, now: &[OrphanCandidate]) -> BTreeSet<String> {
         let now: BTreeSet<String> = now.iter().map(|orphan| orphan.id.clone()).collect();
         let confirmed: BTreeSet<String> = now.intersection(&self.seen).cloned().collect();
@@ -127,7 +127,7 @@ fn log(sync: &ServiceSync, orphan: &OrphanCandidate) {
     );
 }
 
-/// An Event of the Service that has the name of the one that is gone, if there is one.
+/// Writes an Event for a Service that has the name of the one that is gone, if there is one.
 fn warn_namesake(sync: &ServiceSync, orphan: &OrphanCandidate) {
     let OrphanCandidate { id, name, service, .. } = orphan;
     let (uids, delete) = (uids(orphan), sync.names.delete_command);

@@ -1,4 +1,4 @@
-//! What is written into a Service: the addresses of its load balancer and our annotations.
+//! Writes into a Service the addresses of its load balancer and our annotations.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use super::context::ServiceSync;
 use super::intent::{self, uid};
 use super::written::{Written, missing_annotations, patch, publication};
 
-/// Writes that one publication may need: one, and the fallback when the server dropped a mode.
+/// Maximum of writes for one publication: the first, and fallbacks when the server dropped a mode.
 const MAX_WRITES: usize = 3;
 
 /// How a publication ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Published {
-    /// The Service says what it should, or is gone.
+    /// The Service is published as wanted, or is gone.
     Done,
     /// The Service asks for something else by now: decide again.
     Stale,
-    /// The API server showed itself in another light with each write, as several do that differ in version: it says something else
-    /// than it should.
+    /// Each write showed other support by the API server, as several servers of different versions do: the status is not as
+    /// wanted.
     Unsettled,
 }
 
 impl Published {
-    /// As a failure, where the publication is not what it should be.
+    /// Returns the failure of a publication that is not as wanted.
     pub(super) fn unsettled() -> Failure {
         Failure::new(
             FailureClass::Unavailable,
@@ -45,8 +45,8 @@ impl Published {
 }
 
 impl ServiceSync {
-    /// Makes the Service say what `ready` means on this cluster, and writes the annotations, in one request where
-    /// both differ, and in none where nothing does.
+    /// Publishes `ready` as this cluster supports it, and writes the annotations, in one request if both differ, and in none
+    /// if nothing does.
     pub(super) async fn publish(
         &self,
         service: Arc<k8s::Service>,
@@ -55,7 +55,7 @@ impl ServiceSync {
     ) -> Result<Published, CallError> {
         let key = intent::key(&service);
         let ready = &self.agreed(&key, ready);
-        // What others wrote into the status decides nothing where it is known what was published.
+        // Edits of the status by others do not count if our last publication is known.
         let published = self.memory.with(&key, |known| known.published.clone()).flatten();
         let published = published.unwrap_or_else(|| entries(&service));
         let publication = publication(ready, &published, &self.names.settings);
@@ -90,7 +90,7 @@ impl ServiceSync {
         Ok(Published::Unsettled)
     }
 
-    /// Takes in the answer to a status write; answers whether it showed the cluster in another light, so that the
+    /// Takes in the answer to a status write; returns whether it changed what is known of the cluster, so that the
     /// decision has to be made again.
     fn written(
         &self,
@@ -103,14 +103,14 @@ impl ServiceSync {
         self.advertise_metrics.wrote_status((advertisement.mode.as_str(), advertisement.reason.as_str()));
         let learned = self.server.answered(sent, &published);
         if !learned && !same_entries(&published, sent, false) {
-            // Writing it again would not help: something admits and changes it.
+            // Another write would not help: an admission plugin changes the entries.
             tracing::warn!(service = %key, "the API server stored ingress entries that differ from those that were sent");
         }
         self.memory.with(key, |known| known.published = Some(published));
         learned
     }
 
-    /// Takes addresses out of the status that are somebody else's by now.
+    /// Removes addresses from the status that are not the Service's any more.
     pub(super) async fn withdraw(
         &self,
         service: &Arc<k8s::Service>,
@@ -133,7 +133,7 @@ impl ServiceSync {
         Ok(())
     }
 
-    /// Writes annotations alone; nothing happens when they are there already.
+    /// Writes annotations alone; does nothing if they are present already.
     pub(super) async fn write_annotations(
         &self,
         service: &Arc<k8s::Service>,
@@ -151,21 +151,21 @@ impl ServiceSync {
         Ok(())
     }
 
-    /// Writes annotations of a reconciliation that failed: its own failure is the one to report.
+    /// Writes annotations of a reconciliation that failed; only its own failure is reported.
     pub(super) async fn write_annotations_anyway(&self, service: &Arc<k8s::Service>, annotations: &Written) {
         if let Err(error) = self.write_annotations(service, annotations).await {
             tracing::warn!(service = %intent::key(service), error = error.message(), "annotations could not be written");
         }
     }
 
-    /// What is known of the cluster now; asks the API server if it was not asked yet.
+    /// Returns what is known of the cluster; probes the API server if it was not probed yet.
     async fn cluster(&self, candidate: &ServiceKey) -> Cluster {
         let server = self.server.server(candidate).await;
         let data_plane = self.nodes.borrow().fitness.clone();
         Cluster { gate: self.server.gate(), server, data_plane }
     }
 
-    /// Remembers what is about to be written, so that the watch knows the echo even when it is faster than the
+    /// Remembers what is about to be written, so that the watch recognises the echo even if it is faster than the
     /// answer.
     fn expect(&self, key: &ServiceKey, entries: Option<&[k8s::LoadBalancerIngress]>, annotations: &Written) {
         self.memory.with(key, |known| {
@@ -190,7 +190,7 @@ impl ServiceSync {
             Err(error) if error.is_invalid() || error.is_conflict() => error,
             Err(error) => return Err(error),
         };
-        // Refused: the decision may have been made on a state that is gone.
+        // Refused: the decision may be based on an outdated state.
         match self.writer.get(&key).await? {
             None => Ok(StatusWriteEnd::Gone),
             Some(newest) if uid(&newest) != uid(service) => Ok(StatusWriteEnd::Gone),
@@ -201,8 +201,8 @@ impl ServiceSync {
         }
     }
 
-    /// Reports to log, metrics and user in which mode the Service is published, when that is news. `found` is the mode that
-    /// the status had before, by whoever published it.
+    /// Reports to log, metrics and user in which mode the Service is published, if that is news. `found` is the mode that
+    /// the status had before, whichever client published it.
     fn advertised(&self, key: &ServiceKey, uid: &str, advertisement: &Advertisement, found: Option<Mode>) {
         let news = self.memory.with(key, |known| known.announced.take_in(advertisement, found));
         let Some(News { changed, notices }) = news else { return };

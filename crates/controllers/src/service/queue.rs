@@ -15,14 +15,14 @@ impl Key for ServiceKey {
     }
 }
 
-/// One Service in the hands of one worker.
+/// A Service that one worker has taken.
 pub(crate) type TakenService = queue::TakenKey<ServiceKey, Causes>;
 
 /// What happens with a Service after a reconciliation.
 pub(crate) type Reschedule = queue::Requeue<Causes>;
 
 impl Reschedule {
-    /// The goal is reached: it is reconciled again after the delay, if there is one, for this cause.
+    /// Success: the Service is reconciled again after the delay, if there is one, for this cause.
     pub(crate) fn again(delay: Option<Duration>, cause: Cause) -> Self {
         Self::Done(delay.map(|delay| (delay, Causes::only(cause))))
     }
@@ -30,7 +30,7 @@ impl Reschedule {
 
 /// The queue of Services that one controller works on.
 ///
-/// It is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from its first moment.
+/// The queue is created before the controller, so that the provider can hold a [`ServiceQueue::waker`] from the start.
 #[derive(Clone)]
 pub struct ServiceQueue(pub(super) WorkQueue<ServiceKey, Causes>);
 
@@ -41,13 +41,13 @@ impl Default for ServiceQueue {
 }
 
 impl ServiceQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self(WorkQueue::new(Causes::only(Cause::Retry), true))
     }
 
-    /// What the provider calls when a Service deserves another reconciliation. It works before the controller runs: the wish
-    /// waits in the queue. A key that is not a Service of ours costs nothing.
+    /// Returns the waker by which the provider queues a Service. It works before the controller runs: the key waits in the
+    /// queue. A key that is not a Service of ours costs nothing.
     pub fn waker(&self) -> Arc<dyn Wake> {
         Arc::new(self.clone())
     }
@@ -56,7 +56,7 @@ impl ServiceQueue {
         self.0.add(key, Causes::only(cause));
     }
 
-    /// Takes everything out that is ready, in order.
+    /// Removes all ready Services from the queue, in order.
     pub(super) fn drain(&self) -> Vec<ServiceKey> {
         let take_out = |taken: TakenService| {
             let key = taken.key.clone();
@@ -102,8 +102,8 @@ mod tests {
         assert_eq!(order, ["new", "upgraded", "woken", "startup", "nodes", "retry", "again"]);
     }
 
-    /// Six Services of which something happens ten times a second on four workers, and one that is to follow its nodes. What is more urgent
-    /// goes first for a while, and who changes all the time has to wait in between.
+    /// Six Services with an event ten times a second on four workers, and one that is to follow its nodes. More urgent causes go first for
+    /// a while, and Services that change all the time have to wait in between.
     #[rstest]
     #[case::woken(Cause::Woken, 9..15)]
     #[case::changed(Cause::Changed, 0..1)]

@@ -16,7 +16,7 @@ use super::written::{Written, clearing};
 use crate::metrics::Operation;
 
 impl ServiceSync {
-    /// Removes the load balancer of a Service that is there, then our finalizer.
+    /// Removes the load balancer of an existing Service, then our finalizer.
     pub(super) async fn release(&self, service: Arc<k8s::Service>) -> Reschedule {
         let key = intent::key(&service);
         let facts = facts(&service);
@@ -44,7 +44,7 @@ impl ServiceSync {
         }
     }
 
-    /// The cloud holds nothing of the Service any more: lets it go, with status and annotations cleared.
+    /// Removes our finalizer, status and annotations, since the cloud holds nothing of the Service any more.
     async fn released(
         &self,
         key: &ServiceKey,
@@ -77,9 +77,9 @@ impl ServiceSync {
         }
     }
 
-    /// Removes the load balancer of a Service that we served and that is no longer there, or is there as another
-    /// object of the same name, if it was seen to ask for that. Nothing is answered when there is no such Service, nothing is left of it,
-    /// or it is held and another one has taken its place.
+    /// Removes the load balancer of a served Service that is gone, or was replaced by another object of the same name, if its
+    /// removal was seen to be asked for. Returns `None` if there is no such Service, nothing is left of it, or it is held and another
+    /// object has taken its place.
     pub(super) async fn release_predecessor(
         &self,
         key: &ServiceKey,
@@ -128,7 +128,7 @@ impl ServiceSync {
         Some(self.retry(&key, failure))
     }
 
-    /// Says once that removal begins.
+    /// Reports once that the removal begins.
     fn announce_deletion(&self, service: &Service) {
         let before = self.memory.with(&service.key, |known| known.activity.replace(Operation::Release));
         if before != Some(Some(Operation::Release)) {

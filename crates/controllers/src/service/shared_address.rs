@@ -13,7 +13,7 @@ use super::context::ServiceSync;
 use super::written::publication;
 
 impl ServiceSync {
-    /// What the provider reported, with the path that follows from the other Services on the same addresses.
+    /// Returns the provider's report, with the path that follows from the other Services on the same addresses.
     pub(super) fn agreed(&self, own: &ServiceKey, ready: &Ready) -> Ready {
         let mut agreed = ready.clone();
         if ready.path == Path::Direct && !shared::needs_load_balancer(ready.path, &ready.preference) {
@@ -31,12 +31,12 @@ impl ServiceSync {
             || self.was_needed(own, addresses)
     }
 
-    /// After a restart: a Service that no reconciliation has seen yet still says by its status what it needs.
+    /// After a restart: the status of a Service that was not reconciled yet still shows what it needs.
     fn was_needed(&self, own: &ServiceKey, addresses: &[IpAddr]) -> bool {
         self.cache.any_needs_proxy(addresses, |key| key != own && !self.memory.is_ready(key))
     }
 
-    /// Has the other Services on the addresses published again, where what this one needs changed.
+    /// Queues the other Services on the addresses for publication, if the needs of this Service changed.
     pub(super) fn notify_neighbours(&self, own: &ServiceKey, before: Option<&Ready>, now: Option<&Ready>) {
         let needs_of = |ready: Option<&Ready>| {
             ready.map(|ready| {

@@ -25,7 +25,7 @@ use crate::metrics::Operation;
 use crate::names::FIELD_MANAGER;
 
 impl ServiceSync {
-    /// Does what is to be done for one Service now, and returns what is to happen next.
+    /// Reconciles one Service, and returns when it is to be reconciled again.
     pub(crate) async fn reconcile(&self, key: &ServiceKey, causes: Causes) -> Reschedule {
         match self.gate.closed() {
             None => {}
@@ -48,7 +48,7 @@ impl ServiceSync {
         };
         match self.ours.wanted(&service, self.memory.serves(key)) {
             Wanted::Nothing => Reschedule::DONE,
-            // Neither nodes nor ipMode matter to what goes.
+            // Neither nodes nor ipMode matter to a release.
             Wanted::Release if !causes.asks_for_more_than(&[Cause::Nodes, Cause::Readvertise]) => {
                 Reschedule::Unchanged
             }
@@ -90,7 +90,7 @@ impl ServiceSync {
             self.answered(&key, &service);
         }
         if entries(&service).is_empty() {
-            // Nobody uses it yet: the first time.
+            // The first reconciliation: no client uses the address yet.
             self.under_way(&key, &facts.uid, operation);
         }
         let is_news = causes.asks_for_more_than(&[Cause::Again]);
@@ -128,7 +128,7 @@ impl ServiceSync {
             .unwrap_or(false)
     }
 
-    /// The Service with our finalizer, or what to do instead of going on.
+    /// Returns the Service with our finalizer, or what to do instead of going on.
     async fn with_finalizer(
         &self,
         service: Arc<k8s::Service>,
@@ -146,7 +146,7 @@ impl ServiceSync {
         }
     }
 
-    /// Publishes again what the provider reported last, without asking the cloud.
+    /// Publishes the provider's last report again, without asking the cloud.
     async fn readvertise(&self, service: Arc<k8s::Service>) -> Reschedule {
         let key = intent::key(&service);
         let ready = self.memory.with(&key, |known| {
@@ -172,7 +172,7 @@ impl ServiceSync {
         }
     }
 
-    /// Reports who else writes the status.
+    /// Reports which other controller writes the status.
     async fn announce_contest(&self, key: &ServiceKey, uid: &str) {
         let writer = self.writer.last_status_writer(key, |manager| manager != FIELD_MANAGER).await;
         let writer = writer.unwrap_or_else(|error| {
@@ -283,14 +283,14 @@ impl ServiceSync {
             self.record_event(&key, uid(service), notice);
         }
         self.report_drift(&key, uid(service), ready.changed, &ready.done);
-        // The check for drift sees everything.
+        // The check for drift covers this, too.
         match ready.requeue_after.filter(|again| self.resync.is_none_or(|resync| *again < resync)) {
             Some(again) => Reschedule::again(Some(again), Cause::Again),
             None => Reschedule::again(self.resync, Cause::Resync),
         }
     }
 
-    /// Says what a check for drift has put right, if anything.
+    /// Reports what a check for drift has repaired, if anything.
     fn report_drift(&self, key: &ServiceKey, uid: &str, changed: bool, done: &[String]) {
         let drift = self.memory.with(key, |known| known.drift.take()).flatten();
         if let Some(notice) = drift.and_then(|drift| drift.report(changed, done)) {
@@ -300,14 +300,14 @@ impl ServiceSync {
         }
     }
 
-    /// Something is happening in the cloud: says so once.
+    /// Notes that work in the cloud is under way, and reports that once.
     fn under_way(&self, key: &ServiceKey, uid: &str, operation: Operation) {
         if self.under_way_silently(key, operation) && operation == Operation::Ensure {
             self.record_event(key, uid, event_texts::ensuring());
         }
     }
 
-    /// Notes what is happening; answers whether that is news.
+    /// Notes the operation under way; returns whether it is new.
     fn under_way_silently(&self, key: &ServiceKey, operation: Operation) -> bool {
         let before = self.memory.with(key, |known| {
             let before = known.activity;

@@ -1,13 +1,13 @@
-//! What is cached of a Service object. A cluster has more Services than load balancers, and the parts of an object that
-//! nobody here reads are most of its size.
+//! The cached parts of a Service object. A cluster has more Services than load balancers, and the parts of an object that
+//! are never read here are most of its size.
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::ObjectMeta;
 
 use super::intent::{Ours, short_enough};
 
-/// Takes out of a Service, as it was listed, what is not read any more. Of one that is none of ours, and was none, only what shows that
-/// stays.
+/// Removes from a listed Service the parts that are never read. A Service that is not ours, and was not before, keeps only what shows
+/// that.
 pub(super) fn trim(service: &mut k8s::Service, ours: &Ours, served: bool) {
     if served || ours.wants(service) || ours.needs_cleanup(service) {
         trim_ours(service);

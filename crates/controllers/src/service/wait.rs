@@ -1,4 +1,4 @@
-//! How long a Service has waited for something that is not its own doing, and when an Event says on what. Pure.
+//! How long a Service has waited for work other than its own, and when an Event names that work. Pure.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use tokio::time::Instant;
 use super::cause::{Cause, Causes};
 use super::queue::Reschedule;
 
-/// A Service waits for so long before an Event says on what.
+/// Time that a Service waits before an Event says for what.
 const EVENT_DELAY: Duration = Duration::from_secs(10);
 
-/// A Service that waits.
+/// The wait of a Service.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     on: WaitsOn,
     since: Instant,
-    /// When the provider is to look again.
+    /// When the Service is reconciled anyway.
     until: Instant,
     said: bool,
 }
 
 impl Wait {
-    /// It waits on this from now on, or still.
+    /// Begins a wait, or continues a wait of the same kind.
     pub(super) fn again(before: Option<Self>, on: WaitsOn, now: Instant, at_most: Duration) -> Self {
         let before = before.filter(|before| discriminant(&before.on) == discriminant(&on));
         let (since, said) = before.map_or((now, false), |before| (before.since, before.said));
         Self { on, since, until: now + at_most, said }
     }
 
-    /// What is to be said now, if it has waited for long and that was not said, and what comes next.
+    /// Returns the Event, if one is due and not written yet, and when the Service is reconciled again.
     pub(super) fn next(&mut self, now: Instant) -> (Option<Notice>, Reschedule) {
         let left = self.until.saturating_duration_since(now);
         let say_at = self.since + EVENT_DELAY;
@@ -47,12 +47,12 @@ impl Wait {
     }
 }
 
-/// Whether a reconciliation that ends so ends a wait: a failure does as well as a success, and what comes after it is a new wait.
+/// Whether this result ends a wait: a failure does as well as a success, and a later wait is a new one.
 pub(super) fn is_over(result: &Result<Outcome, Failure>) -> bool {
     !matches!(result, Ok(Outcome::Waiting(_)))
 }
 
-/// The Event, with a reason for each kind. A step of its own needs none.
+/// Returns the Event, with a reason for each kind. An own step needs none.
 fn notice(on: &WaitsOn) -> Option<Notice> {
     let (reason, message) = match on {
         WaitsOn::OwnStep(_) => return None,
@@ -78,7 +78,7 @@ fn notice(on: &WaitsOn) -> Option<Notice> {
     Some(Notice::normal(reason, message))
 }
 
-/// With one digit that counts: nobody relies on the others.
+/// Rounds up to one significant digit: the number is an estimate.
 fn rounded(count: usize) -> usize {
     let unit = std::iter::successors(Some(1), |unit| Some(unit * 10)).take_while(|unit| *unit <= count);
     let unit = unit.last().unwrap_or(1);

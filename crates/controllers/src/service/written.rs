@@ -1,4 +1,4 @@
-//! What is written into a Service: status and annotations, and what of them is missing. Pure.
+//! Patches of the status and annotations of a Service, and which annotations are missing. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use openstack_ccm_core::advertise::SettingNames;
 use openstack_ccm_core::provider::Ready;
 use serde_json::{Map, Value, json};
 
-/// Annotations with the values that they get; absent values are removed.
+/// Annotations with their new values; `None` removes an annotation.
 pub(crate) type Written = BTreeMap<String, Option<String>>;
 
-/// The annotations that do not have their wanted value yet.
+/// Returns the annotations that do not have their wanted value yet.
 pub(super) fn missing_annotations(service: &k8s::Service, annotations: &Written) -> Written {
     let empty = BTreeMap::new();
     let present = service.metadata.annotations.as_ref().unwrap_or(&empty);
@@ -23,8 +23,8 @@ pub(super) fn missing_annotations(service: &k8s::Service, annotations: &Written)
         .collect()
 }
 
-/// A merge patch that sets entries and annotations of the Service with this uid. The uid is a precondition: another
-/// object of the same name refuses it as immutable.
+/// Returns a merge patch that sets entries and annotations of the Service with this uid. The uid is a precondition: the
+/// API server refuses it as immutable for another object of the same name.
 pub(super) fn patch(uid: &str, entries: Option<&[k8s::LoadBalancerIngress]>, annotations: &Written) -> Value {
     let mut metadata = json!({"uid": uid});
     if !annotations.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn patch(uid: &str, entries: Option<&[k8s::LoadBalancerIngress]>, ann
     patch
 }
 
-/// What is left to be written when the load balancer is gone: no entries, and the annotations that say so.
+/// Returns the last patch after the load balancer is gone: no entries, and the final annotations.
 pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<Value> {
     let annotations = missing_annotations(service, annotations);
     let mut patch = Map::new();
@@ -50,7 +50,7 @@ pub(super) fn clearing(service: &k8s::Service, annotations: &Written) -> Option<
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// What there is to publish; `published` is what the status said so far.
+/// Returns what to publish; `published` are the present entries of the status.
 pub(super) fn publication<'a>(
     ready: &'a Ready,
     published: &'a [k8s::LoadBalancerIngress],

@@ -1,17 +1,17 @@
-//! Hostnames that may stand in a status, and the one made of an address and a suffix.
+//! Validates hostnames for a status, and derives hostnames from addresses.
 
 use std::net::IpAddr;
 
 /// Why a text is not a hostname that the API server accepts in `status.loadBalancer.ingress[].hostname`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostnameError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
     /// More than 253 characters.
     #[error("it is longer than 253 characters")]
     TooLong,
-    /// An IP address is refused there.
+    /// The text is an IP address.
     #[error("it is an IP address, not a name")]
     Address,
     /// A label breaks the rules of RFC 1123.
@@ -24,7 +24,7 @@ pub enum HostnameError {
 /// Checks a hostname by the rules of the API server: a DNS-1123 subdomain that is not an IP address.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first rule that the hostname breaks.
 pub fn validate(hostname: &str) -> Result<(), HostnameError> {
     if hostname.is_empty() {
         return Err(HostnameError::Empty);
@@ -51,7 +51,7 @@ fn is_label(label: &str) -> bool {
         && alphanumeric(bytes.last().copied())
 }
 
-/// The hostname of an address under a suffix that resolves such names, as nip.io and sslip.io do:
+/// Returns the hostname of an address under a suffix that resolves such names (as nip.io and sslip.io do):
 /// `192.0.2.1.example.org`, and for IPv6 the dashed form `2001-db8--1.example.org`.
 pub fn for_address(address: IpAddr, suffix: &str) -> String {
     let suffix = suffix.trim_start_matches('.');
@@ -59,7 +59,7 @@ pub fn for_address(address: IpAddr, suffix: &str) -> String {
         IpAddr::V4(address) => format!("{address}.{suffix}"),
         IpAddr::V6(address) => {
             let dashed = address.to_string().replace([':', '.'], "-");
-            // A label must not start or end with a dash; `0` in its place is the same address.
+            // A label must not start or end with a dash; with a `0` there the address stays the same.
             let start = if dashed.starts_with('-') { "0" } else { "" };
             let end = if dashed.ends_with('-') { "0" } else { "" };
             format!("{start}{dashed}{end}.{suffix}")
@@ -67,7 +67,7 @@ pub fn for_address(address: IpAddr, suffix: &str) -> String {
     }
 }
 
-/// The address of which [`for_address`] made this hostname, if it did.
+/// Returns the address from which [`for_address`] made this hostname, if any.
 pub fn address_in(hostname: &str, suffix: &str) -> Option<IpAddr> {
     let name = hostname.strip_suffix(suffix.trim_start_matches('.'))?.strip_suffix('.')?;
     let address = name.parse().or_else(|_| name.replace('-', ":").parse()).ok()?;

@@ -1,7 +1,7 @@
-//! What a provider says about the way to an application, and what user and operator prefer.
+//! How clients may reach an application, as the provider says, and what user and operator prefer.
 //!
-//! How the address is published follows from it and from what the cluster honours; that is decided elsewhere. Nothing here
-//! depends on a cluster.
+//! How the address is published follows from both and from what the cluster supports; another crate decides that. Nothing
+//! here depends on a cluster.
 
 pub mod hostname;
 
@@ -10,22 +10,22 @@ use std::fmt;
 /// Whether clients inside the cluster may reach the application without the load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// The load balancer adds nothing; a node may short-circuit.
+    /// The load balancer adds nothing to the traffic; nodes may short-circuit it.
     Direct,
-    /// The load balancer is part of the protocol.
+    /// The load balancer adds something that the application needs.
     ThroughLoadBalancer(Needs),
 }
 
-/// What the load balancer adds.
+/// What the load balancer adds to the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Needs {
     /// The PROXY protocol header.
     ProxyProtocol,
-    /// The end of TLS.
+    /// TLS termination.
     TlsTermination,
     /// HTTP headers such as X-Forwarded-For.
     HeaderInsertion,
-    /// Nothing for this Service, but another one on the same address needs it.
+    /// Nothing for this Service, but another Service on the same address needs the load balancer.
     SharedAddress,
 }
 
@@ -42,10 +42,10 @@ impl fmt::Display for Needs {
     }
 }
 
-/// What a user or an operator may ask for.
+/// The `ipMode` that a user or an operator may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum IpModeChoice {
-    /// Decide by the path.
+    /// The mode follows from the [`Path`].
     #[default]
     Auto,
     /// Clients inside the cluster go through the load balancer.
@@ -72,24 +72,24 @@ impl IpModeChoice {
 /// What user and operator prefer for one Service. Hostnames in here are valid ([`hostname::validate`]).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Preference {
-    /// The Service's own choice. Where it is present, a hostname is only used when the choice cannot be honoured.
+    /// The mode that the Service chooses. If present, a hostname is published only when this mode cannot be honoured.
     pub service_mode: Option<IpModeChoice>,
     /// The operator's choice for all Services.
     pub cluster_mode: IpModeChoice,
-    /// The Service's hostname annotation. Without `service_mode` it is always published, alone.
+    /// The Service's hostname annotation. Without `service_mode`, always the only entry published.
     pub hostname: Option<String>,
     /// `enable-ingress-hostname`: PROXY load balancers are always published by a hostname under `hostname_suffix`.
     pub always_hostname: bool,
     /// The suffix under which names of addresses resolve, if the operator configured or enabled one.
     pub hostname_suffix: Option<String>,
-    /// What the Service asks for cannot be read: what is published for its address stays.
+    /// Keep what is published for the address, because the Service's settings cannot be parsed.
     pub keep_published: bool,
 }
 
-/// Whether clients inside the cluster get through the load balancer's source ranges.
+/// Whether the load balancer's source ranges admit clients inside the cluster.
 ///
-/// With `ipMode: Proxy`, and with a hostname, they come to it as every other client does, so source ranges hold for them
-/// too. A Service whose pods reached it by the short circuit must not lose that to a status that is written for their good.
+/// With `ipMode: Proxy` or a hostname, such clients connect through the load balancer, so its source ranges apply to them. A
+/// status must not cut off pods that reached the Service by the short circuit before.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum ClusterAccess {
     /// There are no source ranges, or they hold all addresses from which the cluster connects.
@@ -97,22 +97,22 @@ pub enum ClusterAccess {
     Open,
     /// The source ranges lack these networks (CIDRs), from which the cluster connects. Never empty.
     Without(Vec<String>),
-    /// There are source ranges, and from where the cluster connects could not be found out; the text says why.
+    /// There are source ranges, but it is unknown from where the cluster connects; the text says why.
     Unknown(String),
 }
 
-/// The names of the settings, for texts that say what to do.
+/// Names of the settings, for messages that say what to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingNames {
     /// Annotation of a Service that chooses the mode: `auto`, `proxy` or `vip`.
     pub ip_mode_annotation: &'static str,
     /// Annotation of a Service that names the hostname to publish.
     pub hostname_annotation: &'static str,
-    /// Annotation of a Service that, set to `true`, adds the cluster's own addresses to the source ranges; absent where there
-    /// is none.
+    /// Annotation of a Service that, set to `true`, adds the cluster's own addresses to the source ranges; absent if the provider
+    /// has none.
     pub cluster_sources_annotation: Option<&'static str>,
-    /// The operator's choice of the mode and where it is written, in words that follow `remove`.
+    /// The operator's setting for the mode and where it is written, in words that follow `remove`.
     pub ip_mode_setting: &'static str,
-    /// The operator's suffix for hostnames and where it is written, in words that follow `set`.
+    /// The operator's setting for the hostname suffix and where it is written, in words that follow `set`.
     pub hostname_suffix_setting: &'static str,
 }

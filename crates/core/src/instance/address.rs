@@ -1,4 +1,4 @@
-//! Addresses of a node: the cloud's, filtered by what the kubelet asked for.
+//! Addresses of a node: those of the cloud, filtered by the kubelet's `--node-ip`.
 
 use std::net::IpAddr;
 
@@ -43,7 +43,7 @@ pub struct InstanceAddress {
 }
 
 impl InstanceAddress {
-    /// An address.
+    /// Creates an address.
     pub fn new(kind: AddressType, address: impl Into<String>) -> Self {
         Self { kind, address: address.into() }
     }
@@ -53,36 +53,36 @@ impl InstanceAddress {
     }
 }
 
-/// A value of [`PROVIDED_NODE_IP`] that cannot be followed.
+/// Why a value of [`PROVIDED_NODE_IP`] cannot be honoured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProvidedIpError {
-    /// It is not one address, or one of each family.
+    /// The value is neither one address nor one of each family.
     #[error(
         "the annotation {PROVIDED_NODE_IP} is {0:?}: give the kubelet one address with --node-ip, or an IPv4 and an IPv6 \
          address with a comma between them"
     )]
     Form(String),
-    /// The machine does not have it.
+    /// The machine does not have the address.
     #[error(
         "the kubelet asks for node IP {ip} (annotation {PROVIDED_NODE_IP}), which is not an address of the server in the cloud \
          ({addresses}): correct the kubelet's --node-ip"
     )]
     NotOfTheMachine {
-        /// The address.
+        /// The address that the kubelet asks for.
         ip: IpAddr,
-        /// What the machine has.
+        /// The addresses of the machine.
         addresses: String,
     },
 }
 
-/// The addresses of a node.
+/// Returns the addresses of a node.
 ///
-/// `cloud` are the machine's addresses, `hostnames` the `Hostname` addresses that the node has from its kubelet, used
-/// when the cloud knows none. Of a type of which the kubelet asked for an address (`provided`), only the ones asked for
-/// stay, and they come first, in the order in which they were asked for.
+/// `cloud` are the machine's addresses, `hostnames` the `Hostname` addresses that the node has from its kubelet, used if
+/// the cloud knows none. For each type in which the kubelet asked for addresses (`provided`), only these stay; they come
+/// first, in the order of `provided`.
 ///
 /// # Errors
-/// The kubelet asks for something that the machine does not have.
+/// The kubelet asks for an address that the machine does not have.
 pub fn of_node(
     mut cloud: Vec<InstanceAddress>,
     hostnames: impl IntoIterator<Item = String>,
@@ -113,7 +113,7 @@ fn prefer(cloud: &[InstanceAddress], provided: &str) -> Result<Vec<InstanceAddre
     Ok(chosen)
 }
 
-/// One address, or two of different families, neither of them unspecified.
+/// Parses one address, or two of different families, neither of them unspecified.
 fn parse(text: &str) -> Result<Vec<IpAddr>, ProvidedIpError> {
     let error = || ProvidedIpError::Form(text.to_owned());
     let ips: Vec<IpAddr> = text.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| error())?;
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(V6.parse::<IpAddr>(), V6_IN_FULL.parse::<IpAddr>());
     }
 
-    /// A node IP that the machine does not have, or that is none, is an error that says what to correct.
+    /// A node IP that is invalid or not an address of the machine is an error that says what to correct.
     ///
     /// Framework: A6, same.
     /// Framework: A8, same.

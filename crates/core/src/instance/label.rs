@@ -1,10 +1,10 @@
-//! Labels of a node that come from its machine.
+//! Labels of a node that describe its machine.
 
 use std::collections::BTreeMap;
 
 use super::Instance;
 
-/// Labels that say the same: the old name and the one that replaced it.
+/// Deprecated label keys, each with the key that replaced it.
 const PAIRS: [(&str, &str); 3] = [
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
@@ -17,17 +17,17 @@ const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 /// Longest value of a label.
 pub const MAX_VALUE_LENGTH: usize = 63;
 
-/// Labels to set, and what is not set although the provider says it.
+/// Labels to set, and labels of the provider that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// Labels to set, overwriting.
     pub set: BTreeMap<String, String>,
-    /// What was left out, in words for the log.
+    /// Labels that are not set and why, for the log.
     pub left_out: Vec<String>,
 }
 
-/// The labels that a new node gets: instance type, zone and region under both their names, overwriting what is there;
-/// the provider's further labels only where the key is free and not reserved for Kubernetes.
+/// Returns the labels for a new node: instance type, zone and region under the old and the new key, overwriting present
+/// values; the provider's other labels only if the key is free and not reserved for Kubernetes.
 pub fn initial(instance: &Instance, present: &BTreeMap<String, String>) -> Labels {
     let mut labels = Labels::default();
     let values = [&instance.instance_type, &instance.zone, &instance.region];
@@ -58,7 +58,7 @@ pub fn initial(instance: &Instance, present: &BTreeMap<String, String>) -> Label
     labels
 }
 
-/// What an initialised node lacks: where a label has an old name, the one that replaced it has the same value.
+/// Returns the labels that an initialised node lacks: each new key gets the value of its deprecated key.
 pub fn reconcile(present: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     PAIRS
         .into_iter()

@@ -1,26 +1,26 @@
 //! Whether to believe that machines are gone.
 //!
-//! A node whose machine is gone is deleted, and with it everything that runs there is given up. A cloud that answers
-//! with a part of its machines, or credentials that lead to another project, look the same as machines that were
-//! deleted. So an answer by which most of the cluster vanished is not acted upon: a person decides.
+//! A Node whose machine is gone is deleted, and its pods with it. A cloud that returns only a part of its machines, or
+//! credentials of another project, look the same as deleted machines. So when most of the cluster seems gone, no Node is
+//! deleted: a person decides.
 
 use std::fmt;
 
 use super::Presence;
 
-/// So many machines may vanish together in any cluster, as long as one is left.
+/// Number of machines that may vanish together in any cluster, as long as one is left.
 pub const MAX_BELIEVED_MISSING: usize = 2;
 
-/// One look at all nodes whose machines are in the cloud, ready ones included.
+/// Counts from one check of all nodes whose machines are in the cloud, ready nodes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingMachines {
     /// Nodes that belong to this cloud by their provider id.
     pub known: usize,
-    /// Those of them whose machine the cloud does not have.
+    /// Known nodes whose machine the cloud does not have.
     pub missing: usize,
 }
 
-/// Why an answer is not believed.
+/// Why the answers of the cloud are not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubt(MissingMachines);
 
@@ -37,7 +37,7 @@ impl fmt::Display for Doubt {
 }
 
 impl MissingMachines {
-    /// Counts answers about all nodes. Nodes of other providers and those without a provider id count for nothing.
+    /// Counts the answers about all nodes. Nodes that are foreign, without a provider id or of unknown state are left out.
     pub fn among<'a>(answers: impl IntoIterator<Item = &'a Presence>) -> Self {
         let mut counts = Self { known: 0, missing: 0 };
         for presence in answers {
@@ -53,8 +53,8 @@ impl MissingMachines {
         counts
     }
 
-    /// Whether there is reason for doubt: no machine is left of several, or more than half are missing and more than
-    /// [`MAX_BELIEVED_MISSING`]. A cluster with one node is believed.
+    /// Returns a doubt if none of several machines is left, or if more than half are missing and more than
+    /// [`MAX_BELIEVED_MISSING`]. The loss of the only machine is believed.
     pub fn doubt(self) -> Option<Doubt> {
         let none_left = self.known > 1 && self.missing >= self.known;
         let too_many = self.missing > MAX_BELIEVED_MISSING && self.missing.saturating_mul(2) > self.known;
@@ -65,7 +65,7 @@ impl MissingMachines {
 /// How many rounds in a row a machine must be missing before its node is deleted.
 pub const MIN_MISSING_ROUNDS: u32 = 2;
 
-/// Most nodes that are deleted in one round: each costs a last question about this one machine.
+/// Maximum of Nodes deleted in one round: each costs a last query for its machine.
 pub const MAX_DELETIONS_PER_ROUND: usize = 10;
 
 #[cfg(test)]

@@ -29,69 +29,69 @@ pub const NO_SCHEDULE: &str = "NoSchedule";
 
 /// The machines of a cloud.
 ///
-/// Both methods answer once for each node that was asked about, in the order of the question. A question about one
-/// node costs a few calls; one about many costs a fixed number of lists, never a call for each node. `Err` means that
-/// nothing is known about any of them.
+/// Both methods return one answer per node, in the order of the request. A request about one node costs a few calls; a
+/// request about many costs a fixed number of lists, never a call for each node. `Err` means that nothing is known about
+/// any of them.
 #[async_trait]
 pub trait Instances: Send + Sync {
-    /// Whether the machines of these nodes exist and run.
+    /// Returns whether the machines of these nodes exist and run.
     async fn presence(&self, nodes: &[NodeIdentity]) -> Result<Vec<Presence>, Failure>;
 
-    /// What is known of the machines of these nodes.
+    /// Describes the machines of these nodes.
     async fn describe(&self, nodes: &[NodeIdentity]) -> Result<Vec<Description>, Failure>;
 }
 
-/// By what a node's machine is found.
+/// The attributes by which a node's machine is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIdentity {
     /// `metadata.name`; the name of the machine while the node has no provider id.
     pub name: String,
     /// `spec.providerID`
     pub provider_id: Option<String>,
-    /// `status.nodeInfo.systemUUID`, which is only what the kubelet says.
+    /// `status.nodeInfo.systemUUID`, an unverified claim of the kubelet.
     pub system_uuid: Option<String>,
-    /// Addresses that the node shows or its kubelet was given.
+    /// Addresses in the node's status or from its kubelet's `--node-ip`.
     pub addresses: Vec<IpAddr>,
 }
 
 /// Whether a machine exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It exists. Whatever its state is, it is not known to be shut down.
+    /// The machine exists and is not known to be shut down, whatever its state.
     Exists,
-    /// It exists and is shut down.
+    /// The machine exists and is shut down.
     ShutDown,
-    /// The cloud was asked for the machine of the node's provider id and says that there is none.
+    /// The cloud reports that no machine has the node's provider id.
     Gone,
-    /// The node is of another provider or region: nothing may be concluded, and nothing done.
+    /// The node belongs to another provider or region: nothing may be concluded, and nothing done.
     Foreign(String),
-    /// The node has no provider id, and the cloud shows no machine that it could be: nobody says that there ever was one.
+    /// The node has no provider id, and no machine in the cloud matches it: perhaps there never was one.
     Unnamed(Failure),
-    /// It could not be found out for this node.
+    /// The state of the machine could not be determined.
     Unknown(Failure),
 }
 
 /// What is known of a node's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Description {
-    /// It was found.
+    /// The machine was found.
     Found(Box<Instance>),
-    /// There is no machine of the node's provider id.
+    /// No machine has the node's provider id.
     Gone {
-        /// The same in words.
+        /// The failure to report.
         failure: Failure,
         /// Provider id of the machine that has the node's name, if there is one.
         namesake: Option<String>,
     },
-    /// The node is of another provider or region and stays as it is.
+    /// The node belongs to another provider or region and stays as it is.
     Foreign(String),
-    /// The node has no provider id, and this cloud shows no machine that it could be: another instance, for another region, may know it.
+    /// The node has no provider id, and no machine in this cloud matches it: another instance, for another region, may know it.
     PerhapsForeign(Failure),
-    /// It could not be found out for this node.
+    /// The machine could not be looked up.
     Unknown(Failure),
 }
 
-/// A machine. Empty texts are absent: they set nothing.
+/// A machine. Empty texts count as absent: they set nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instance {
     /// `spec.providerID` of its node.
@@ -102,7 +102,7 @@ pub struct Instance {
     pub zone: Option<String>,
     /// Region, for `topology.kubernetes.io/region`.
     pub region: Option<String>,
-    /// Addresses in the order in which the node shows them.
+    /// Addresses, in the order for `status.addresses`.
     pub addresses: Vec<InstanceAddress>,
     /// Further labels; see [`label::initial`] for those that are not taken.
     pub labels: BTreeMap<String, String>,

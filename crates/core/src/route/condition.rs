@@ -11,12 +11,12 @@ pub const NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
 pub enum Network {
     /// All routes to the pods of the node are there.
     Available,
-    /// One is missing.
+    /// A route is missing.
     Unavailable,
 }
 
 impl Network {
-    /// `status`, `reason` and `message` of the condition, as other software knows them.
+    /// Returns `status`, `reason` and `message` of the condition, as other software expects them.
     pub fn texts(self) -> [&'static str; 3] {
         match self {
             Self::Available => ["False", "RouteCreated", "RouteController created a route"],
@@ -31,7 +31,7 @@ impl Network {
     }
 }
 
-/// What is to be said of a node; absent when the condition is none of our business, because the node has no range of pod
+/// Returns the state to publish for a node; `None` if other software owns the condition, because the node has no range of pod
 /// addresses and no route.
 pub fn network(node: &NodePlan, is_missing: impl Fn(&NodeRoute) -> bool) -> Option<Network> {
     if node.routes.is_empty() && node.problems.is_empty() {

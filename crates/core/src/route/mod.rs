@@ -2,8 +2,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`range`] | the cluster's ranges of pod addresses: what may be touched at all |
-//! | [`plan`] | which routes are wanted, kept and taken away |
+//! | [`range`] | the cluster's ranges of pod addresses: which routes may be changed at all |
+//! | [`plan`] | which routes are wanted, kept and removed |
 //! | [`condition`] | the condition `NetworkUnavailable` of a node |
 
 pub mod condition;
@@ -22,21 +22,21 @@ use plan::Changes;
 /// The routes of a cloud.
 #[async_trait]
 pub trait Routes: Send + Sync {
-    /// Whether this cloud, configured as it is, can hold routes. It is asked until there is an answer, which is final.
+    /// Whether this cloud, configured as it is, can hold routes. It is called until it succeeds; the answer is final.
     async fn support(&self) -> Result<Support, Failure>;
 
-    /// All routes, whoever made them.
+    /// Lists all routes, whoever created them.
     ///
     /// # Errors
-    /// The list could not be read; never a part of it.
+    /// The whole list could not be read; a part of it is never returned.
     async fn list(&self) -> Result<RouteTable, Failure>;
 
-    /// Makes the changes that were decided on `table`, the last answer of [`Routes::list`]. What is to be kept is made whole
-    /// where something of it is missing.
+    /// Makes the changes that were decided on `table`, the last answer of [`Routes::list`]. Incomplete routes that are to be kept
+    /// are completed.
     ///
     /// # Guarantees that an implementation gives
     /// - It may be stopped (dropped, killed) at any call to the cloud; the next run ends in the same state.
-    /// - It never changes a route that is not named in `changes`, also when somebody else writes at the same time.
+    /// It never changes a route that is not named in `changes`, even if another client writes at the same time.
     /// - It makes no call where nothing is to be done.
     async fn apply(&self, table: &RouteTable, changes: &Changes) -> Applied;
 }
@@ -44,9 +44,9 @@ pub trait Routes: Send + Sync {
 /// Whether a cloud can hold routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// It can.
+    /// The cloud can hold routes.
     Full,
-    /// It cannot, for this reason.
+    /// The cloud cannot hold routes, for this reason.
     None(String),
 }
 
@@ -55,16 +55,16 @@ pub enum Support {
 pub struct RouteTable {
     /// The routes, in no fixed order.
     pub routes: Vec<ListedRoute>,
-    /// Rises with each change of the table, where the cloud counts changes.
+    /// Revision that rises with each change of the table, if the cloud has one.
     pub revision: Option<u64>,
 }
 
-/// A route as the cloud writes it. The texts are kept, so that exactly this route can be taken away.
+/// A route as the cloud writes it. The texts are kept, so that exactly this route can be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListedRoute {
-    /// The network that is reached over it.
+    /// The network to which the route leads.
     pub destination: String,
-    /// Where packets are sent.
+    /// The address to which packets are sent.
     pub next_hop: String,
 }
 
@@ -77,7 +77,7 @@ pub struct NodeRoute {
     pub next_hop: IpAddr,
 }
 
-/// What routes depend on of a node.
+/// The fields of a node on which its routes depend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutedNode {
     /// `metadata.name`
@@ -88,11 +88,11 @@ pub struct RoutedNode {
     pub addresses: Vec<NodeAddress>,
 }
 
-/// What did not succeed of some [`Changes`]; the rest did.
+/// The parts of [`Changes`] that failed; the rest succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Routes of nodes that are not there, or not whole.
+    /// Routes of nodes that are missing or incomplete.
     pub missing: Vec<(NodeRoute, Failure)>,
-    /// Routes that are still there.
+    /// Routes that could not be removed.
     pub left: Vec<(ListedRoute, Failure)>,
 }

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// `--cluster-cidr`: one range, or one of each family. A route outside of them is somebody else's.
+/// `--cluster-cidr`: one range, or one of each family. A route outside of them is not the cluster's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterRanges(Vec<IpNet>);
 
 impl ClusterRanges {
-    /// These ranges.
+    /// Creates the ranges.
     pub fn new(ranges: Vec<IpNet>) -> Self {
         Self(ranges)
     }

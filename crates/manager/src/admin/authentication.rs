@@ -1,4 +1,4 @@
-//! Who calls: the bearer of a token, or nobody that is known.
+//! Identifies callers: the bearer of a token, or an anonymous user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use moka::future::Cache;
 
 use super::review::{self, MAX_CACHED_REVIEWS, ReviewError};
 
-/// Credentials that name nobody.
+/// Credentials that identify no user.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuthenticationError {
     #[error("the bearer token is not valid")]
@@ -19,23 +19,23 @@ pub(super) enum AuthenticationError {
     Review(#[source] Arc<ReviewError>),
 }
 
-/// Finds out who calls.
+/// Identifies callers.
 pub(super) struct Authentication {
     client: Client,
     bearers: Cache<String, UserInfo>,
 }
 
 impl Authentication {
-    /// `remembered` is how long a token is known after the API server was asked.
+    /// `remembered` is how long an answer of the API server about a token is cached.
     pub(super) fn new(client: Client, remembered: Duration) -> Self {
         let bearers = Cache::builder().max_capacity(MAX_CACHED_REVIEWS).time_to_live(remembered).build();
         Self { client, bearers }
     }
 
-    /// The caller; anonymous without a token.
+    /// Returns the caller; anonymous without a token.
     ///
     /// # Errors
-    /// There is a token, and it names nobody.
+    /// There is a token, and it identifies no user.
     pub(super) async fn identify(&self, headers: &HeaderMap) -> Result<UserInfo, AuthenticationError> {
         let user = self.by_token(headers).await?;
         Ok(user.map_or_else(review::anonymous, review::authenticated))

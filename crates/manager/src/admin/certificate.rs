@@ -1,4 +1,4 @@
-//! The certificate of the endpoints: from files, which are read again when they change, or made here.
+//! The certificate of the endpoints: from files, which are read again when they change, or generated.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ pub(super) struct Certificate {
     current: Mutex<Current>,
 }
 
-/// What is shown now.
+/// The certificate in use.
 #[derive(Debug)]
 struct Current {
     pem: Pem,
@@ -48,10 +48,10 @@ struct Current {
 }
 
 impl Certificate {
-    /// The certificate that the flags ask for.
+    /// Loads the certificate that the flags ask for.
     ///
     /// # Errors
-    /// Files that cannot be read or do not fit, or a folder that cannot be written.
+    /// Files that cannot be read or do not match, or a folder that cannot be written.
     pub(super) fn new(arguments: &ServingArgs) -> anyhow::Result<Self> {
         let named =
             given(arguments.tls_cert_file.as_ref()).zip(given(arguments.tls_private_key_file.as_ref()));
@@ -69,19 +69,19 @@ impl Certificate {
         Ok(Self { files, current: Mutex::new(Current::new(pem)?) })
     }
 
-    /// The certificate with its key, as it is now.
+    /// Returns the present certificate with its key.
     pub(super) fn key(&self) -> Arc<CertifiedKey> {
         Arc::clone(&lock(&self.current).key)
     }
 
-    /// Looks at the files for ever.
+    /// Reloads changed files for ever.
     pub(super) async fn follow_files(&self) {
         loop {
             tokio::time::sleep(RELOAD_INTERVAL).await;
             match self.reload() {
                 Ok(false) => {}
                 Ok(true) => tracing::info!("reloaded a certificate of the endpoints"),
-                // Half of a rotation, most likely.
+                // Most likely a rotation in progress.
                 Err(error) => {
                     tracing::warn!(
                         "a certificate of the endpoints could not be reloaded; the previous one is still used: {error:#}"
@@ -125,7 +125,7 @@ impl Files {
         Ok((read(FLAGS.0, &self.certificate)?, read(FLAGS.1, &self.key)?))
     }
 
-    /// The pair in a folder, which is made where it is missing.
+    /// Returns the pair in a folder, which is generated if it is missing.
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let [certificate, key] = ["crt", "key"].map(|end| folder.join(format!("{PAIR}.{end}")));
         let files = Self { certificate, key };
@@ -142,7 +142,7 @@ impl Files {
     }
 }
 
-/// Only the owner may read a key.
+/// Writes a file that only its owner may read.
 fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;

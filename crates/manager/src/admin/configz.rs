@@ -1,4 +1,4 @@
-//! `/configz`: the settings in effect, in upstream's form. No secret is a flag, so that nothing has to be left out.
+//! `/configz`: the settings in effect, in upstream's form. No flag is a secret, so that nothing has to be left out.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The page of metrics, in the format of OpenMetrics, which Prometheus and everything that scrapes like it reads.
+//! The page of metrics, in the OpenMetrics format, which Prometheus and compatible scrapers read.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The answer to a scraper.
+/// Returns the answer to a scraper.
 pub(crate) fn page(registry: &Mutex<Registry>) -> Response {
     let mut text = String::new();
     match prometheus_client::encoding::text::encode(&mut text, &lock(registry)) {

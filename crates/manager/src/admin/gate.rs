@@ -1,4 +1,4 @@
-//! Lets requests through to the pages, or not: some paths are open to all, about the others the API server is asked.
+//! Admits requests to the pages: some paths are open to all, about the others the API server decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use serde_json::json;
 use super::authentication::Authentication;
 use super::review::{self, MAX_CACHED_REVIEWS, ReviewError, Verdict};
 
-/// Who may see what.
+/// The access control of the pages.
 pub(super) struct Gate {
     pub(super) authentication: Authentication,
     pub(super) authorization: Authorization,
 }
 
-/// Decides about requests.
+/// Decides which users may read which paths.
 pub(super) struct Authorization {
     client: Client,
     open: Vec<String>,
@@ -31,14 +31,14 @@ pub(super) struct Authorization {
 }
 
 impl Authorization {
-    /// `open` are paths that are served to everybody; a `*` at the end matches everything that begins with the rest. The
+    /// `open` are paths that are served to all callers; a `*` at the end matches everything that begins with the rest. The
     /// times say how long a permission and a refusal are remembered.
     pub(super) fn new(client: Client, open: Vec<String>, allowed: Duration, refused: Duration) -> Self {
         let cache = |time| Cache::builder().max_capacity(MAX_CACHED_REVIEWS).time_to_live(time).build();
         Self { client, open, allowed: cache(allowed), refused: cache(refused) }
     }
 
-    /// Whether the path is served to everybody.
+    /// Whether the path is served to all callers.
     pub(super) fn is_open(&self, path: &str) -> bool {
         let path = path.trim_start_matches('/');
         self.open
@@ -73,10 +73,10 @@ impl Authorization {
     }
 }
 
-/// The layer over all pages.
+/// Checks the requests to all pages.
 pub(super) async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    // Probes must be answered also while nobody can be asked about callers.
+    // Probes must be answered even while the API server cannot be asked about callers.
     if gate.authorization.is_open(path) {
         return next.run(request).await;
     }

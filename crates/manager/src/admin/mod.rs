@@ -1,14 +1,14 @@
 //! The endpoints for probes, scrapers and operators, over HTTPS as upstream serves them: `/healthz`, `/livez`,
 //! `/readyz`, each also for one check, `/metrics` and `/configz`.
 //!
-//! Who the bearer of a token is and what callers may do is asked of the API server, apart from the paths that are open to all.
+//! The API server decides who the bearer of a token is and what callers may do, apart from the paths that are open to all.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `server`, `certificate` | sockets and TLS |
-//! | `gate` | the way of a request to a page, and what callers may do |
-//! | `authentication` | who calls |
-//! | `review` | callers, and the questions to the API server about them |
+//! | `gate` | the access control of the pages |
+//! | `authentication` | who the caller is |
+//! | `review` | callers, and the API server's reviews of them |
 //! | `configz` | the settings in effect |
 //! | `exposition` | the page of metrics |
 
@@ -43,7 +43,7 @@ use authentication::Authentication;
 use certificate::Certificate;
 use gate::{Authorization, Gate};
 
-/// Questions about callers: many may come at once, and answers are remembered.
+/// Rate and burst of reviews: many may come at once, and answers are remembered.
 const REVIEW_RATE: (f64, u32) = (200.0, 400);
 
 /// What the endpoints show.
@@ -115,7 +115,7 @@ async fn start_router(
     Ok(())
 }
 
-/// The pages of a router for those who may read them, and 404 for what is no page.
+/// Adds the access control to the pages of a router, and 404 for all other paths.
 fn guarded(router: Router, gate: Arc<Gate>) -> Router {
     router
         .fallback(|| async { StatusCode::NOT_FOUND })

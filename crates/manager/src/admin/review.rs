@@ -1,5 +1,5 @@
-//! Callers, in the API server's own words, and questions to it about them, each asked again while the server has
-//! trouble, as upstream asks them.
+//! Callers, as the API server describes them, and its reviews of them, each retried while the server has trouble, as
+//! upstream does.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use serde::de::DeserializeOwned;
 
 use crate::kubernetes::CALL_TIMEOUT;
 
-/// Answers that are remembered at most, of each kind.
+/// Maximum of remembered answers of each kind.
 pub(super) const MAX_CACHED_REVIEWS: u64 = 1024;
-/// Tries of one question.
+/// Maximum of tries for one review.
 const MAX_TRIES: u32 = 5;
 /// Delay after the first try; each further one is half as long again.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// The group of everybody who could be identified.
+/// The group of all identified users.
 const AUTHENTICATED: &str = "system:authenticated";
-/// The group that may do everything, and about which nobody is asked.
+/// The group that may do everything, without a review.
 const MASTERS: &str = "system:masters";
 
 /// Why the API server gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReviewError {
-    /// It was silent.
+    /// The API server was silent.
     #[error("the API server did not answer within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
-    /// It refused, or could not be reached.
+    /// The API server refused, or could not be reached.
     #[error("the API server did not answer the question")]
     Failed(#[source] kube::Error),
 }
 
-/// Somebody without credentials.
+/// Returns the user of callers without credentials.
 pub(super) fn anonymous() -> UserInfo {
     UserInfo {
         username: Some("system:anonymous".to_owned()),
@@ -50,7 +50,7 @@ pub(super) fn is_master(user: &UserInfo) -> bool {
     user.groups.iter().flatten().any(|group| group == MASTERS)
 }
 
-/// The same user, in the group of those who could be identified.
+/// Adds the user to the group of identified users.
 pub(super) fn authenticated(mut user: UserInfo) -> UserInfo {
     let groups = user.groups.get_or_insert_default();
     if !groups.iter().any(|group| group == AUTHENTICATED) {
@@ -59,7 +59,7 @@ pub(super) fn authenticated(mut user: UserInfo) -> UserInfo {
     user
 }
 
-/// Asks who the bearer of a token is; absent when the token is not valid.
+/// Asks who the bearer of a token is; `None` if the token is not valid.
 pub(super) async fn bearer(client: &Client, token: &str) -> Result<Option<UserInfo>, ReviewError> {
     let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
     let review = TokenReview { spec, ..TokenReview::default() };
@@ -127,7 +127,7 @@ where
     }
 }
 
-/// Whether the next try may end better.
+/// Whether the next try may succeed.
 fn is_passing(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,

@@ -22,23 +22,23 @@ use tokio_util::sync::CancellationToken;
 use super::certificate::Certificate;
 use crate::args::{ServingArgs, TlsVersion, tls};
 
-/// A client that does not finish the TLS handshake must not hold a connection for ever.
+/// Longest TLS handshake: a client that does not finish it must not hold a connection for ever.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for the head of a request, also of the next one: an idle connection is closed. As long as in other
+/// Longest wait for the head of each request: an idle connection is closed. As long as in other
 /// cloud-controller-managers, and longer than scrapers pause.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
-/// Connections that may wait to be taken.
+/// Connections that may wait to be accepted.
 const ACCEPT_BACKLOG: u32 = 1024;
-/// Connections that are open at once. One more closes the oldest: a probe is new and short, what somebody holds open is not.
+/// Maximum of open connections. One more closes the oldest: a probe is new and short, a connection held open is not.
 const MAX_CONNECTIONS: usize = 256;
 
-/// How TLS is spoken.
+/// Returns the TLS configuration.
 pub(super) fn tls(arguments: &ServingArgs, certificate: Arc<Certificate>) -> anyhow::Result<ServerConfig> {
     let cipher_suites = tls::cipher_suites(&arguments.tls_cipher_suites)?;
     let kx_groups = tls::key_exchanges(&arguments.tls_curve_preferences)?;
     let provider = CryptoProvider { cipher_suites, kx_groups, ..rustls::crypto::ring::default_provider() };
     let provider = Arc::new(provider);
-    // With suites of TLS 1.3 alone there is nothing to speak TLS 1.2 with.
+    // Without a suite of TLS 1.2, only TLS 1.3 can be offered.
     let only_newest = arguments.tls_min_version == TlsVersion::Tls13
         || provider.cipher_suites.iter().all(|suite| suite.tls13().is_some());
     let versions: &[&SupportedProtocolVersion] = if only_newest { &[&TLS13] } else { &[&TLS13, &TLS12] };
@@ -92,7 +92,7 @@ where
                 }
                 open.push_back(tokio::spawn(serve(stream)).abort_handle());
             }
-            // Out of file descriptors, most likely: give others the time to close theirs.
+            // Most likely out of file descriptors: give other connections the time to close.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }

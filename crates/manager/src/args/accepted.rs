@@ -4,7 +4,7 @@
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-/// What follows a flag.
+/// The form of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `--flag` or `--flag=BOOL`.
@@ -20,11 +20,11 @@ use Form::{Switch, Value};
 pub struct AcceptedFlag {
     /// Name, without dashes.
     pub name: &'static str,
-    /// What follows it.
+    /// The form of the flag.
     pub form: Form,
     /// The value that asks for what this program does in any case; it needs no warning.
     pub fulfilled: Option<&'static str>,
-    /// Why there is no effect.
+    /// Why the flag has no effect.
     pub reason: &'static str,
 }
 
@@ -110,20 +110,20 @@ pub const FLAGS: &[AcceptedFlag] = &[
     flag("webhooks", Value, Some(""), NO_WEBHOOKS),
 ];
 
-/// The flags of this kind that were given, with their last values.
+/// The given flags without effect, with their last values.
 #[derive(Clone, Debug, Default)]
 pub struct AcceptedFlags {
     given: Vec<(&'static AcceptedFlag, String)>,
 }
 
 impl AcceptedFlags {
-    /// The flags that ask for something that does not happen.
+    /// Lists the given flags that ask for something that does not happen.
     pub fn unfulfilled(&self) -> impl Iterator<Item = &'static AcceptedFlag> {
         let unfulfilled = self.given.iter().filter(|(flag, value)| flag.fulfilled != Some(value.as_str()));
         unfulfilled.map(|(flag, _)| *flag)
     }
 
-    /// The value that a flag was given.
+    /// Returns the value of a given flag.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(flag, _)| flag.name == name).map(|(_, value)| value.as_str())
     }

@@ -63,7 +63,7 @@ pub struct CanaryPlaceArgs {
 }
 
 impl CanaryPlaceArgs {
-    /// The canary whose Services are of this class, if there is one.
+    /// Returns the options of the canary with Services of this class, if there is one.
     pub(crate) fn options(&self, class: &'static str) -> Option<CanaryOptions> {
         let namespace = Some(self.canary_namespace.clone()).filter(|namespace| !namespace.is_empty())?;
         Some(CanaryOptions { namespace, addresses: self.canary_addresses.clone(), class })
@@ -94,7 +94,7 @@ pub struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// Nodes whose addresses are written at once, at least 1.
+    /// Returns how many nodes are written at once, at least 1.
     pub fn status_updates(&self) -> u16 {
         match self.concurrent_node_status_updates {
             0 => self.concurrent_node_syncs,
@@ -123,22 +123,22 @@ pub struct RouteArgs {
 /// A `--cluster-cidr` with which routes cannot be kept.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ClusterCidrError {
-    /// Not given.
+    /// The flag is not given.
     #[error(
         "--cluster-cidr is missing: the route controller manages routes only within the pods' address range; set it, for example \
          --cluster-cidr=10.244.0.0/16, or disable routes with --configure-cloud-routes=false"
     )]
     Missing,
-    /// Not a range.
+    /// A text that is not a range.
     #[error("--cluster-cidr={0}: this is not an address range; write a CIDR such as 10.244.0.0/16")]
     NotARange(String),
-    /// More than two, or two of one family.
+    /// More than two ranges, or two of one family.
     #[error("--cluster-cidr={0}: specify one range, or one IPv4 range and one IPv6 range")]
     Families(String),
 }
 
 impl RouteArgs {
-    /// The ranges of `--cluster-cidr`, for the controller that needs them.
+    /// Returns the ranges of `--cluster-cidr`, for the controller that needs them.
     ///
     /// # Errors
     /// None given, more than one of a family, or a text that is not a range.

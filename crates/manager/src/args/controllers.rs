@@ -14,10 +14,10 @@ pub enum ControllerName {
 }
 
 impl ControllerName {
-    /// All of them.
+    /// All controllers.
     pub const ALL: [Self; 4] = [Self::CloudNode, Self::CloudNodeLifecycle, Self::ServiceLb, Self::NodeRoute];
 
-    /// Canonical name, alias, ServiceAccount, and the name that it had in leader migration before.
+    /// Canonical name, alias, ServiceAccount, and the former name in leader migration.
     const fn names(self) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
         match self {
             Self::CloudNode => ("cloud-node-controller", "cloud-node", "node-controller", None),
@@ -49,7 +49,7 @@ impl ControllerName {
         self.names().2
     }
 
-    /// The controller with this name: canonical, alias, or the one that it had in leader migration before.
+    /// Returns the controller with this name: canonical, alias, or the former name in leader migration.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|controller| {
             let (canonical, alias, _, previous) = controller.names();
@@ -58,7 +58,7 @@ impl ControllerName {
     }
 }
 
-/// A name that is neither a controller nor an alias of one.
+/// A name that is neither a controller's name nor an alias.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "--controllers: {name:?} is not a controller; known controllers are cloud-node, cloud-node-lifecycle, service and route, each \
@@ -68,7 +68,7 @@ pub struct UnknownController {
     name: String,
 }
 
-/// The controllers that were asked for.
+/// The requested controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerSelection {
     entries: Vec<String>,
@@ -78,7 +78,7 @@ impl ControllerSelection {
     /// Reads the list; aliases become canonical names.
     ///
     /// # Errors
-    /// Every name that is unknown.
+    /// All unknown names.
     pub fn parse(entries: &[String]) -> Result<Self, Vec<UnknownController>> {
         let mut unknown = Vec::new();
         let mut canonical = Vec::new();
@@ -93,7 +93,7 @@ impl ControllerSelection {
         if unknown.is_empty() { Ok(Self { entries: canonical }) } else { Err(unknown) }
     }
 
-    /// The list with canonical names, signs kept.
+    /// Returns the list with canonical names, signs kept.
     pub fn entries(&self) -> &[String] {
         &self.entries
     }

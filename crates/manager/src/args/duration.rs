@@ -7,7 +7,7 @@ use openstack_ccm_core::duration;
 /// Reads a duration.
 ///
 /// # Errors
-/// A text that names the form when it is not one.
+/// A message that names the expected form.
 pub fn parse(text: &str) -> Result<Duration, String> {
     duration::parse(text).map_err(|_| {
         format!("{text:?} is not a duration; write a number with a unit, for example 15s, 1m30s or 500ms")

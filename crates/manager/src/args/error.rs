@@ -7,21 +7,21 @@ use super::controllers::UnknownController;
 /// A flag whose value cannot work.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgumentError {
-    /// Another provider.
+    /// An unknown provider.
     #[error("--cloud-provider={given}: this program supports only {}; set --cloud-provider={}", names.join(" and "), names.join(" or "))]
     CloudProvider {
         /// The name in the flag.
         given: String,
         names: Vec<&'static str>,
     },
-    /// No configuration.
+    /// No configuration file.
     #[error(
         "--cloud-config is missing: specify the cloud.conf file, for example --cloud-config=/etc/config/cloud.conf"
     )]
     NoConfig,
     #[error(transparent)]
     Controllers(#[from] UnknownController),
-    /// Durations that do not fit.
+    /// Durations that contradict each other.
     #[error(
         "--leader-elect-lease-duration ({lease:?}) must be longer than --leader-elect-renew-deadline ({renew:?}), the renew deadline must \
          be longer than 1.2 times --leader-elect-retry-period ({retry:?}), and all must be above 0"
@@ -33,7 +33,7 @@ pub enum ArgumentError {
         /// Retry period.
         retry: Duration,
     },
-    /// A migration lease without a lease.
+    /// Leader migration without leader election.
     #[error("--enable-leader-migration requires leader election: remove --leader-elect=false")]
     MigrationWithoutElection,
     /// An empty cluster name.
@@ -41,16 +41,16 @@ pub enum ArgumentError {
         "--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name"
     )]
     ClusterName,
-    /// A period that would be a busy loop.
+    /// A period of zero, which would be a busy loop.
     #[error("--{0}=0: the time between two rounds must be above 0; leave the flag out for the default")]
     NoPeriod(&'static str),
-    /// Two servers on one port.
+    /// One port for two servers.
     #[error("--webhook-secure-port={0}: --secure-port has the same value; set different ports")]
     WebhookPort(u16),
-    /// Cipher suites that nobody knows.
+    /// Unknown or unusable cipher suites.
     #[error(transparent)]
     CipherSuites(#[from] super::tls::CipherSuiteError),
-    /// Key exchanges that nobody knows.
+    /// Unknown or unusable key exchanges.
     #[error(transparent)]
     Curves(#[from] super::tls::CurveError),
     /// A class that no Service can have.

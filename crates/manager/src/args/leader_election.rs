@@ -51,7 +51,7 @@ pub struct LeaseArgs {
 }
 
 impl LeaderElectionArgs {
-    /// What is wrong with the flags.
+    /// Returns what is wrong with the flags.
     pub(super) fn problems(&self) -> Vec<ArgumentError> {
         let (lease, renew, retry) = (
             self.leader_elect_lease_duration,

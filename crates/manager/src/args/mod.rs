@@ -1,8 +1,8 @@
-//! Flags of the controllers, and those that subcommands share. They keep the names, forms and defaults of upstream cloud-controller-managers, so that the
-//! arguments of an existing Deployment work unchanged. Of a flag that is given twice the last value counts, as with Go's
-//! flags; lists add up.
+//! Flags of the controllers, and those that subcommands share. They keep the names, forms and defaults of upstream
+//! cloud-controller-managers, so that the arguments of an existing Deployment work unchanged. If a flag is given twice, the last
+//! value counts, as with Go's flags; lists add up.
 //!
-//! Each module names only modules above it.
+//! Each module uses only modules above it.
 //!
 //! | module | flags, or forms of their values |
 //! | --- | --- |
@@ -115,10 +115,10 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Reads them behind the name of the program.
+    /// Parses the flags after the name of the program.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// What is wrong with the flags.
     pub fn try_parse(
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
@@ -126,10 +126,10 @@ impl RunArgs {
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
-    /// Checks what a single flag does not show, and chooses one of the providers.
+    /// Checks what no single flag shows, and chooses one of the providers.
     ///
     /// # Errors
-    /// All problems at once.
+    /// All problems, in one error.
     pub fn validate<'a>(
         &self,
         providers: &'a [Entry],
@@ -167,7 +167,7 @@ impl RunArgs {
         Err(ArgumentErrors(errors))
     }
 
-    /// Periods that would make a controller spin.
+    /// Returns an error for each period of zero, which would be a busy loop.
     fn periods(&self) -> impl Iterator<Item = ArgumentError> {
         let periods = [
             ("node-status-update-frequency", self.node.node_status_update_frequency),

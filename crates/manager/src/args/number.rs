@@ -1,4 +1,4 @@
-//! Numbers, with a message that says which ones there are.
+//! Numbers, with an error that names the valid ones.
 
 /// Reads a port.
 pub(super) fn port(text: &str) -> Result<u16, String> {

@@ -7,7 +7,7 @@ pub(crate) fn parse(text: &str) -> Result<PathBuf, std::convert::Infallible> {
     Ok(PathBuf::from(text))
 }
 
-/// The path, unless none or an empty one was given.
+/// Returns the path, unless none or an empty one was given.
 pub fn given(path: Option<&PathBuf>) -> Option<&Path> {
     path.map(PathBuf::as_path).filter(|path| !path.as_os_str().is_empty())
 }

@@ -1,4 +1,4 @@
-//! `--tls-cipher-suites` and `--tls-curve-preferences`: names and numbers of Go to suites and key exchanges of the TLS
+//! `--tls-cipher-suites` and `--tls-curve-preferences`: maps Go's names and numbers to suites and key exchanges of the TLS
 //! library.
 
 use rustls::SupportedCipherSuite;
@@ -29,29 +29,29 @@ const WEAK: [&str; 17] = [
 /// A `--tls-cipher-suites` that cannot be served.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CipherSuiteError {
-    /// Nobody knows it.
+    /// An unknown name.
     #[error("--tls-cipher-suites: {name:?} is not a cipher suite; known are {}", known_suites().join(", "))]
     Unknown {
-        /// As it was given.
+        /// The name as given.
         name: String,
     },
-    /// All of them are weak.
+    /// Only weak suites.
     #[error(
         "--tls-cipher-suites: {given} is not supported by this program because it is weak; give one of {}, or leave the \
          flag out",
         known_suites().join(", ")
     )]
     OnlyWeak {
-        /// As they were given.
+        /// The list as given.
         given: String,
     },
 }
 
-/// The suites to speak: those of TLS 1.3 in any case, and of TLS 1.2 those that are named; all without a name. Weak
-/// ones are left out.
+/// Returns the suites to offer: those of TLS 1.3 in any case, and the named suites of TLS 1.2; all without a name. Weak
+/// suites are left out.
 ///
 /// # Errors
-/// A name that nobody knows, or nothing but weak suites.
+/// An unknown name, or nothing but weak suites.
 pub fn cipher_suites(names: &[String]) -> Result<Vec<SupportedCipherSuite>, CipherSuiteError> {
     if names.is_empty() {
         return Ok(ALL_CIPHER_SUITES.to_vec());
@@ -71,14 +71,14 @@ pub fn cipher_suites(names: &[String]) -> Result<Vec<SupportedCipherSuite>, Ciph
     Ok(spoken.copied().collect())
 }
 
-/// Go has short names for two of them.
+/// Compares names; Go has short names for two suites.
 fn names_suite(name: &str, suite: &SupportedCipherSuite) -> bool {
     let full = full_name(suite);
     full == name
         || full.strip_suffix("_SHA256").is_some_and(|short| short.ends_with("POLY1305") && short == name)
 }
 
-/// The library calls those of TLS 1.3 `TLS13_...`.
+/// Returns Go's name: the library calls suites of TLS 1.3 `TLS13_...`.
 fn full_name(suite: &SupportedCipherSuite) -> String {
     let name = suite.suite().as_str().unwrap_or_default();
     name.replacen("TLS13_", "TLS_", 1)
@@ -95,16 +95,16 @@ const ELSEWHERE: [u16; 2] = [25, 4588];
 /// A `--tls-curve-preferences` that cannot be served.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CurveError {
-    /// Nobody knows it.
+    /// An unknown number.
     #[error(
         "--tls-curve-preferences: {0} is not the number of a key exchange; known are {known}",
         known = known_exchanges()
     )]
     Unknown(u16),
-    /// It is there twice.
+    /// A repeated number.
     #[error("--tls-curve-preferences: {0} is given twice")]
     Double(u16),
-    /// All of them are spoken elsewhere only.
+    /// Only key exchanges that the library lacks.
     #[error(
         "--tls-curve-preferences: this program supports only {}; give one of them, or leave the flag out",
         known_exchanges()
@@ -112,11 +112,11 @@ pub enum CurveError {
     NoneSpoken,
 }
 
-/// The key exchanges to speak: those that are named, or all. Their order is the library's, whatever the order of the
+/// Returns the key exchanges to offer: the named ones, or all. Their order is the library's, whatever the order of the
 /// names, as in Go.
 ///
 /// # Errors
-/// A number that nobody knows or that is there twice, or nothing that is spoken here.
+/// An unknown or repeated number, or only key exchanges that the library lacks.
 pub fn key_exchanges(numbers: &[u16]) -> Result<Vec<&'static dyn SupportedKxGroup>, CurveError> {
     let all = ALL_KX_GROUPS.iter().copied();
     if numbers.is_empty() {

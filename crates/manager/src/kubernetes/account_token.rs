@@ -14,9 +14,9 @@ use tokio::time::{Instant, timeout};
 
 use super::CALL_TIMEOUT;
 
-/// Where the accounts are.
+/// Namespace of the accounts.
 const NAMESPACE: &str = "kube-system";
-/// The life that is asked for, as in the framework.
+/// The requested lifetime of a token, as in the framework.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(3600);
 /// A token is renewed when this part of its life is left, as in the framework.
 const RENEWAL_FRACTION: f64 = 0.2;
@@ -37,16 +37,16 @@ struct Held {
 }
 
 impl AccountToken {
-    /// The token of an account, asked for with the rights of `client`. Nothing is asked yet.
+    /// Creates the token of an account, requested with the rights of `client` once it is needed.
     pub(super) fn new(client: Client, account: &str) -> Self {
         let accounts = Api::namespaced(client, NAMESPACE);
         Self { accounts, account: account.to_owned(), held: Mutex::default() }
     }
 
-    /// The value for `Authorization`, marked as sensitive. Callers that come at once wait for one token.
+    /// Returns the value for `Authorization`, marked as sensitive. Concurrent callers wait for one token.
     ///
     /// # Errors
-    /// There is no good token, and none can be had.
+    /// There is no valid token, and none can be obtained.
     pub(super) async fn header(&self) -> anyhow::Result<HeaderValue> {
         let mut held = self.held.lock().await;
         if let Some(fresh) = held.as_ref().filter(|held| Instant::now() < held.renew_from) {
@@ -67,7 +67,7 @@ impl AccountToken {
         }
     }
 
-    /// The API server refused this token: the next request has a new one.
+    /// Drops a token that the API server refused: the next request has a new one.
     pub(super) async fn refused(&self, header: &HeaderValue) {
         let mut held = self.held.lock().await;
         if held.as_ref().is_some_and(|held| held.header == header) {
@@ -106,7 +106,7 @@ impl AccountToken {
         let account = ServiceAccount { metadata, ..ServiceAccount::default() };
         match self.accounts.create(&PostParams::default(), &account).await {
             Ok(_) => tracing::info!(account = self.account, "created the ServiceAccount of a controller"),
-            // Somebody else was faster.
+            // Another client was faster.
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             Err(error) => {
                 return Err(error).context("the ServiceAccount does not exist and could not be created");

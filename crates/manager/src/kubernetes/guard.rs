@@ -1,4 +1,4 @@
-//! The client layer that notes what is listed and watched, and lets no write through that the gate does not permit.
+//! The client layer that notes lists and watches, and refuses each write that the gate does not permit.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use openstack_ccm_controllers::KnownCluster;
 use openstack_ccm_core::permit::{Fence, Gate, NotPermitted, Target};
 use tower::{BoxError, service_fn};
 
-/// The same client behind a gate.
+/// Returns the client behind a gate.
 pub(super) fn guarded(client: &Client, gate: &Gate, cluster: &Arc<KnownCluster>) -> Client {
     behind(client, gate.clone(), Some(Arc::clone(cluster)))
 }
 
-/// The same client, which sends no write once the lead is lost.
+/// Returns a client that sends no write once the lead is lost.
 pub fn while_leading(client: &Client, fence: Fence) -> Client {
     behind(client, Gate::of_lead(fence), None)
 }
@@ -43,7 +43,7 @@ impl Guard {
                 let permit = self.gate.permit(Target::Cluster).await?;
                 request.extensions_mut().insert(permit);
             }
-            // What a leader has to tell after it lost the lead is true all the same; another cluster has no use for it.
+            // Events and Leases of a leader that lost the lead are true all the same; in another cluster they are useless.
             Asks::ToTell => {
                 if let Some(why @ NotPermitted::AnotherCluster(_)) = self.gate.closed() {
                     return Err(why.into());
@@ -52,7 +52,7 @@ impl Guard {
             Asks::ForSeveral | Asks::ForOne => {}
         }
         let answer = self.client.send(request).await?;
-        // From its first byte on: before it, a connection may have been made to anywhere.
+        // Counted from the first byte of the answer: before that, a connection to any server may have been made.
         if let Some(cluster) =
             self.cluster.as_ref().filter(|_| asks == Asks::ForSeveral && answer.status().is_success())
         {
@@ -69,9 +69,9 @@ pub(super) enum Asks {
     ForOne,
     /// A list or a watch: all that is known of the cluster comes from them.
     ForSeveral,
-    /// An Event or a Lease to be written.
+    /// A write of an Event or a Lease.
     ToTell,
-    /// Anything else to be written.
+    /// Any other write.
     ToWrite,
 }
 

@@ -1,4 +1,4 @@
-//! `--kube-api-qps` and `--kube-api-burst`: how fast the API server is asked.
+//! `--kube-api-qps` and `--kube-api-burst`: the rate of requests to the API server.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use tokio::sync::Mutex;
 /// The limit of one client; clones share it.
 #[derive(Clone, Debug)]
 pub struct RequestLimit {
-    /// Locked by the request whose turn it is: the limiter itself keeps no order among those who wait.
+    /// Locked by the request whose turn it is: the limiter itself keeps no order among waiting requests.
     limiter: Option<Arc<Mutex<DefaultDirectRateLimiter>>>,
 }
 
 impl RequestLimit {
-    /// No limit.
+    /// Sets no limit.
     pub fn none() -> Self {
         Self { limiter: None }
     }
 
-    /// On average `per_second` requests a second, and `burst` at once after a pause. A rate that is not above 0 sets no
-    /// limit, as in the framework.
+    /// Allows on average `per_second` requests a second, and `burst` at once after a pause. A rate that is not above 0 sets
+    /// no limit, as in the framework.
     pub fn new(per_second: f64, burst: u32) -> Self {
         let between = Some(per_second).filter(|rate| *rate > 0.0).map(|rate| 1.0 / rate);
         let quota = between
@@ -31,7 +31,7 @@ impl RequestLimit {
         Self { limiter: quota.map(|quota| Arc::new(Mutex::new(RateLimiter::direct(quota)))) }
     }
 
-    /// Waits until a request may go out.
+    /// Waits until a request may be sent.
     pub async fn wait(&self) {
         if let Some(limiter) = &self.limiter {
             limiter.lock().await.until_ready().await;

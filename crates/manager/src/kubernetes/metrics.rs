@@ -12,7 +12,7 @@ const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15
 
 type RequestLabels = Vec<(&'static str, String)>;
 
-/// Counts requests. Clones count together.
+/// Counts requests. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct RequestMetrics {
     requests: Family<RequestLabels, Counter>,
@@ -32,7 +32,7 @@ impl Default for RequestMetrics {
 }
 
 impl RequestMetrics {
-    /// Metrics that `registry` shows.
+    /// Creates metrics that `registry` shows.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         registry.register(
@@ -53,13 +53,13 @@ impl RequestMetrics {
         metrics
     }
 
-    /// A request waited for the limit of the rate.
+    /// Records how long a request waited for the rate limit.
     pub fn waited(&self, method: &http::Method, host: &str, waited: Duration) {
         let labels = vec![("verb", verb(method)), ("host", host.to_owned())];
         self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
     }
 
-    /// A request ended after `elapsed`; `code` is absent when there was no answer.
+    /// Counts a request that ended after `elapsed`; `code` is absent if there was no answer.
     pub fn ended(&self, method: &http::Method, host: &str, code: Option<u16>, elapsed: Duration) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
         let (verb, host) = (verb(method), host.to_owned());
@@ -69,7 +69,7 @@ impl RequestMetrics {
     }
 }
 
-/// The methods that are used, so that the label is bounded.
+/// Returns the label of a method; unused methods share one, so that it is bounded.
 fn verb(method: &http::Method) -> String {
     let known = ["GET", "POST", "PUT", "PATCH", "DELETE"];
     known.into_iter().find(|known| method == known).unwrap_or("other").to_owned()

@@ -1,8 +1,8 @@
 //! Clients of the Kubernetes API.
 //!
-//! Each sends a request once: what is to be sent again is decided by the controllers, each by its own rule, and for the
-//! lease an answer that comes late is worth nothing. The lease has a client of its own, so that no crowd of other
-//! requests can keep it from being renewed.
+//! Each client sends a request once: the controllers decide what is sent again, each by its own rule, and a late answer
+//! about the Lease is worth nothing. The Lease has a client of its own, so that no crowd of other requests can delay
+//! its renewal.
 
 mod account_token;
 mod guard;
@@ -41,18 +41,18 @@ pub use unanswered::Unanswered;
 /// The namespace whose uid is the identity of the cluster.
 const IDENTITY_NAMESPACE: &str = "kube-system";
 
-/// How the cloud-controller-manager begins its User-Agent, as other ones do.
+/// Start of the cloud-controller-manager's User-Agent, as in other ones.
 pub const AGENT: &str = concat!("openstack-ccm/", env!("CARGO_PKG_VERSION"), " cloud-controller-manager");
 
-/// Longest time until a connection is there.
+/// Longest time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for the answer to a question about a caller or a token, all tries together.
+/// Longest wait for a review of a caller or for a token, all tries together.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on a connection, idle ones included. Controllers wait 30 seconds for an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
-/// Longest silence of a watch. The server ends it after 25 seconds and says something shortly before, so one that is silent
-/// for longer has silently lost its server. With the delay before the next try and the time to connect this leaves the
-/// leader blind for 45 seconds at most, as long as Kubernetes' own controllers are.
+/// Longest silence of a watch. The server ends it after 25 seconds and sends a bookmark shortly before, so a watch that is
+/// silent for longer has lost its server. With the delay before the next try and the time to connect, the leader is blind
+/// for 45 seconds at most, as long as Kubernetes' own controllers are.
 const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// How to reach an API server.
@@ -60,13 +60,13 @@ const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(35);
 pub struct Connection {
     config: Config,
     metrics: RequestMetrics,
-    /// The beginning of the User-Agent: which program asks.
+    /// The beginning of the User-Agent: the name of the program.
     agent: &'static str,
 }
 
 impl Connection {
-    /// The server that the flags `--kubeconfig` and `--master` name, or the one of the cluster that this pod runs in.
-    /// It is not asked yet. `agent` begins the User-Agent.
+    /// Connects to the server that the flags `--kubeconfig` and `--master` name, or to that of the pod's own cluster. No
+    /// request is sent yet. `agent` begins the User-Agent.
     ///
     /// # Errors
     /// Files that cannot be read or do not make sense.
@@ -80,7 +80,7 @@ impl Connection {
         Ok(Self { config, metrics, agent })
     }
 
-    /// The server of another kubeconfig, or the same one when there is none.
+    /// Returns a connection to the server of another kubeconfig, or this connection without one.
     ///
     /// # Errors
     /// A file that cannot be read or does not make sense; `flag` names it.
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// A client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
+    /// Creates a client; `purpose` ends its User-Agent, as in other cloud-controller-managers.
     ///
     /// # Errors
     /// Certificates or tokens that cannot be used.
@@ -99,13 +99,13 @@ impl Connection {
         self.client_with(self.config.clone(), purpose, limit, None, Connections::Kept)
     }
 
-    /// A client that makes a connection for each request.
+    /// Creates a client that opens a connection for each request.
     fn client_of_new_connections(&self, purpose: &str) -> anyhow::Result<Client> {
         let limit = RequestLimit::none();
         self.client_with(self.config.clone(), purpose, limit, None, Connections::New)
     }
 
-    /// A client in the name of a ServiceAccount in kube-system, whose tokens are asked for by `tokens`.
+    /// Creates a client that acts as a ServiceAccount in kube-system; `tokens` requests its tokens.
     fn client_of(&self, account: &str, tokens: Client, limit: RequestLimit) -> anyhow::Result<Client> {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
@@ -144,7 +144,7 @@ impl Connection {
     }
 }
 
-/// The files in `$KUBECONFIG`. Like kubectl, one of several may be absent.
+/// Returns the files in `$KUBECONFIG` if none exists. As in kubectl, some of several may be absent.
 fn named_in_environment() -> Vec<PathBuf> {
     let files = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let files: Vec<PathBuf> =
@@ -153,7 +153,7 @@ fn named_in_environment() -> Vec<PathBuf> {
 }
 
 impl PersonArgs {
-    /// A client for the cluster.
+    /// Creates a client for the cluster.
     ///
     /// # Errors
     /// There is no kubeconfig that can be used.
@@ -161,7 +161,7 @@ impl PersonArgs {
         self.client_of(AGENT).await
     }
 
-    /// The same in the name of another program, which begins its User-Agent so.
+    /// Creates a client for another program, whose name begins the User-Agent.
     ///
     /// # Errors
     /// There is no kubeconfig that can be used.
@@ -170,7 +170,7 @@ impl PersonArgs {
         Connection { config: self.config().await?, metrics, agent }.client("cli", RequestLimit::none())
     }
 
-    /// The server that `kubectl` would talk to.
+    /// Returns the server that `kubectl` would use.
     async fn config(&self) -> anyhow::Result<Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         match (given(self.kubeconfig.as_ref()), &self.context) {
@@ -188,7 +188,7 @@ impl PersonArgs {
                     let problem = || format!("KUBECONFIG points to {}, which cannot be read", file.display());
                     std::fs::metadata(&file).with_context(problem)?;
                 }
-                // A file that is there and cannot be read is named before others are looked for.
+                // An existing file that cannot be parsed is reported before other files are tried.
                 if let Err(error @ KubeconfigError::Parse(_)) = Kubeconfig::read() {
                     return Err(without_excerpt(error)).context("the kubeconfig cannot be used");
                 }
@@ -200,23 +200,23 @@ impl PersonArgs {
     }
 }
 
-/// The client of each controller, and the one of what they share. None repeats requests by itself.
+/// The client of each controller, and a client for what they share. None repeats requests by itself.
 #[derive(Clone)]
 pub struct ControllerClients {
     shared: Client,
-    /// Asks for the identity of the cluster.
+    /// Reads the identity of the cluster.
     identity: Client,
     own: HashMap<&'static str, Client>,
 }
 
 impl ControllerClients {
-    /// The same client for all of them.
+    /// Uses the same client for all controllers.
     pub fn same(client: Client) -> Self {
         Self { identity: client.clone(), shared: client, own: HashMap::new() }
     }
 
-    /// Clients that each have a limit of this many requests a second and at once; with `own_accounts` each in the name
-    /// of the controller's ServiceAccount, as `--use-service-account-credentials` asks for.
+    /// Creates clients, each with a limit of this many requests a second and at once; with `own_accounts`, each acts as
+    /// the controller's ServiceAccount, as `--use-service-account-credentials` asks for.
     ///
     /// # Errors
     /// Certificates or tokens that cannot be used.
@@ -240,12 +240,12 @@ impl ControllerClients {
         Ok(clients)
     }
 
-    /// The cluster with this uid, as these clients are to show it.
+    /// Returns the cluster with this uid, which these clients have to show.
     pub fn known_cluster(&self, uid: String) -> Arc<KnownCluster> {
         Arc::new(KnownCluster::new(self.identity.clone(), uid))
     }
 
-    /// The same clients, which tell the cluster what they list and watch, and send no write that the gate does not permit.
+    /// Returns these clients with a layer that reports lists and watches to `cluster`, and refuses writes without the gate's permit.
     #[must_use]
     pub fn behind(&self, gate: &Gate, cluster: &Arc<KnownCluster>) -> Self {
         let own = self.own.iter().map(|(account, client)| (*account, guarded(client, gate, cluster)));
@@ -256,7 +256,7 @@ impl ControllerClients {
         }
     }
 
-    /// What no controller does for itself: the watch of nodes.
+    /// Returns the client for what all controllers share: the watch of nodes.
     pub fn shared(&self) -> &Client {
         &self.shared
     }
@@ -283,7 +283,7 @@ async fn config(kubeconfig: Option<&Path>, master: Option<&str>) -> anyhow::Resu
     Ok(config)
 }
 
-/// The error without the line that it is about: that may be a token.
+/// Returns the error without the line that it is about, which may be a token.
 fn without_excerpt(error: KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::Parse(error) => match error.location() {
@@ -303,7 +303,7 @@ async fn read(flag: &str, file: &Path) -> anyhow::Result<Config> {
         .with_context(|| format!("{flag}={}: its current context cannot be used", file.display()))
 }
 
-/// The identity of the cluster: the uid of its namespace kube-system.
+/// Reads the identity of the cluster: the uid of its namespace kube-system.
 ///
 /// # Errors
 /// The API server cannot be reached, or the right to read the namespace is missing.

@@ -1,10 +1,10 @@
-//! What lies between a client and the network: the rate limit, the metrics, the token of an account, and connections
-//! of their own for watches, on which it shows soon that the server is gone.
+//! The layers between a client and the network: the rate limit, the metrics, the token of an account, and separate
+//! connections for watches, which show soon that the server is gone.
 //!
 //! A peer that vanishes without closing (a failed node, a load balancer or a firewall that forgot the connection) is noticed by
-//! silence alone. Watches are never silent for long: they are asked for 25 seconds, and the server says something before
-//! each end. They share no connections with other requests, so that a new watch does not go out on an idle connection that
-//! died with the old one.
+//! silence alone. Watches are never silent for long: they last 25 seconds, and the server sends a bookmark before each
+//! end. They share no connections with other requests, so that a new watch does not use an idle connection that died with
+//! the old one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(super) struct Requests {
     pub(super) watches: Client,
     /// Sends everything else.
     pub(super) others: Client,
-    /// Of the account in whose name they go out, where that is not the one of the clients.
+    /// The token of the account that the requests act as, if it is not the clients' own.
     pub(super) token: Option<AccountToken>,
     pub(super) limit: RequestLimit,
     pub(super) metrics: RequestMetrics,
@@ -61,7 +61,7 @@ impl Requests {
 
     async fn exchange(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let client = if is_watch(request.uri()) { &self.watches } else { &self.others };
-        // Right before it is sent: the turn and the token may have taken long to come.
+        // Checked right before sending: the rate limit and the token may have taken long.
         let permit = request.extensions().get::<Permit>().cloned();
         let check = || permit.as_ref().map_or(Ok(()), Permit::check);
         let Some(token) = &self.token else {
@@ -104,7 +104,7 @@ mod tests {
 
     const ACCOUNT: &str = "system:serviceaccount:kube-system:node-controller";
 
-    /// A server that knows who calls, and a client in the name of an account.
+    /// Returns a server that identifies callers, and a client that acts as an account.
     fn stage() -> (Sim, Client) {
         let sim = Sim::default();
         sim.set_authorizer(|user, wanted| match wanted.resource.as_str() {
@@ -138,7 +138,7 @@ mod tests {
         list(&client).await.unwrap();
         list(&client).await.unwrap();
         assert!(sim.get("serviceaccounts", "kube-system", "node-controller").is_ok());
-        // The first one found no account.
+        // The first request found no account.
         assert_eq!(tokens(&sim), 2);
     }
 
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(is_watch(&uri.parse().unwrap()), expected);
     }
 
-    /// Answers lists, and who it is. After the first watch has begun nothing comes through any connection that was there, and none is
+    /// Answers lists, and identity requests. Once the first watch has begun, no data come through existing connections, and none is
     /// closed; new ones are served.
     async fn serve(mut stream: TcpStream, watches: Arc<AtomicUsize>) {
         let mut buffer = vec![0; 8192];
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Lets everything happen that sockets of this process have in store; the runtime asks them every 61 polls.
+    /// Lets all pending events of sockets of this process happen; the runtime polls them every 61 polls.
     async fn let_sockets_work() {
         for _ in 0..500 {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Connections to the API server, whose name is resolved as that of OpenStack.
+//! Connections to the API server, whose name is resolved by the same resolver as OpenStack's.
 
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -9,16 +9,16 @@ use kube::{Client, Config};
 use openstack_ccm_dns::Resolver;
 use tower::{BoxError, ServiceBuilder};
 
-/// What becomes of connections after an answer.
+/// Whether connections are kept after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connections {
-    /// They serve other requests.
+    /// Kept for other requests.
     Kept,
-    /// They are closed.
+    /// Closed; each request opens a new one.
     New,
 }
 
-/// kube's own stack, with another resolver. Behind a proxy it is kube's: then the proxy resolves the name.
+/// Creates a client with kube's own stack and another resolver. Behind a proxy, which resolves names, it is kube's client.
 ///
 /// # Errors
 /// Certificates or tokens that cannot be used.

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use openstack_ccm_core::permit::NotPermitted;
 use tower::BoxError;
 
-/// How the HTTP client calls a connection that could not be made. The cause below it says more.
+/// The HTTP client's error for a connection that could not be made. The cause below it says more.
 const NO_CONNECTION: &str = "client error (Connect)";
 
 /// A request without an answer.

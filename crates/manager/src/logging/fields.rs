@@ -1,4 +1,4 @@
-//! What a record and its spans say in addition to the message.
+//! The fields of a record and its spans, besides the message.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use tracing_subscriber::registry::{LookupSpan, Scope};
 /// The key of a record's text among the fields of `tracing`.
 const MESSAGE: &str = "message";
 
-/// The message, and all fields by name; what the record says itself stands above what its spans say. Fields of spans
-/// have to be formatted as JSON.
+/// Returns the message, and all fields by name; fields of the record replace those of its spans. Fields of spans have
+/// to be formatted as JSON.
 pub(super) fn of<S, N>(context: &FmtContext<'_, S, N>, event: &Event<'_>) -> (String, Map<String, Value>)
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -31,7 +31,7 @@ where
     (message.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), fields)
 }
 
-/// Collects what a record says.
+/// Collects the fields of a record.
 struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {

@@ -1,6 +1,6 @@
 //! Records as JSON, with the keys of Kubernetes' own components
 //! (<https://kubernetes.io/docs/concepts/cluster-administration/system-logs/#json-log-format>): `ts` in milliseconds since
-//! 1970, `caller`, `msg`, `v`, `err`; and the level by name. What a record and its spans say beyond that follows under its
+//! 1970, `caller`, `msg`, `v`, `err`; and the level by name. Other fields of a record and its spans follow under their
 //! own names.
 
 use std::fmt;
@@ -26,19 +26,19 @@ struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<String>,
     msg: &'a str,
-    /// The verbosity from which on it is shown; errors have none.
+    /// The verbosity from which on the record is shown; errors have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     v: Option<u8>,
     #[serde(flatten)]
     fields: Map<String, Value>,
 }
 
-/// The record of an error that ends the program, without the line break.
+/// Returns the record of an error that ends the program, without the line break.
 pub fn fatal(error: &str) -> String {
     let fields = Map::from_iter([(ERROR.1.to_owned(), error.into())]);
     let record =
         Record { ts: now(), level: "error", caller: None, msg: "openstack-ccm has failed", v: None, fields };
-    // Texts and numbers can always be written.
+    // Serializing texts and numbers cannot fail.
     serde_json::to_string(&record).unwrap_or_default()
 }
 
@@ -74,7 +74,7 @@ where
     }
 }
 
-/// Name of a level, and klog's verbosity for it.
+/// Returns the name of a level, and klog's verbosity for it.
 fn level(level: Level) -> (&'static str, Option<u8>) {
     match level {
         Level::ERROR => ("error", None),

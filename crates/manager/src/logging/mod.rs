@@ -1,4 +1,4 @@
-//! Log output: text or JSON, with klog's verbosity levels. One record is one line, whatever it speaks of.
+//! Log output: text or JSON, with klog's verbosity levels. Each record is one line, whatever it contains.
 
 mod fields;
 pub mod json;
@@ -28,15 +28,15 @@ pub fn start(arguments: &LoggingArgs) {
     begin(arguments, true);
 }
 
-/// The same without the names of modules, which mean nothing to who runs another program than the one they are of.
+/// Starts logging without the names of modules, which mean nothing to users of a program with another name.
 pub(crate) fn start_without_modules(arguments: &LoggingArgs) {
     begin(arguments, false);
 }
 
 fn begin(arguments: &LoggingArgs, names_modules: bool) {
     let level = level(arguments.verbosity);
-    // Libraries below the HTTP layer speak of bytes; their trace output helps nobody who debugs a cluster.
-    // What its connection layer calls an error is logged by those who asked, with server and cause.
+    // Libraries below the HTTP layer log bytes; their trace output does not help to debug a cluster.
+    // Errors of the connection layer are logged by the callers, with server and cause.
     let quiet = "hyper=info,kube_client=info,kube_client::client::builder=off,hyper_util=info,rustls=info,tower=info,reqwest=info,h2=info";
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| format!("{level},{quiet}"));
     let filter = EnvFilter::builder().with_default_directive(level.into()).parse_lossy(filter);
@@ -51,8 +51,8 @@ fn begin(arguments: &LoggingArgs, names_modules: bool) {
     }
 }
 
-/// Writes each record as one line: a line break within it becomes `\n`. Collectors of logs take a second line for a
-/// record of its own, and a text from elsewhere could forge one.
+/// Writes each record as one line: a line break within it becomes `\n`. Log collectors take a second line as another
+/// record, which a foreign text could forge.
 struct OneLine<W>(W);
 
 impl<W: Write> Write for OneLine<W> {

@@ -1,4 +1,4 @@
-//! Records as text: time, level, module and message, then `key=value` for everything else that a record and its spans say.
+//! Records as text: time, level, module and message, then `key=value` for all other fields of a record and its spans.
 //! Values with spaces or signs are quoted, so that parsers of logfmt read them.
 
 use std::fmt::{self, Write as _};
@@ -71,7 +71,7 @@ fn pairs(fields: &Map<String, Value>) -> String {
     text
 }
 
-/// Whether a value is read as one without quotes.
+/// Whether logfmt reads a value as one without quotes.
 fn is_plain(value: &str) -> bool {
     let plain = |letter: char| !letter.is_whitespace() && !letter.is_control() && !"\"=\\".contains(letter);
     !value.is_empty() && value.chars().all(plain)

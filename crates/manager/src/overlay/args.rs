@@ -53,13 +53,13 @@ pub struct RuleArgs {
 /// Reads a suffix of hostnames.
 ///
 /// # Errors
-/// It cannot end a hostname.
+/// The text cannot end a hostname.
 pub fn suffix(text: &str) -> Result<String, hostname::HostnameError> {
     hostname::validate(text.trim_start_matches('.')).map(|()| text.to_owned())
 }
 
 impl AnnotationArgs {
-    /// The rules.
+    /// Returns the rules.
     ///
     /// # Errors
     /// A cloud that is not in the table.
@@ -74,7 +74,7 @@ impl RuleArgs {
         Ok(Rules { labels: self.selector.clone().unwrap_or_default(), ..self.annotations.rules()? })
     }
 
-    /// What the controller is to do.
+    /// Returns the options of the controller.
     ///
     /// # Errors
     /// A cloud that is not in the table.

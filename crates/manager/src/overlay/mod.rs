@@ -1,5 +1,5 @@
-//! `ip-mode-overlay run`: from the command line to the working controller, with probes over HTTP, and metrics over HTTPS for those whom
-//! the API server lets read them.
+//! `ip-mode-overlay run`: from the command line to the working controller, with probes over HTTP, and metrics over HTTPS for callers
+//! whom the API server lets read them.
 
 pub mod args;
 
@@ -29,9 +29,9 @@ use crate::logging;
 use crate::signals::stop_on_signals;
 use args::OverlayRunArgs;
 
-/// How the overlay begins its User-Agent.
+/// Start of the overlay's User-Agent.
 pub const AGENT: &str = concat!("ip-mode-overlay/", env!("CARGO_PKG_VERSION"));
-/// How long others wait after the last renewal before they take over, how long the leader tries to renew, and how often.
+/// Lease duration, renew deadline and retry period.
 const LEASE: (Duration, Duration, Duration) =
     (Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2));
 /// How long a reconciliation may take to end after a stop.

@@ -1,11 +1,11 @@
-//! Controllers that were asked for and cannot start, because the cloud lacks what they need.
+//! Requested controllers that cannot start, because the cloud lacks what they need.
 
 use openstack_ccm_core::cloud::{Cloud, Part};
 
 use crate::args::controllers::ControllerName;
 
-/// What controllers need and the cloud does not have. A program without it would look healthy and do nothing, so it neither
-/// becomes ready nor asks for the lease.
+/// What the cloud lacks for controllers. The program would look healthy and do nothing, so it neither becomes
+/// ready nor asks for the Lease.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {remedy}", listed(controllers))]
 pub struct MissingParts {
@@ -17,7 +17,7 @@ impl MissingParts {
     /// Checks that the cloud has what the controllers need.
     ///
     /// # Errors
-    /// All that is missing, at once.
+    /// Everything that is missing, in one error.
     pub fn check(cloud: &dyn Cloud, runs: impl Fn(ControllerName) -> bool) -> Result<(), Self> {
         let controllers: Vec<_> = ControllerName::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! Which controllers run over a provider, and what they need of it.
+//! Which controllers run over a provider, and what they need from the provider.
 
 pub mod missing_parts;
 pub mod options;

@@ -18,7 +18,7 @@ use crate::args::{ClusterCidrError, RouteArgs, RunArgs};
 /// How long running reconciliations may take to end after a stop.
 const RECONCILIATION_GRACE: Duration = Duration::from_secs(10);
 
-/// What the command line says about the controllers. One that is absent does not run.
+/// Settings of the controllers from the command line. A controller without settings does not run.
 #[derive(Clone, Debug)]
 pub struct ProgramOptions {
     pub cluster_name: String,
@@ -42,13 +42,13 @@ impl ProgramOptions {
         }
     }
 
-    /// Canonical names of the controllers that are to run.
+    /// Returns the canonical names of the controllers that are to run.
     pub fn names(&self) -> Vec<String> {
         let run = ControllerName::ALL.into_iter().filter(|controller| self.runs(*controller));
         run.map(|controller| controller.canonical().to_owned()).collect()
     }
 
-    /// The same with some controllers only.
+    /// Returns the options of some controllers only.
     #[must_use]
     pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
         let Self { cluster_name, service, route, node, node_lifecycle } = self.clone();
@@ -62,10 +62,10 @@ impl ProgramOptions {
     }
 }
 
-/// What the program is to run.
+/// Chooses the controllers to run, and their settings.
 ///
 /// # Errors
-/// The cloud lacks what a controller needs that was asked for.
+/// The cloud lacks something that a requested controller needs.
 pub fn choose(
     arguments: &RunArgs,
     selection: &ControllerSelection,
@@ -90,10 +90,10 @@ pub(crate) fn serves_load_balancers(selection: &ControllerSelection, provider: &
     selection.runs(ControllerName::ServiceLb) && provider.left_out(Part::LoadBalancers).is_none()
 }
 
-/// Settings of the route controller; absent when it does not run, for a reason that is logged.
+/// Returns the settings of the route controller; `None` if it does not run, for a reason that is logged.
 ///
 /// # Errors
-/// It should run and does not know the cluster's ranges.
+/// The controller should run, but the cluster's ranges are unknown.
 pub fn route(
     arguments: &RouteArgs,
     selection: &ControllerSelection,
@@ -181,8 +181,8 @@ mod tests {
         choose(&arguments, &selection, &provider, &provider.cloud(openstack), None)
     }
 
-    /// A program that lacks what one of its controllers needs does not become ready; one that was asked which controllers
-    /// to leave out does all that is left.
+    /// A program that lacks what one of its controllers needs does not become ready; without such controllers
+    /// it does the remaining work.
     ///
     /// Defect: 69, better: it says what the catalog lacks, stays unready and off the lease, and tries again.
     #[rstest]

@@ -1,16 +1,16 @@
-//! Leader election on a Lease, compatible with client-go's record, so that any cloud-controller-manager that uses the
-//! same Lease and this one hand over to each other and never act at once.
+//! Leader election on a Lease, compatible with client-go's record, so that this and any other cloud-controller-manager
+//! on the same Lease hand over to each other and never act at once.
 //!
 //! # Guarantees
 //! - Work runs only while the Lease is held: the token handed to it is cancelled before the Lease can lapse for
 //!   others, measured on this machine's monotonic clock from the start of the last renewal that succeeded. Work that
 //!   does not end by then is dropped.
-//! - A process that was stopped for a while has all its timers due at once, and work may come before the renewal. So
-//!   each write asks the clock itself, by the fence ([`Elector::fence`]).
+//! - A process that was stopped for a while has all its timers due at once, and work may run before the renewal. So
+//!   each write checks the clock itself, with the fence ([`Elector::fence`]).
 //! - Another holder's Lease is only taken when its record did not change for its whole duration as observed here;
 //!   timestamps of other machines are never compared with this one's clock.
 //! - Every write carries the resourceVersion that was read, so that two candidates cannot both win.
-//! - On a wanted stop the Lease is released after the work has ended, so that the next leader starts at once.
+//! - On a requested stop the Lease is released after the work has ended, so that the next leader starts at once.
 //!
 //! The client must not retry by itself: an answer that comes after the renew deadline is worth nothing.
 
@@ -39,7 +39,7 @@ pub use report::{ElectionMetrics, Heartbeat};
 /// Reason of the Events about leadership.
 const LEADER_ELECTION: &str = "LeaderElection";
 
-/// Longest wait for the Event about the end.
+/// Longest wait for the Event about the end of the leadership.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct ElectionOptions {
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// Who we are: unique for each process, `<hostname>_<uuid>` by convention.
+    /// Identity of the candidate: unique for each process, `<hostname>_<uuid>` by convention.
     pub identity: String,
     /// How long others wait after the last change of the record before they take over.
     pub lease_duration: Duration,
@@ -62,7 +62,7 @@ pub struct ElectionOptions {
     pub component: &'static str,
 }
 
-/// What the holder writes on the Lease, asked for at each renewal.
+/// Annotations that the holder writes on the Lease, computed at each renewal.
 #[derive(Clone)]
 pub struct LeaseAnnotations(Arc<dyn Fn() -> BTreeMap<String, String> + Send + Sync>);
 
@@ -91,9 +91,9 @@ impl fmt::Debug for LeaseAnnotations {
 /// Why [`Elector::lead`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The stop was asked for; the Lease is released if it was held.
+    /// A stop was requested; the Lease is released if it was held.
     Stopped,
-    /// The Lease could not be renewed in time, or someone else holds it.
+    /// The Lease could not be renewed in time, or another candidate holds it.
     Lost,
     /// The work ended by itself; the Lease is released.
     WorkEnded,
@@ -104,37 +104,37 @@ pub struct Elector {
     leases: Api<Lease>,
     options: Arc<ElectionOptions>,
     observed: Option<Observed>,
-    /// When the request was begun that made the Lease ours for the last time. The server may have stored it at once
-    /// and answered late, so that others may count from this moment.
+    /// When the last request that took or renewed the Lease was sent. The server may have stored it at once and answered
+    /// late, so other candidates may count from this moment.
     held_since: Instant,
     tenure: Tenure,
-    /// Whether a request went out that may have made the Lease ours.
+    /// Whether a request that may have taken the Lease was sent.
     claimed: bool,
     report: Report,
 }
 
-/// How one try to take or renew ended.
+/// Result of one try to take or renew the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
-    /// The Lease is ours, and everybody can see that we are alive.
+    /// This process holds the Lease, and its record is fresh.
     Held,
-    /// Somebody else has it.
+    /// Another candidate has it.
     HeldByOther,
-    /// Somebody else wrote at the same time, so that nothing of ours was stored.
+    /// Another client wrote at the same time, so that our write was refused.
     Contended,
 }
 
 /// How a held Lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
-    /// It could not be renewed in time; others have to wait until it lapses.
+    /// The Lease could not be renewed in time; others have to wait until it expires.
     NotRenewed,
-    /// Somebody else has it already.
+    /// Another candidate has it already.
     Taken,
 }
 
 impl Elector {
-    /// A candidate; `client` must not retry requests by itself.
+    /// Creates a candidate; `client` must not retry requests by itself.
     pub fn new(client: Client, options: ElectionOptions) -> Self {
         let options = Arc::new(options);
         let report = Report::new(client.clone(), Arc::clone(&options));
@@ -143,26 +143,26 @@ impl Elector {
         Self { leases, options, observed: None, held_since, tenure, claimed: false, report }
     }
 
-    /// The same candidate, counted in these metrics.
+    /// Returns the candidate, counted in these metrics.
     #[must_use]
     pub fn counted_in(mut self, metrics: ElectionMetrics) -> Self {
         self.report.metrics = metrics;
         self
     }
 
-    /// A sign of life: a process that leads and does not renew is stuck.
+    /// Returns the heartbeat: a process that leads and does not renew is stuck.
     pub fn heartbeat(&self) -> Heartbeat {
         self.report.heartbeat.clone()
     }
 
-    /// What each write of the work has to ask.
+    /// Returns the fence that each write of the work has to ask.
     pub fn fence(&self) -> Fence {
         self.tenure.fence(self.options.renew_deadline, self.options.lease_duration)
     }
 
     /// Waits for the Lease, then runs `work` while it is held. The token that `work` gets is cancelled when the
-    /// leadership ends or `stop` is cancelled; `work` is then given `grace` to end before it is dropped, and less where
-    /// somebody else may lead sooner.
+    /// leadership ends or `stop` is cancelled; `work` is then given `grace` to end before it is dropped, and less if
+    /// another candidate may lead sooner.
     pub async fn lead<Work>(
         mut self,
         stop: CancellationToken,
@@ -175,7 +175,7 @@ impl Elector {
         self.report.waiting();
         tokio::select! {
             () = stop.cancelled() => {
-                // A claim whose answer was not waited for may have been stored.
+                // A claim without an answer may have been stored all the same.
                 if self.claimed {
                     self.release().await;
                 }
@@ -187,7 +187,7 @@ impl Elector {
         self.report.leads();
         let ended = self.lead_while_held(stop, grace, work).await;
         self.report.ended();
-        // Nobody waits for this: the lease is free already. One who has lost it has more to do than to write it down.
+        // No candidate waits for this: the lease is free already. After a loss there is no time for an Event.
         if ended != Ended::Lost {
             self.report.say_ended(LAST_EVENT_TIMEOUT).await;
         }
@@ -218,7 +218,7 @@ impl Elector {
             }
             () = stop.cancelled() => {
                 leading.cancel();
-                // The lease is kept while the work ends, so that nobody else starts before.
+                // The lease is kept while the work ends, so that no other candidate starts before.
                 tokio::select! {
                     _ = timeout(grace, work) => self.release().await,
                     _ = self.renew_until_lost() => {}
@@ -228,7 +228,7 @@ impl Elector {
         }
     }
 
-    /// Gives the work the time that is left until somebody else may lead.
+    /// Gives the work the time that is left until another candidate may lead.
     async fn lost(&self, loss: Loss, work: impl Future<Output = ()>, grace: Duration) {
         let left = match loss {
             Loss::NotRenewed => {
@@ -246,7 +246,7 @@ impl Elector {
         }
     }
 
-    /// Tries until the Lease is ours.
+    /// Tries until this process holds the Lease.
     async fn acquire(&mut self) {
         loop {
             let started = Instant::now();
@@ -260,13 +260,13 @@ impl Elector {
                 }
                 Err(_) => tracing::warn!(lease = %self.options.name, "the API server did not answer in time"),
             }
-            // No longer than the retry period: so long a released lease waits for its next holder. The random part
-            // keeps candidates that were started together apart.
+            // At most the retry period: a released lease waits that long for its next holder. The random part keeps apart
+            // candidates that were started together.
             sleep(self.options.retry_period.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
         }
     }
 
-    /// Returns when the Lease was not renewed for the renew deadline, or is seen in other hands.
+    /// Returns when the Lease was not renewed for the renew deadline, or has another holder.
     async fn renew_until_lost(&mut self) -> Loss {
         loop {
             let deadline = self.held_since + self.options.renew_deadline;
@@ -291,14 +291,14 @@ impl Elector {
         }
     }
 
-    /// The Lease was stored as ours, by a request that was begun at `since`.
+    /// Records that a request begun at `since` took or renewed the Lease.
     fn held(&mut self, since: Instant) {
         self.held_since = since;
         self.tenure.renew(since);
         self.report.renewed();
     }
 
-    /// One try to take or renew.
+    /// Tries once to take or renew the Lease.
     async fn attempt(&mut self) -> kube::Result<Attempt> {
         self.report.tried();
         let name = self.options.name.clone();
@@ -320,13 +320,13 @@ impl Elector {
         self.claimed = true;
         match self.leases.replace(&name, &PostParams::default(), &wanted).await {
             Ok(stored) => Ok(self.observe(&stored)),
-            // What they wrote is looked at in the next try.
+            // The next try reads what the other client wrote.
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Attempt::Contended),
             Err(error) => Err(error),
         }
     }
 
-    /// Remembers when the record changed last, and logs whom it names.
+    /// Remembers when the record changed last, and returns whether this process holds it.
     fn observe(&mut self, lease: &Lease) -> Attempt {
         let record = record::of(lease);
         let ours = record.holder.as_deref() == Some(self.options.identity.as_str());
@@ -336,7 +336,7 @@ impl Elector {
         if ours { Attempt::Held } else { Attempt::HeldByOther }
     }
 
-    /// Gives the Lease back, so that nobody has to wait for it to lapse.
+    /// Releases the Lease, so that no candidate has to wait until it expires.
     async fn release(&self) {
         self.tenure.end();
         let name = &self.options.name;

@@ -1,4 +1,4 @@
-//! The record in the Lease, and what it says about who may lead. Pure.
+//! The record in the Lease, and who may lead by it. Pure.
 
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ pub(super) struct Observed {
 pub(super) enum Standing {
     /// This process.
     Ours,
-    /// Nobody, or someone who stopped renewing.
+    /// No holder, or a holder that stopped renewing.
     Free,
-    /// Someone who is alive as far as is known.
+    /// Another holder that may still be alive.
     HeldByOther,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn standing(
         None => Standing::Free,
         Some(holder) if *holder == options.identity => Standing::Ours,
         Some(_) => {
-            // A holder that does not say how long its lease is good gets the time that we would want for ourselves.
+            // A holder without a lease duration gets the duration that this process uses itself.
             let seconds = record.lease_duration.and_then(|seconds| u64::try_from(seconds).ok());
             let duration = seconds.map_or(options.lease_duration, Duration::from_secs);
             let lapsed = observed.is_some_and(|observed| {

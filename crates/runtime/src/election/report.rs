@@ -1,4 +1,4 @@
-//! What others can see of an election: metrics, a sign of life for the health check, and Events on the Lease.
+//! Reports on an election: metrics, a heartbeat for the health check, and Events on the Lease.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::metrics::metric;
 
 type Label = [(&'static str, String); 1];
 
-/// The metrics that client-go has of elections; the label `name` is that of the Lease. Clones count together.
+/// The election metrics of client-go; the label `name` is the name of the Lease. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub struct ElectionMetrics {
     leading: Family<Label, Gauge>,
@@ -27,7 +27,7 @@ pub struct ElectionMetrics {
 }
 
 impl ElectionMetrics {
-    /// Metrics that `registry` shows.
+    /// Creates metrics that `registry` shows.
     pub fn register(registry: &mut Registry) -> Self {
         let leading =
             metric(registry, "leader_election_master_status", "Whether this process holds the Lease");
@@ -43,7 +43,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// How long ago the Lease was renewed; absent while this process does not lead.
+    /// Returns how long ago the Lease was renewed; `None` while this process does not lead.
     pub fn age(&self) -> Option<Duration> {
         lock(&self.renewed).map(|renewed| renewed.elapsed())
     }
@@ -66,7 +66,7 @@ impl Report {
         [("name", self.options.name.clone())]
     }
 
-    /// A candidate is there, and does not lead.
+    /// Shows a candidate that does not lead.
     pub(super) fn waiting(&self) {
         self.metrics.leading.get_or_create(&self.label()).set(0);
     }
@@ -79,7 +79,7 @@ impl Report {
         *lock(&self.heartbeat.renewed) = Some(Instant::now());
     }
 
-    /// The work begins. The Event is written beside it.
+    /// Reports that the work begins. The Event is written in the background.
     pub(super) fn leads(&self) {
         self.metrics.leading.get_or_create(&self.label()).set(1);
         let notice = self.notice("became leader");
@@ -87,13 +87,13 @@ impl Report {
         tokio::spawn(async move { events::write_one(client, object, component, notice).await });
     }
 
-    /// The work has ended.
+    /// Reports that the work has ended.
     pub(super) fn ended(&self) {
         *lock(&self.heartbeat.renewed) = None;
         self.waiting();
     }
 
-    /// Says that the leadership has ended, for at most `limit`.
+    /// Writes the Event that the leadership has ended, within `limit`.
     pub(super) async fn say_ended(&self, limit: Duration) {
         let notice = self.notice("stopped leading");
         let written = events::write_one(self.client.clone(), self.lease(), self.options.component, notice);

@@ -1,4 +1,4 @@
-//! Since when the Lease is held, for whoever has to know that by the clock.
+//! Since when the Lease is held, for checks by the clock alone.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,24 +8,24 @@ use tokio::time::Instant;
 
 use crate::lock::lock;
 
-/// The time for which a Lease is held. Clones share it.
+/// The time of the last renewal of a held Lease. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tenure {
     renewed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Tenure {
-    /// The Lease was stored as ours, by a request that was begun at `since`.
+    /// Records that a request begun at `since` took or renewed the Lease.
     pub(super) fn renew(&self, since: Instant) {
         *lock(&self.renewed) = Some(since);
     }
 
-    /// The Lease is given back, or somebody else has it.
+    /// Records that the Lease was released or lost.
     pub(super) fn end(&self) {
         *lock(&self.renewed) = None;
     }
 
-    /// What may be written how long after a renewal.
+    /// Returns the fence: how long after a renewal each target may be written.
     pub(super) fn fence(&self, renew_deadline: Duration, lease_duration: Duration) -> Fence {
         let renewed = Arc::clone(&self.renewed);
         Fence::new(move |target| {

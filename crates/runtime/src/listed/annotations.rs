@@ -9,10 +9,10 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use super::interest::Interest;
 use super::limits::{MAX_SIZE, MAX_VALUES_SIZE};
 
-/// Letters of a longer value that are shown.
+/// Characters shown of a longer value.
 const MAX_SHOWN_LENGTH: usize = 20;
 
-/// A value that is too long, as it is shown to whoever wrote it.
+/// Shortens a value that is too long, for a message to the user.
 pub fn shortened(value: &str) -> String {
     let begin: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
     format!(
@@ -21,11 +21,11 @@ pub fn shortened(value: &str) -> String {
     )
 }
 
-/// The annotations that mean something.
+/// The annotations that are used or reported.
 #[derive(Clone, Debug)]
 pub(super) struct Annotations(pub(super) BTreeMap<String, String>);
 
-/// The labels, the first of them if there are more than anybody writes.
+/// The labels, cut at `MAX_SIZE` bytes.
 #[derive(Clone, Debug)]
 pub(super) struct KeptLabels(pub(super) BTreeMap<String, String>);
 

@@ -1,11 +1,11 @@
-//! Lists of which no more is kept than somebody writes on purpose.
+//! Lists cut to a length that no meaningful object exceeds.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// The first `N` entries.
+/// The first `N` entries of a list.
 #[derive(Clone, Debug)]
 pub(super) struct AtMost<const N: usize, T>(pub(super) Vec<T>);
 
@@ -35,7 +35,7 @@ impl<'de, const N: usize, T: Deserialize<'de>> Visitor<'de> for Entries<N, T> {
     }
 }
 
-/// What was kept of a list that may be absent.
+/// Returns the kept entries of a list that may be absent.
 pub(super) fn kept<const N: usize, T>(list: Option<AtMost<N, T>>) -> Option<Vec<T>> {
     list.map(|AtMost(kept)| kept)
 }

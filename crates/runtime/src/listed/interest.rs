@@ -1,5 +1,5 @@
-//! What a program wants to know of the metadata of what it lists. Decoding takes no arguments, so this is left where decoding finds it:
-//! it is done within the poll that reads the answer.
+//! Which metadata of listed objects a program reads. Decoding takes no arguments, so a task-local passes this on: objects are
+//! decoded within the poll that reads the answer.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ tokio::task_local! {
     static INTEREST: Interest;
 }
 
-/// What a program wants to know of metadata.
+/// Which metadata a program reads.
 #[derive(Clone)]
 pub struct Interest {
     annotations: Arc<dyn Fn(&str) -> AnnotationUse + Send + Sync>,
@@ -28,38 +28,38 @@ impl fmt::Debug for Interest {
 }
 
 impl Interest {
-    /// In annotations, by their keys.
+    /// Creates an interest in annotations, by key.
     pub fn in_annotations(annotations: impl Fn(&str) -> AnnotationUse + Send + Sync + 'static) -> Self {
         Self { annotations: Arc::new(annotations), manager: None }
     }
 
-    /// In no annotation.
+    /// Creates an interest in no annotation.
     pub fn in_none() -> Self {
         Self::in_annotations(|_| AnnotationUse::None)
     }
 
-    /// Also whether the addresses in a status were written by this manager.
+    /// Adds whether this manager wrote the addresses in a status.
     #[must_use]
     pub fn and_writes_of(self, manager: &'static str) -> Self {
         Self { manager: Some(manager), ..self }
     }
 
-    /// Does something that decodes, with this interest.
+    /// Runs a future that decodes, with this interest.
     pub fn during<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         INTEREST.scope(self, work)
     }
 
-    /// The same at once.
+    /// Runs a function that decodes, likewise.
     pub fn within<R>(self, work: impl FnOnce() -> R) -> R {
         INTEREST.sync_scope(self, work)
     }
 
-    /// What the key of an annotation is to whoever reads now; nothing, where nobody has said.
+    /// Returns the use of an annotation key in the current task; none without an interest.
     pub(super) fn use_of(key: &str) -> AnnotationUse {
         INTEREST.try_with(|interest| (interest.annotations)(key)).unwrap_or(AnnotationUse::None)
     }
 
-    /// The manager whose writes are asked for.
+    /// Returns the manager whose writes are of interest.
     pub(super) fn manager() -> Option<&'static str> {
         INTEREST.try_with(|interest| interest.manager).ok().flatten()
     }

@@ -1,5 +1,5 @@
-//! `managedFields`, of which one thing is read: whether a manager wrote the addresses in the status. That list is atomic, so whoever wrote it
-//! last is noted.
+//! `managedFields`, read only for whether a manager wrote the addresses in the status. That list is atomic, so its last writer owns
+//! it.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::interest::Interest;
 
-/// The entry of the manager that is asked for, if it wrote the addresses, without its other fields.
+/// The entry of the manager of interest, if it wrote the addresses, without its other fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managers(pub(super) Option<ManagedFieldsEntry>);
 
-/// One entry. Its keys come in any order; what is not named here is skipped.
+/// One entry. Its keys come in any order; other keys are skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {

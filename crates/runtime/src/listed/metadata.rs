@@ -33,7 +33,7 @@ struct Metadata {
 /// Reads metadata, for `deserialize_with`.
 ///
 /// # Errors
-/// Those of the deserializer.
+/// Errors of the deserializer.
 pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let metadata = Metadata::deserialize(deserializer)?;
     Ok(ObjectMeta {

@@ -1,15 +1,15 @@
-//! Objects as lists and watches bring them: what nobody reads is skipped while they are decoded.
+//! Objects from lists and watches: fields that are never read are skipped during decoding.
 //!
 //! An API server takes objects of 1.5 MiB. 60,000 annotations with names of three letters, and the `managedFields` that list them, fit
-//! into one and take 15 MiB decoded: a limit that comes after decoding is no limit. So what may be long is bounded here: names and
-//! values by bytes, lists by their number of entries.
+//! into one object and take 15 MiB decoded: a limit after decoding comes too late. So this module bounds names and values by
+//! bytes, and lists by their number of entries.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `interest` | what a program wants to know of metadata |
+//! | `interest` | which metadata a program reads |
 //! | `metadata`, `annotations`, `managers` | `metadata` |
 //! | `service`, `node` | these two kinds |
-//! | `at_most`, `limits` | lists with a bound, and how much is kept of what |
+//! | `at_most`, `limits` | lists with a bound, and all bounds |
 
 mod annotations;
 mod at_most;
@@ -30,7 +30,7 @@ pub use metadata::{FINALIZER, metadata};
 pub use node::Node;
 pub use service::Service;
 
-/// Makes a type with a field `metadata` be listed and watched as the type of a kind is.
+/// Lets a type with a field `metadata` be listed and watched like the type of a kind.
 #[macro_export]
 macro_rules! listed_as {
     ($listed:ty, $kind:ty) => {

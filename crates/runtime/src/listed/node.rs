@@ -1,4 +1,4 @@
-//! A Node.
+//! Nodes, as they are listed and watched.
 
 use k8s_openapi::api::core::v1::{
     self as k8s, ContainerImage, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint,
@@ -10,7 +10,7 @@ use super::at_most::{AtMost, kept};
 use super::limits::{MAX_FAMILIES, MAX_IMAGE_NAMES, MAX_LONG_LIST, MAX_SHORT_LIST};
 use super::metadata;
 
-/// A Node with what any program here reads of one.
+/// A Node with the fields that any program here reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Node {
     #[serde(deserialize_with = "metadata", default)]

@@ -1,4 +1,4 @@
-//! A Service.
+//! Services, as they are listed and watched.
 
 use k8s_openapi::api::core::v1::{
     self as k8s, LoadBalancerIngress, LoadBalancerStatus, ServicePort, ServiceSpec, ServiceStatus,
@@ -11,7 +11,7 @@ use super::at_most::{AtMost, kept};
 use super::limits::{MAX_FAMILIES, MAX_LONG_LIST, MAX_PORTS, MAX_SHORT_LIST, MAX_SOURCE_RANGES};
 use super::metadata;
 
-/// A Service with what any program here reads of one.
+/// A Service with the fields that any program here reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Service {
     #[serde(deserialize_with = "metadata", default)]

@@ -1,4 +1,4 @@
-//! Which routes are wanted, kept and taken away.
+//! Which routes are wanted, kept and removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,23 +9,23 @@ use super::range::ClusterRanges;
 use super::{ListedRoute, NodeRoute, RoutedNode};
 use crate::node::AddressKind;
 
-/// What is to be done with the routes.
+/// The changes to make to the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Routes of nodes that are there.
+    /// Wanted routes that exist.
     pub keep: Vec<NodeRoute>,
-    /// Routes of nodes that are missing.
+    /// Wanted routes that are missing.
     pub add: Vec<NodeRoute>,
-    /// Routes that nobody wants any more.
+    /// Routes that no node wants any more.
     pub remove: Vec<Removal>,
 }
 
-/// A route that nobody wants any more.
+/// A route that no node wants any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     /// The route.
     pub route: ListedRoute,
-    /// The same, when its next hop is an address of a node of the cluster. Nothing is known of any other next hop.
+    /// The parsed route, if its next hop is an address of a node of the cluster. Nothing is known of any other next hop.
     pub of_node: Option<NodeRoute>,
 }
 
@@ -34,15 +34,15 @@ pub struct Removal {
 pub struct NodePlan {
     /// `metadata.name`
     pub name: String,
-    /// One route for each range of its pods that can have one.
+    /// One route for each pod range that can have a route.
     pub routes: Vec<NodeRoute>,
-    /// Why others cannot.
+    /// Why the other ranges cannot have a route.
     pub problems: Vec<Problem>,
-    /// Whether it is the next hop of routes in the cluster's ranges that it does not want.
+    /// Whether the node is the next hop of routes in the cluster's ranges that it does not want.
     pub has_other_routes: bool,
 }
 
-/// Why a range of a node's pods cannot have a route.
+/// Why a pod range of a node cannot have a route.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The text is not a network.
@@ -51,13 +51,13 @@ pub enum Problem {
         /// The text.
         cidr: String,
     },
-    /// Nobody would ever take such a route away.
+    /// The range is outside: such a route would never be removed.
     #[error("{cidr} is outside of the cluster's ranges: correct --cluster-cidr or the ranges of the nodes")]
     OutsideOfCluster {
         /// The range.
         cidr: IpNet,
     },
-    /// There is no next hop.
+    /// The node has no address for the next hop.
     #[error("the node has no InternalIP of the family of {cidr}")]
     NoAddress {
         /// The range.
@@ -66,7 +66,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The range as the node has it.
+    /// Returns the range as text.
     pub fn cidr(&self) -> String {
         match self {
             Self::NotANetwork { cidr } => cidr.clone(),
@@ -75,21 +75,21 @@ impl Problem {
     }
 }
 
-/// Everything that was decided.
+/// The decisions about all routes and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What is to be done.
+    /// The changes to make.
     pub changes: Changes,
-    /// What becomes of each node, in the order in which they were given.
+    /// The plan of each node, in the order in which the nodes were given.
     pub nodes: Vec<NodePlan>,
 }
 
 /// Compares the routes of the cloud with the nodes.
 ///
-/// A node wants a route for each network in `spec.podCIDRs`, over its first `InternalIP` of that family. A route that goes
-/// to such a network over any other address of the same node serves as well. Of the rest, those in the cluster's ranges
-/// are taken away; whatever is outside, or no network at all, is somebody else's. While no node is known nothing is taken
-/// away: that is more likely a mistake than the end of the cluster.
+/// A node wants a route for each network in `spec.podCIDRs`, over its first `InternalIP` of that family. A route to such a
+/// network over any other address of the same node serves as well. All other routes in the cluster's ranges are removed;
+/// routes outside of the ranges, or to no valid network, are not the cluster's. While no node is known no route is removed:
+/// that is more likely a mistake than the end of the cluster.
 pub fn decide(listed: &[ListedRoute], nodes: &[RoutedNode], ranges: &ClusterRanges) -> Plan {
     let wishes: Vec<Wishes> = nodes.iter().map(|node| Wishes::of(node, ranges)).collect();
     let owners = owners(nodes);
@@ -133,7 +133,7 @@ pub fn decide(listed: &[ListedRoute], nodes: &[RoutedNode], ranges: &ClusterRang
     plan
 }
 
-/// A range outside of the cluster's gets no route, but one that is there serves.
+/// A range outside of the cluster's gets no new route, but an existing route serves.
 fn is_there(there: &BTreeSet<(usize, IpNet)>, node: usize, problem: &Problem) -> bool {
     match problem {
         Problem::OutsideOfCluster { cidr } => there.contains(&(node, *cidr)),
@@ -141,7 +141,7 @@ fn is_there(there: &BTreeSet<(usize, IpNet)>, node: usize, problem: &Problem) ->
     }
 }
 
-/// The nodes that have an address; more than one while a node is being replaced.
+/// Maps each address to the nodes that have it; several while a node is being replaced.
 fn owners(nodes: &[RoutedNode]) -> BTreeMap<IpAddr, Vec<usize>> {
     let mut owners: BTreeMap<IpAddr, Vec<usize>> = BTreeMap::new();
     for (index, node) in nodes.iter().enumerate() {
@@ -160,7 +160,7 @@ fn parsed(route: &ListedRoute) -> Option<(IpNet, IpAddr)> {
     Some((destination.trunc(), route.next_hop.parse().ok()?))
 }
 
-/// What one node asks for.
+/// The routes that one node asks for.
 #[derive(Default)]
 struct Wishes {
     routes: Vec<NodeRoute>,
@@ -192,7 +192,7 @@ impl Wishes {
         wishes
     }
 
-    /// Whether a route to `destination` over this address of the node serves it.
+    /// Whether a route to `destination` over this address of the node serves the node.
     fn want(&self, destination: IpNet, next_hop: IpAddr) -> bool {
         let outside = |problem: &Problem| *problem == Problem::OutsideOfCluster { cidr: destination };
         same_family(destination, next_hop)
@@ -200,7 +200,7 @@ impl Wishes {
                 || self.problems.iter().any(outside))
     }
 
-    /// Whether the node wants a route to `destination` and only its address is not known at the moment.
+    /// Whether the node wants a route to `destination` and lacks only an address at the moment.
     fn lack_address_for(&self, destination: IpNet) -> bool {
         self.problems.contains(&Problem::NoAddress { cidr: destination })
     }
