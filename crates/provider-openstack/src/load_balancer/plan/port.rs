@@ -187,9 +187,9 @@ fn find_pool<'a>(
             && pool.protocol == wanted.pool.protocol
             && !draft.claimed_pools.contains(&pool.id)
             && !members::need_another_subnet(draft, pool, &wanted.members)
+            && !monitor::is_of_another_type(pool, wanted)
     };
-    let default = present.filter(usable).filter(|pool| !monitor::is_of_another_type(pool, wanted));
-    default.or_else(|| {
+    present.filter(usable).or_else(|| {
         let unused = children.pools.iter().filter(|pool| pool.used_by.is_empty());
         unused.filter(|pool| pool.name == wanted.pool.name).filter(usable).min_by_key(|pool| &pool.id)
     })

@@ -14,7 +14,7 @@ use openstack_ccm_core::provider::{Outcome, Waiting};
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::Reconciler;
 use super::carry_out::{PlanContext, Progress};
@@ -191,7 +191,10 @@ impl Releasing<'_> {
     ) -> Result<Option<Waiting>, Failure> {
         let found = match found {
             Some(found) if self.leads_elsewhere(&found).await? => {
-                report.notice(left(&found));
+                let notice = left(&found);
+                // Nobody comes back to the Service: the Event may be lost with the process.
+                warn!(service = %self.service.key, "{}", notice.message);
+                report.notice(notice);
                 // Its floating IP has the same description as the Service's.
                 self.terms.retained_vip_ports.extend(found.load_balancer.vip_port_id);
                 return Ok(None);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::service::Protocol;
 use proptest::collection::btree_set;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -21,6 +22,7 @@ use crate::load_balancer::objects::{
 };
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::tests::cloud::Cloud;
+use crate::load_balancer::plan::tests::shape::{Kind, Port, Shape, tcp};
 use crate::load_balancer::plan::{Plan, Then, serve_beside};
 use crate::load_balancer::state::attempts::Attempts;
 
@@ -198,6 +200,26 @@ fn assert_degraded(
     }
 }
 
+fn assert_costs_what_needs_it(before: &Shape, after: &Shape, refused: &str, serial: bool) {
+    let mut cloud = Cloud::serving(&before.desired());
+    let desired = Desired { serial, ..after.desired() };
+    let changes_protocol = changing(&cloud.observed, &desired);
+    let wish = Digest::of("a wish");
+    let plan = converge(&mut cloud, &desired, refused, wish);
+    assert_eq!(plan.then, Then::Done);
+    assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
+    if refused == SUCCESSORS {
+        // Another process takes nothing off that came back.
+        let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed, wish);
+        let plan = serve_beside(&desired, &cloud.observed, &refusals);
+        assert!(plan.steps.is_empty(), "{plan}");
+    }
+    // As soon as it is not refused any more, and the Service changes, nothing is missing.
+    let plan = converge(&mut cloud, &desired, "nothing", Digest::of("another wish"));
+    assert!(plan.refused.is_empty() && plan.then == Then::Done);
+    assert_served(&desired, &cloud.observed);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -208,22 +230,27 @@ proptest! {
         refused in select(CALLS.to_vec()),
         serial in any::<bool>(),
     ) {
-        let mut cloud = Cloud::serving(&before.desired());
-        let desired = Desired { serial, ..after.desired() };
-        let changes_protocol = changing(&cloud.observed, &desired);
-        let wish = Digest::of("a wish");
-        let plan = converge(&mut cloud, &desired, refused, wish);
-        prop_assert_eq!(&plan.then, &Then::Done);
-        assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
-        if refused == SUCCESSORS {
-            // Another process takes nothing off that came back.
-            let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed, wish);
-            let plan = serve_beside(&desired, &cloud.observed, &refusals);
-            prop_assert!(plan.steps.is_empty(), "{}", plan);
-        }
-        // As soon as it is not refused any more, and the Service changes, nothing is missing.
-        let plan = converge(&mut cloud, &desired, "nothing", Digest::of("another wish"));
-        prop_assert!(plan.refused.is_empty() && plan.then == Then::Done);
-        assert_served(&desired, &cloud.observed);
+        assert_costs_what_needs_it(&before, &after, refused, serial);
     }
+}
+
+/// The pool that a port gives up has the name of the new port's, and a health monitor that does not fit there.
+#[test]
+fn a_new_port_takes_no_pool_whose_health_monitor_would_have_to_go_first() {
+    let port = |protocol, port, health_check_port| Port {
+        key: ListenerKey::new(protocol, port),
+        kind: Kind::Plain,
+        node_port: 30080,
+        health_check_port,
+    };
+    let with = |ports| {
+        Shape::web().with(|shape| {
+            shape.ports = ports;
+            shape.monitor_delay = Some(5);
+        })
+    };
+    let before = with(vec![tcp(443, 30080), port(Protocol::Udp, 53, None), tcp(80, 30080)]);
+    let local = Some(32000);
+    let after = with(vec![tcp(80, 30080), port(Protocol::Udp, 80, local), port(Protocol::Udp, 53, local)]);
+    assert_costs_what_needs_it(&before, &after, "DELETE healthmonitors", false);
 }
