@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::contract::setup::{configured, id, load_balancer, member_names};
-use crate::support::{LB_ID, PROXY, Side, World, lb_name, service};
+use crate::support::{ADDRESS, LB_ID, PROXY, Side, World, lb_name, service};
 
 /// The lines of cloud.conf that let load balancers be replaced which serve nobody.
 pub(crate) const REPLACE: &str = "error-recovery = replace\n";
@@ -354,6 +354,26 @@ async fn floating_ips_that_could_not_be_listed_delay_a_service_and_no_more(#[cas
     tokio::time::sleep(Duration::from_secs(60)).await;
     world.cloud.faults().remove(outage);
     world.until_published("second").await;
+}
+
+/// Any user who may write a Service may write the annotation: nodes would take the traffic of the other Service.
+#[tokio::test(start_paused = true)]
+async fn an_annotated_address_is_not_published_while_floating_ips_cannot_be_listed() {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    assert_eq!(world.ingress("web"), ["198.19.0.11(VIP)"]);
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(20));
+    world.create(&service("mean", json!({"metadata": {"annotations": {ADDRESS: "198.19.0.11"}}})));
+    world.until("it is being made", |world| world.cloud.load_balancer(&lb_name("mean")).is_some()).await;
+    let list = Fault::new().service("network").method(Method::GET).path("/floatingips");
+    let outage = world.cloud.faults().add(list.answer(403, json!({})));
+    // So that it does not know any more that there is no floating IP yet.
+    world.restart().await;
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(world.ingress("mean"), Vec::<String>::new());
+    }
+    world.cloud.faults().remove(outage);
+    world.until_ingress("mean", "198.19.0.12(VIP)").await;
 }
 
 /// A new protocol needs another pool: as long as Octavia fails at its members, nothing would answer behind it.

@@ -74,7 +74,7 @@ async fn a_wrong_wish_changes_nothing(#[case] key: &str, #[case] value: Option<&
 
 /// Where it cannot be, the Service is served without, and a Warning says why.
 #[rstest]
-#[case::ovn("ovn", &ASKED, "requires Octavia API 2.25")]
+#[case::ovn("ovn", &ASKED, "provider ovn does not support it")]
 #[case::other_family("amphora", &[("metrics-enable", "true"), ("metrics-allow-cidrs", "2001:db8::/32")], "has the IP family of")]
 #[tokio::test(start_paused = true)]
 async fn where_it_cannot_be_the_service_goes_without(

@@ -142,9 +142,9 @@ impl Serving<'_> {
             None => desired::desired(sources)?,
         };
         if unread.is_some() && desired.floating_ip != FloatingIpGoal::NotNeeded {
-            let published = self.service.published.iter().copied().find(IpAddr::is_ipv4);
-            desired.floating_ip =
-                FloatingIpGoal::Unknown { address: published.or(settings.annotated_address) };
+            // The annotation with the address may name that of another Service.
+            let address = self.service.published.iter().copied().find(IpAddr::is_ipv4);
+            desired.floating_ip = FloatingIpGoal::Unknown { address };
         }
         let is_external = settings.exposure != Exposure::Internal;
         let has_become_internal = self.reconciler.records.has_become_internal(&self.service.key, is_external);
