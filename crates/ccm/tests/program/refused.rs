@@ -141,6 +141,27 @@ fn done(world: &World, wish: Wish) -> bool {
     }
 }
 
+/// The status tree lacks a pool that no listener uses, and a batch puts back what it does not repeat.
+#[tokio::test(start_paused = true)]
+async fn members_of_a_port_whose_listener_is_refused_keep_what_administrators_set() {
+    let world = World::serving(&on_port_80()).await;
+    world.cloud.faults().add(octavia(Method::POST, "/listeners$").answer(404, refusal(404)));
+    Wish::PoolOfNewPort.ask(&world);
+    world.until_warned("web", "SyncLoadBalancerFailed").await;
+    world.quiet_unplanned().await;
+    let unused = world.cloud.pools().into_iter().find(|pool| pool["listeners"] == json!([])).unwrap();
+    let members = |world: &World| world.cloud.members(unused["id"].as_str().unwrap());
+    let member = members(&world)[0].clone();
+    let path = format!("/v2.0/lbaas/pools/{}/members/{}", id(&unused), id(&member));
+    put(&world, &path, &json!({"member": {"weight": 5}}));
+    world.add_node("node-3", "v1.36.0");
+    world.until("the new node is a member", |world| members(world).len() == 3).await;
+    world.quiet_unplanned().await;
+    let weight =
+        members(&world).into_iter().find(|one| one["id"] == member["id"]).map(|one| one["weight"].clone());
+    assert_eq!(weight, Some(json!(5)));
+}
+
 /// Somebody deleted it, and the quota is used up by now.
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_cannot_be_made_keeps_no_node_away() {

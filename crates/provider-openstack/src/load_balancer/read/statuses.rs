@@ -53,6 +53,11 @@ impl Observing<'_> {
     /// status tree does not show the load balancer's owner, so that is read as well.
     pub(crate) async fn look_at_members(&self, observation: &mut Observation) -> Result<bool, Failure> {
         let Some(there) = observation.seen().load_balancer.as_ref() else { return Ok(false) };
+        let mut pools = there.children.iter().flat_map(|children| &children.pools);
+        if pools.any(|pool| pool.ours && pool.used_by.is_empty()) {
+            // The status tree lacks it.
+            return Ok(false);
+        }
         let id = there.id.clone();
         let (shown, agrees) =
             tokio::join!(self.load_balancer(&id), self.statuses_agree(observation, Members::TakeOver));
