@@ -87,7 +87,7 @@ impl Round {
             .iter()
             .filter_map(|route| Some((route.destination.to_string(), missing.get(route)?.message.clone())));
         for (cidr, cause) in problems.chain(failures) {
-            // Without the duration that upstream adds: repeats of the same failure become one event with a count.
+            // Upstream adds the duration. Without it, repeats of the same failure become one event with a count.
             let message =
                 format!("Could not create route {} {cidr} for node {}: {cause}", known.uid, node.name);
             tracing::warn!("{message}");

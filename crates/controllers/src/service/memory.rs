@@ -1,8 +1,8 @@
 //! What this process remembers of the Services that it serves.
 //!
-//! A cache: everything in it can be lost at any moment, and the next reconciliation finds it again in the cluster and in the
-//! cloud. It distinguishes own writes from foreign writes, allows publishing again without asking the cloud, and releasing a
-//! Service whose object vanished although it had our finalizer.
+//! A cache: it can be lost at any moment, and later reconciliations rebuild it from the cluster and the cloud. With it the controller
+//! tells its own writes of a status from those of others, writes a status again without asking the cloud, and releases the load
+//! balancer of a Service whose object vanished although it had our finalizer.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};

@@ -151,8 +151,8 @@ fn with_port(ports: Option<&NextHopPorts>, add: &[NodeRoute], applied: &mut Appl
         add.iter().copied().partition(|route| ports.at(route.next_hop).is_some());
     applied.missing.extend(lost.into_iter().map(|route| {
         let message = format!(
-            "the user of cloud.conf sees no port with the address {} on a network of the router: the node requires a port on a network \
-             with an internal interface of the router, in the same project",
+            "the credentials in cloud.conf see no port with the address {} on a network that is attached to the router: give the node a \
+             port on such a network, in the project of these credentials",
             route.next_hop
         );
         (route, Failure::user_input(message))

@@ -2,7 +2,7 @@
 //!
 //! As the framework's recorder does: an identical event raises the count of the first one; more than ten different
 //! messages of one kind within ten minutes become one combined event; one object may have 25 writes at once and then
-//! one per five minutes. Without this a failing Service floods the cluster's store.
+//! one per five minutes, but for the first event of a reason. Without this a failing Service floods the cluster's store.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -126,6 +126,8 @@ impl Correlator {
         let combined = !known && recent >= MAX_SIMILAR_MESSAGES;
         let key = (!combined).then(|| compared.into_owned());
         let message = if combined { format!("{COMBINED}{message}") } else { message.to_owned() };
+        // What may be said once, such as that something stays in the cloud, is not lost among repeats of other reasons.
+        let is_first = series.is_empty();
         let index = series.iter().position(|series| series.message == key).unwrap_or_else(|| {
             // Most topics have one.
             series.reserve_exact(1);
@@ -136,7 +138,8 @@ impl Correlator {
             .buckets
             .entry((topic.object.clone(), topic.component))
             .or_insert(Bucket { tokens: MAX_BURST, refilled: now })
-            .take(now);
+            .take(now)
+            || is_first;
         let entry = &mut series[index];
         entry.count = entry.count.saturating_add(1);
         entry.last = now;
@@ -253,6 +256,20 @@ mod tests {
         ));
         let repeat = correlator.correlate(topic("noisy"), "quota", later(now, 301));
         assert_eq!(repeat, Action::Repeat { name: "svc.1".into(), message: "quota".into(), count: 201 });
+    }
+
+    #[test]
+    fn the_first_event_of_a_reason_is_not_lost_among_repeats_of_others() {
+        let now = Instant::now();
+        let mut correlator = Correlator::default();
+        for second in 0..100 {
+            correlator.correlate(topic("u"), "quota", later(now, second));
+        }
+        let said_once = Topic { reason: "LoadBalancerLeft", ..topic("u") };
+        let first = correlator.correlate(said_once.clone(), "it stays", later(now, 100));
+        assert_eq!(first, Action::Create { message: "it stays".into() });
+        correlator.created("svc.2".into());
+        assert_eq!(correlator.correlate(said_once, "it stays", later(now, 101)), Action::Drop);
     }
 
     #[test]

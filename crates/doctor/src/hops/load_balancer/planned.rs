@@ -55,7 +55,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
                 && let Some(ranges) = field("allowed_cidrs")
             {
                 let text = format!(
-                    "the listener of {} accepts other clients than the Service asks for: {}",
+                    "the listener of port {} has other allowed_cidrs than the source ranges that the Service asks for: {}",
                     change.name, ranges.text
                 );
                 return Some(at(seen(Finding::new(Code::D511, text))));

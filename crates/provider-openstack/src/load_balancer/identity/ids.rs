@@ -8,7 +8,7 @@ use openstack_ccm_core::service::Service;
 use super::outputs;
 use crate::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 
-/// An id that any user may have written into a Service. It affects only that Service.
+/// An id that any user may have written into a Service. If it is wrong, only that Service fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenId(String);
 

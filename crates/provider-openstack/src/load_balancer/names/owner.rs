@@ -6,7 +6,8 @@ use super::tags::{CLUSTER_TAG, SERVICE_TAG, Tags, cluster_uids, service_uids};
 /// Maximum length of a description in Neutron.
 const MAX_DESCRIPTION_LENGTH: usize = 255;
 
-/// Returns the description of a floating IP for clouds without tags: OCCM's, followed by the uids that the tags would have.
+/// Returns the description of a floating IP for clouds without tags: OCCM's text, then the uids of cluster and Service, which
+/// are in the tags elsewhere.
 pub fn described_owner(description: &str, tags: &Tags) -> String {
     let (Some(cluster), Some(service)) = (cluster_uids(tags).next(), service_uids(tags).next()) else {
         return description.to_owned();

@@ -400,11 +400,11 @@ pub(super) fn release(
         let ports = [vip_port_id, terms.vip_port_id.as_deref()];
         match port_id {
             Some(port) if !ports.contains(&Some(port.as_str())) => {
-                let user = "which is in use, for example by another Service on the same load balancer";
                 draft.warn(
                     LEFT_IN_USE,
                     format!(
-                        "the Service's floating IP {address} ({id}) is left attached to port {port}, {user}"
+                        "the Service's floating IP {address} ({id}) stays on port {port}, because that port is in use, for example by \
+                         another Service on the same load balancer"
                     ),
                 );
             }

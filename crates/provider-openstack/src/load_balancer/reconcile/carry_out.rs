@@ -139,8 +139,8 @@ impl Reconciler {
         }
         if steps.iter().any(Step::locks) {
             let made = applied.locked.as_ref().and_then(|locked| locked.made.as_ref());
-            let ids = context.load_balancer.map(|there| &there.id).into_iter();
-            ids.chain(made.map(|made| &made.id)).for_each(|id| self.lists.wrote_to_load_balancer(id));
+            let existing = context.load_balancer.into_iter().flat_map(|there| [&there.id, &there.name]);
+            existing.chain(made.map(|made| &made.id)).for_each(|one| self.lists.wrote_to_load_balancer(one));
         }
         if !steps.iter().all(Step::locks) {
             self.lists.wrote_to_floating_ips();

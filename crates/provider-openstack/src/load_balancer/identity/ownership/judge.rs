@@ -107,13 +107,13 @@ impl Claim<'_> {
             Some(other) => format!(
                 "is named for this Service in a cluster called {other:?}, but openstack-ccm runs with --cluster-name={present}. If {other:?} is \
                  the right name, start openstack-ccm with --cluster-name={other:?}; if the cluster was renamed, add {other:?} to \
-                 former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from the Service: it \
-                 then gets its own load balancer and address"
+                 former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove the annotations {keys} from \
+                 the Service: it then gets its own load balancer and address"
             ),
             None => format!(
-                "was created for another Service, in a cluster that was not called {present}. If this cluster had the other name before, \
-                 have the operator add that name to former-cluster-names in cloud.conf; if the Service was copied from another cluster, \
-                 remove {keys} from the Service; the Service then gets its own load balancer and address"
+                "has a name that names neither this Service nor the cluster {present}. If this cluster had another name before, add that name \
+                 to former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove the annotations {keys} from \
+                 the Service: it then gets its own load balancer and address"
             ),
         };
         refused(found, &why)
