@@ -366,16 +366,20 @@ impl Stage {
         })
     }
 
-    /// Takes off the load balancer that a person made what Services have left there that are gone.
+    /// Takes off the load balancers that stay what Services have left there that are gone: off the one that a person made, and off those
+    /// of OCCM that other Services use, where an Event says that the Service left it for want of evidence.
     fn clear_shared(&self, owned: &BTreeSet<String>) {
         let (cloud, admin) = (&self.world.cloud, self.world.cloud.admin());
         let is_left = |text: &Value| {
             let text = text.as_str().unwrap();
             text.find(OURS).is_some_and(|start| !owned.contains(&text[start..]))
         };
+        let load_balancers = cloud.load_balancers();
         for (path, children) in [("listeners", cloud.listeners()), ("pools", cloud.pools())] {
             for child in children.iter().filter(|child| is_left(&child["name"])) {
-                if child["loadbalancers"][0]["id"] == self.shared {
+                let stays = |one: &&Value| one["id"] == child["loadbalancers"][0]["id"];
+                let host = load_balancers.iter().find(stays);
+                if host.is_some_and(|host| host["id"] == self.shared || self.was_left(host)) {
                     let path = format!("/v2.0/lbaas/{path}/{}", child["id"].as_str().unwrap());
                     assert_eq!(admin.delete("load-balancer", &path).0, 204, "{child}");
                     cloud.settle();
