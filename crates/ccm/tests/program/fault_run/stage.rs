@@ -379,7 +379,11 @@ impl Stage {
             for child in children.iter().filter(|child| is_left(&child["name"])) {
                 let stays = |one: &&Value| one["id"] == child["loadbalancers"][0]["id"];
                 let host = load_balancers.iter().find(stays);
-                if host.is_some_and(|host| host["id"] == self.shared || self.was_left(host)) {
+                let is_cleared = |host: &Value| {
+                    host["id"] == self.shared
+                        || (host["provisioning_status"] == "ACTIVE" && self.was_left(host))
+                };
+                if host.is_some_and(is_cleared) {
                     let path = format!("/v2.0/lbaas/{path}/{}", child["id"].as_str().unwrap());
                     assert_eq!(admin.delete("load-balancer", &path).0, 204, "{child}");
                     cloud.settle();

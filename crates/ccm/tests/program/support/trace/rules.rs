@@ -1,6 +1,6 @@
 //! The rules, by name. The comment of the module `reconcile` states the same in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use http::{Method, StatusCode};
@@ -151,7 +151,8 @@ struct Earlier {
     /// When its last call began.
     last_call: usize,
     wrote: bool,
-    ended_at_a_failed_read: bool,
+    /// Paths of reads that failed and were not sent again with success: reads go side by side, so this need not be the last call.
+    failed_reads: BTreeSet<String>,
 }
 
 impl Earlier {
@@ -159,13 +160,17 @@ impl Earlier {
         self.last_call = call.begun;
         if call.side == Side::OpenStack {
             self.wrote |= call.write;
-            self.ended_at_a_failed_read = !call.write && !call.is_accepted();
+            if call.is_accepted() {
+                self.failed_reads.remove(&call.path);
+            } else if !call.write {
+                self.failed_reads.insert(call.path.clone());
+            }
         }
     }
 
     /// Whether the next one goes on with the answers that this one began with. A write of its own would have put them out of date.
     fn hands_on(&self) -> bool {
-        self.ended_at_a_failed_read && !self.wrote
+        !self.failed_reads.is_empty() && !self.wrote
     }
 }
 
