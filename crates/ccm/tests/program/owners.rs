@@ -96,7 +96,7 @@ async fn a_copy_of_a_service_never_touches_the_load_balancer_of_the_original(
     let other = other_cluster(name, by).await;
     let world = beside(&other, cloud_conf).await;
     let copied = copy(&other.service("web"));
-    assert_refused(&world, &copied, "loadbalancer.openstack.org/load-balancer-id").await;
+    assert_refused(&world, &copied, "remove loadbalancer.openstack.org/load-balancer-id").await;
     if name != "c1" {
         let before = other.cloud.load_balancer("kube_service_c2_default_web").unwrap();
         let mut bare = copied;
@@ -117,7 +117,7 @@ async fn forged_annotations_take_nothing_over(#[case] output: &str, #[values("",
     let theirs = id(&other.cloud.load_balancers()[0]);
     let value = if output == OWNED { theirs.as_str() } else { "198.19.0.11" };
     let forged = annotated(&[(LB_ID, &theirs), (output, value)]);
-    assert_refused(&world, &forged, "loadbalancer.openstack.org/load-balancer-id").await;
+    assert_refused(&world, &forged, "remove loadbalancer.openstack.org/load-balancer-id").await;
 }
 
 /// A load balancer that has a Service's name and nothing else of it is adopted by its annotation, where the list says so.

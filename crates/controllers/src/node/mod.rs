@@ -53,7 +53,7 @@ impl Default for NodeControllerOptions {
             concurrency: 1,
             status_concurrency: 1,
             status_update_frequency: Duration::from_secs(300),
-            warning_interval: Some(Duration::from_secs(1800)),
+            warning_interval: None,
             batch_delay: Duration::from_millis(100),
             call_timeout: Duration::from_secs(30),
         }

@@ -43,7 +43,7 @@ impl Default for NodeLifecycleOptions {
         Self {
             monitor_period: Duration::from_secs(5),
             deletion_delay: Duration::ZERO,
-            warning_interval: Some(Duration::from_secs(1800)),
+            warning_interval: None,
             call_timeout: Duration::from_secs(30),
         }
     }

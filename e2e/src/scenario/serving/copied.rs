@@ -75,7 +75,7 @@ fn refused(stage: &mut Stage, second: &mut ClusterBeside, sketch: &ServiceSketch
     without_a_break(stage, &address, |stage| {
         let writes = Writes::from_now(&stage.cloud.folders)?;
         make_copy(stage, second, sketch)?;
-        let parts = [&id, "loadbalancer.openstack.org/load-balancer-id"];
+        let parts = [&id, "remove loadbalancer.openstack.org/load-balancer-id"];
         let note = warned(&second.api(), SERVICE, REASON, &parts)?;
         has_looked(second.restart_controller()?, 1)?;
         let ingress = second.api().ingress(SERVICE)?;

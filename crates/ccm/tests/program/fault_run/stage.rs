@@ -20,8 +20,6 @@ use crate::watch::Watch;
 pub(super) const SHARED: &str = "shared by hand";
 /// What the names of the cluster's own load balancers begin with.
 const OURS: &str = "kube_service_c1_";
-/// What the tag begins with that this program gives to what it makes or adopts.
-const CLUSTER_TAG: &str = "openstack-ccm-cluster=";
 /// Services that one load balancer may serve, in the stories.
 const MAX_SHARED: &str = "max-shared-lb = 50\n";
 /// The Services of the other cluster; copies are made of them.
@@ -323,11 +321,8 @@ impl Stage {
             let reported = reported || self.was_left(&orphan);
             let tags = orphan["tags"].to_string();
             let is_user = |service: &Value| tags.contains(&text(&service["metadata"]["uid"]));
-            // An Event that waits for the API server is lost with a program that is killed; the log has it.
-            let may_be_lost = self.world.kills() > 0 && !tags.contains(CLUSTER_TAG);
             // While a Service that used it is there, as one of another type, it is not reported yet.
-            let is_known = reported || may_be_lost || services.iter().any(is_user);
-            assert!(is_known, "{name} is left, and not reported: {orphan:#}");
+            assert!(reported || services.iter().any(is_user), "{name} is left, and not reported: {orphan:#}");
             let path = format!("/v2.0/lbaas/loadbalancers/{}?cascade=true", text(&orphan["id"]));
             assert_eq!(admin.delete("load-balancer", &path).0, 204, "{orphan}");
             for floating_ip in floating_ips.iter().filter(|one| one["port_id"] == orphan["vip_port_id"]) {

@@ -107,12 +107,12 @@ impl Claim<'_> {
             Some(other) => format!(
                 "is named for this Service in a cluster called {other:?}, but openstack-ccm runs with --cluster-name={present}. If {other:?} is \
                  the right name, start openstack-ccm with --cluster-name={other:?}; if the cluster was renamed, add {other:?} to \
-                 former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove the annotations {keys} from \
+                 former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from \
                  the Service: it then gets its own load balancer and address"
             ),
             None => format!(
                 "has a name that names neither this Service nor the cluster {present}. If this cluster had another name before, add that name \
-                 to former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove the annotations {keys} from \
+                 to former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from \
                  the Service: it then gets its own load balancer and address"
             ),
         };

@@ -125,7 +125,7 @@ fn a_load_balancer_belongs_to(
 #[case::brought_from_another_cluster("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "runs with --cluster-name=c1")]
 #[case::the_name_is_that_of_the_service_it_was_made_for("kube_service_x_default_web", vec!["kube_service_x_default_web".into()], "former-cluster-names")]
 #[case::of_another_service_there("kube_service_x_default_api", vec![], "former-cluster-names")]
-#[case::renamed_by_hand_there("mine", vec!["kube_service_x_default_web".into()], "remove the annotations loadbalancer.openstack.org/load-balancer-id")]
+#[case::renamed_by_hand_there("mine", vec!["kube_service_x_default_web".into()], "remove loadbalancer.openstack.org/load-balancer-id")]
 #[case::made_by_hand("mine", vec![], "Guest")]
 #[case::guest_of_both_clusters("mine", vec!["kube_service_x_default_web".into(), NAME.into()], "Guest")]
 fn annotations_that_a_controller_wrote_make_nobody_an_owner(
