@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_runtime::metrics::{count_anew, metric, set};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

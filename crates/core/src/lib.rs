@@ -20,6 +20,7 @@
 //! | [`duration`] | durations as users write them |
 //! | [`text`] | printable forms of untrusted values; shortened lists of names |
 //! | [`command`] | shell commands for people, of quoted words |
+//! | [`lock`] | locks for small critical sections |
 //! | [`cloud`] | the providers of a binary, their configuration, and the cloud after the login |
 
 #![deny(missing_docs)]
@@ -31,6 +32,7 @@ pub mod command;
 pub mod duration;
 pub mod failure;
 pub mod instance;
+pub mod lock;
 pub mod node;
 pub mod node_selector;
 pub mod notice;

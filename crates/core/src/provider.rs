@@ -64,6 +64,11 @@ pub trait LoadBalancers: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the members that the dry run removed from pools of the Service, each with the reason. Empty outside of a dry run.
+    fn removed_members(&self, _service: &ServiceKey) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the provider's own gauges for the metrics page.
     fn gauges(&self) -> Vec<Gauge> {
         Vec::new()

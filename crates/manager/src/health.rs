@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 /// The checks of this process, shared between its parts and the endpoints.
 #[derive(Clone, Default)]

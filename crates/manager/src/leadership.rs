@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_core::cloud::Cloud;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::permit::Fence;
 use openstack_ccm_runtime::election::{
     ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat, LeaseAnnotations,
 };
-use openstack_ccm_runtime::lock::lock;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

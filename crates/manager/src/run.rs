@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use openstack_ccm_controllers::WorkQueues;
 use openstack_ccm_core::cloud::{Cloud, Entry, LoginRequest};
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::permit::Fence;
 use openstack_ccm_runtime::election::ElectionMetrics;
-use openstack_ccm_runtime::lock::lock;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

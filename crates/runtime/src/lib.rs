@@ -9,7 +9,6 @@
 //! | [`election`] | leader election on a Lease |
 //! | [`parts`] | the tasks of a controller, which run for ever |
 //! | [`metrics`] | helpers for the metrics of all controllers |
-//! | [`lock`] | locks for small critical sections |
 //!
 //! The client that is passed in must not repeat requests by itself (`kube::Config::default_retry = false`): every
 //! retry is decided by the controllers, by class of failure, and no repeated request may outlive the decision that sent
@@ -19,7 +18,6 @@ pub mod call;
 pub mod election;
 pub mod events;
 pub mod listed;
-pub mod lock;
 pub mod metrics;
 pub mod parts;
 pub mod watch;

@@ -20,9 +20,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use kube::Client;
 use openstack_ccm_core::backoff::Backoff;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::call;
-use openstack_ccm_runtime::lock::lock;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 

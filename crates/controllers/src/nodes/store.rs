@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::NodeObject;
 use crate::version::number;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 
 /// Maximum of nodes that a log line names.

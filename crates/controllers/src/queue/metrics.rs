@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 /// Reads, at scrape time, how many entries are ready and how long each running reconciliation has run.
 pub(crate) type Source = Arc<dyn Fn() -> (usize, Vec<Duration>) + Send + Sync>;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 

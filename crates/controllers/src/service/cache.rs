@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1 as k8s;
 use openstack_ccm_advertise::entry::{PROXY, entries};
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Service, ServiceKey};
-use openstack_ccm_runtime::lock::lock;
 
 use super::intent::{Ours, Wanted, facts, uid};
 use crate::nodes::NodeStore;

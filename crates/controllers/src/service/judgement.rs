@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use openstack_ccm_advertise::measured::Measured;
 use openstack_ccm_advertise::node::JUDGEMENT_INTERVAL;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_runtime::parts::becomes;
 use tokio::sync::watch;
 

@@ -22,7 +22,7 @@ use super::intent::uid;
 use super::wait::Wait;
 use super::written::Written;
 use crate::metrics::Operation;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 /// One served Service.
 #[derive(Debug, Default)]

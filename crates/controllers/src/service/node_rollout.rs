@@ -7,7 +7,7 @@ use std::time::Duration;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 /// Changes of nodes that have not reached every load balancer yet.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use prometheus_client::registry::Registry;
 
 /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>

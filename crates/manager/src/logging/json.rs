@@ -88,8 +88,9 @@ fn level(level: Level) -> (&'static str, Option<u8>) {
 #[cfg(test)]
 mod tests {
     use std::io::{self, Write};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Arc, Mutex};
 
+    use openstack_ccm_core::lock::lock;
     use serde_json::json;
     use tracing_subscriber::fmt::format::JsonFields;
     use tracing_subscriber::layer::SubscriberExt as _;
@@ -101,7 +102,7 @@ mod tests {
 
     impl Write for Output {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            lock(&self.0).extend_from_slice(bytes);
             Ok(bytes.len())
         }
 

@@ -21,13 +21,14 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::ApiError;
+use openstack_ccm_core::lock::lock;
 
 /// A point in the order of events in this process. It is not a time: no two moments are equal, whatever the clock does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -234,7 +235,7 @@ impl<K: Hash + Eq, T: Clone, E> Cache<K, T, E> {
 
     fn state(&self) -> MutexGuard<'_, State<K, T, E>> {
         // The maps are consistent between any two statements that hold the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The clock of a service.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use openstack_ccm_core::lock::lock;
 
 use http::HeaderMap;
 use http::header::DATE;
@@ -18,13 +20,13 @@ impl ServiceClock {
     pub(super) fn note(&self, headers: &HeaderMap) {
         let date = headers.get(DATE).and_then(|date| date.to_str().ok());
         let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         *last = Some((date.timestamp(), Instant::now()));
     }
 
     /// Returns the present time; by this machine's clock where the service has never sent a time.
     pub(super) fn now(&self) -> Timestamp {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *lock(&self.last);
         let Some((date, at)) = last else { return Timestamp::now() };
         let since = SignedDuration::try_from(at.elapsed()).unwrap_or(SignedDuration::MAX);
         date.saturating_add(since).unwrap_or(date)

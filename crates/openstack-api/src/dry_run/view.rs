@@ -4,7 +4,7 @@
 //! dry run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use http::{HeaderMap, Method, StatusCode};
@@ -15,6 +15,7 @@ use super::placeholder::is_placeholder;
 use super::{Reading, Recorder, answer, filter, not_found, unknown};
 use crate::client::{Client, Paths, read};
 use crate::transport::{Request, Response, Transport, TransportError};
+use openstack_ccm_core::lock::lock;
 
 /// Passes reads on and refuses everything else: code that uses it cannot change the cloud, whatever it tries.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ impl View {
     }
 
     fn documents(&self) -> MutexGuard<'_, Documents> {
-        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.documents)
     }
 
     /// Returns a number that no placeholder has yet.

@@ -1,6 +1,6 @@
 //! The features of an Octavia, by its API version.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,6 +13,7 @@ use crate::client::Paths;
 use crate::error::{ApiError, DecodeError};
 use crate::optional::OptionalPart;
 use crate::transport::Service;
+use openstack_ccm_core::lock::lock;
 
 /// The features of an Octavia. Octavia has no microversion header: it always answers by the newest version that it lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Default for Versions {
 
 impl Versions {
     fn refresh(&self) -> MutexGuard<'_, Refresh> {
-        self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.refresh)
     }
 
     /// Returns whether to request the versions again although an answer is `known`. After `true` the caller has to do so.

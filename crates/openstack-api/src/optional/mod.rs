@@ -8,7 +8,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -19,6 +19,7 @@ pub use table::{Access, FEATURES, Feature, OptionalPart};
 
 use crate::error::{ApiError, DecodeError, ErrorKind, Fault};
 use crate::service::Service;
+use openstack_ccm_core::lock::lock;
 
 /// A part that the cloud lacks, with the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl Parts {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Notes an answer. Returns whether the service answers other calls with success.

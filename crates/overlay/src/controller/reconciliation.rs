@@ -14,11 +14,11 @@ use openstack_ccm_advertise::metrics::AdvertiseMetrics;
 use openstack_ccm_advertise::server::ServerDetection;
 use openstack_ccm_advertise::writer::StatusWriter;
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 use openstack_ccm_runtime::events::EventRecorder;
-use openstack_ccm_runtime::lock::lock;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

@@ -140,6 +140,10 @@ impl LoadBalancers for OpenStackLoadBalancers {
         self.reconciler.awaiting_identity_tags()
     }
 
+    fn removed_members(&self, service: &ServiceKey) -> Vec<String> {
+        self.reconciler.removed_members(service)
+    }
+
     fn gauges(&self) -> Vec<Gauge> {
         let since = match self.openstack.log_in_refused_since() {
             Some(since) => since.as_second(),

@@ -15,11 +15,12 @@ mod ports;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::route::plan::{Changes, Removal};
 use openstack_ccm_core::route::{Applied, ListedRoute, NodeRoute, RouteTable, Routes, Support};
 use openstack_ccm_openstack_api::OpenStack;
@@ -238,6 +239,6 @@ impl Verified {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }

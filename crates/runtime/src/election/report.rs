@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::ElectionOptions;
 use crate::events;
-use crate::lock::lock;
 use crate::metrics::metric;
+use openstack_ccm_core::lock::lock;
 
 type Label = [(&'static str, String); 1];
 

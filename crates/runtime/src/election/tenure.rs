@@ -6,7 +6,7 @@ use std::time::Duration;
 use openstack_ccm_core::permit::{Fence, Target};
 use tokio::time::Instant;
 
-use crate::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 /// The time of the last renewal of a held Lease. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use ppp::{HeaderResult, PartialResult as _, v1, v2};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

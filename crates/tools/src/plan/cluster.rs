@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use http::{Method, Request, Response, StatusCode, header};
 use kube::Client;
 use kube::client::Body;
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use serde_json::{Value, json};
 use tower::service_fn;
 

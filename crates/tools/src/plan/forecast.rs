@@ -58,6 +58,9 @@ pub struct Forecast {
     pub interruptions: Vec<String>,
     /// The objects that would change.
     pub changes: Vec<Line>,
+    /// Members that would be removed from pools, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed_members: Vec<String>,
     /// The number of examined objects of each kind that stay as they are.
     pub unchanged: BTreeMap<String, usize>,
     /// Warnings that users would get.
@@ -100,6 +103,7 @@ impl Forecast {
             published: published.clone(),
             state: state(&concluded.end, seen, load_balancer.is_some()),
             interruptions: interruptions(calls),
+            removed_members: item.removed_members.clone(),
             unchanged: unchanged(&changes, calls, seen),
             changes,
             warnings: warnings(&concluded.events),

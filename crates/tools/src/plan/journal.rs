@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Mutex;
 
 use http::Method;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange, Recorder, Write};
-use openstack_ccm_runtime::lock::lock;
 use serde_json::{Value, json};
 
 /// A call that would change something.

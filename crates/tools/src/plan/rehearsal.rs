@@ -81,6 +81,8 @@ pub struct Item {
     /// Whether the load balancer and the floating IP of a Service will get ownership tags. The controller adds these later, one
     /// Service after the other, so the calls do not include them.
     pub awaits_identity_tags: bool,
+    /// Members that would be removed from pools of the Service, each with the reason.
+    pub removed_members: Vec<String>,
     /// The load balancer that an annotation of the Service names.
     pub named: Option<String>,
 }
@@ -104,6 +106,7 @@ impl Item {
             concluded,
             published: Vec::new(),
             awaits_identity_tags: false,
+            removed_members: Vec::new(),
             named: None,
         }
     }
@@ -148,8 +151,9 @@ pub async fn rehearse(
         let mut of_services = services(controller, chosen, &journal, &mut progress).await?;
         let awaiting = load_balancers.awaiting_identity_tags();
         for item in &mut of_services {
-            item.awaits_identity_tags =
-                awaiting.iter().any(|key| item.subject == Subject::Service(key.clone()));
+            let Subject::Service(key) = &item.subject else { continue };
+            item.awaits_identity_tags = awaiting.contains(key);
+            item.removed_members = load_balancers.removed_members(key);
         }
         items.append(&mut of_services);
     }

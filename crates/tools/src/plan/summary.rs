@@ -176,6 +176,9 @@ pub(super) fn text(
             parts.extend((!fields.is_empty()).then(|| fields.join("; ")));
             line(format_args!("  {:<3} {:<15} {}", change.mark, change.kind, parts.join(" ")));
         }
+        for members in &one.removed_members {
+            line(format_args!("      reason          {members}"));
+        }
         if !one.unchanged.is_empty() {
             let counts: Vec<String> =
                 one.unchanged.iter().map(|(kind, count)| format!("{kind} {count}")).collect();

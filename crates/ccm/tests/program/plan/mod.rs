@@ -80,6 +80,23 @@ async fn a_plan_names_the_attribute_that_changes() {
     );
 }
 
+/// Before a member goes, the plan says why.
+#[tokio::test(start_paused = true)]
+async fn a_plan_says_why_a_member_is_removed() {
+    const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+    let mut world = World::serving(&service("web", json!({}))).await;
+    world.stop().await;
+    let label = json!({"metadata": {"labels": {EXCLUDE: ""}}});
+    world.kube.patch("nodes", "", "node-1", &label).unwrap();
+    for ahead in [false, true] {
+        let items = world.plan(ahead, AsIf::default()).await;
+        let forecast = Forecast::of(&items[0]);
+        let reason = format!("node-1: excluded by label {EXCLUDE}");
+        assert_eq!(forecast.removed_members, [reason], "{forecast:#?}");
+        assert_eq!(forecast.changes.len(), 1, "{forecast:#?}");
+    }
+}
+
 /// The program waits for some minutes after its start, and then replaces one after the other. A plan looks beyond that.
 #[tokio::test(start_paused = true)]
 async fn a_plan_shows_the_load_balancers_in_error_that_will_be_replaced() {

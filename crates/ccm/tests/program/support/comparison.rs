@@ -3,7 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_tools::plan::forecast::State;
 use serde_json::Value;
 use tokio::time::Instant;

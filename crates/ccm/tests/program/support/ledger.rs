@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use openstack_ccm_runtime::lock::lock;
+use openstack_ccm_core::lock::lock;
 
 use super::{planned, scan};
 

@@ -14,9 +14,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_kube_sim::{ObjectChange, Sim as Kubernetes};
 use openstack_ccm_openstack_sim::{Sim as Cloud, Traffic, Write};
-use openstack_ccm_runtime::lock::lock;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -25,12 +25,15 @@ mod release;
 mod serve;
 mod stalled;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use openstack_ccm_core::cloud::ClusterIdentity;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
+use tracing::info;
 
 use super::plan::ON_INTERNAL;
 use super::report::Report;
@@ -64,7 +67,11 @@ pub(super) struct Reconciler {
     security_groups: SecurityGroups,
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
+    dry_run: Mutex<Option<RemovedMembers>>,
 }
+
+/// The members that a dry run removed from pools, by Service, each with the reason.
+type RemovedMembers = BTreeMap<ServiceKey, Vec<String>>;
 
 impl Reconciler {
     /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist.
@@ -93,6 +100,7 @@ impl Reconciler {
             resolver: Resolver::new(openstack),
             replacements: Replacements::new(),
             identity_tags: IdentityTagQueue::new(section.identity_tags_per_minute),
+            dry_run: Mutex::new(None),
             lists,
             config,
             cluster,
@@ -124,6 +132,21 @@ impl Reconciler {
     /// Begins a dry run, which skips the start-up delays.
     pub(super) fn begin_dry_run(&self) {
         self.replacements.skip_startup_delay();
+        *lock(&self.dry_run) = Some(RemovedMembers::new());
+    }
+
+    /// Reports removed members: in the log, and in a dry run to who made it.
+    fn note_removed_members(&self, service: &ServiceKey, members: String) {
+        info!(service = %service, members, "members removed");
+        if let Some(removed) = lock(&self.dry_run).as_mut() {
+            removed.entry(service.clone()).or_default().push(members);
+        }
+    }
+
+    /// Returns the members that the dry run removed from pools of the Service.
+    pub(super) fn removed_members(&self, service: &ServiceKey) -> Vec<String> {
+        let dry_run = lock(&self.dry_run);
+        dry_run.as_ref().and_then(|removed| removed.get(service)).cloned().unwrap_or_default()
     }
 
     /// Sets the source of all Services.

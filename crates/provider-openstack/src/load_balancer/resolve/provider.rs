@@ -2,9 +2,9 @@
 //! features follow from a provider's name ([`Features::of`]); if that is wrong, the user sees the provider's refusal.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::optional::OptionalPart;
 
@@ -86,10 +86,6 @@ fn refusing_provider(refusal: &str) -> Option<&str> {
     let (name, _) =
         refusal.strip_prefix("Provider '")?.split_once("' does not support a requested option")?;
     Some(name)
-}
-
-fn lock(default: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
-    default.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Reads the security groups of a Service by name, including groups from the time when they were managed.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::cache::Cache;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{Neutron, PortFilter, SecurityGroup, SecurityGroupFilter};
@@ -81,8 +82,4 @@ impl LegacyGroups {
             lock(&names.value).remove(name);
         }
     }
-}
-
-fn lock(names: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
-    names.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,12 @@
 //! restart the tags themselves show what is left.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::limits::MAX_CHANGE_WAIT;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
@@ -50,7 +51,7 @@ impl IdentityTagQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Asks whether a Service whose objects lack identity tags may tag them now. The Service keeps its place until `ends`.

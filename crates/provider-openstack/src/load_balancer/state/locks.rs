@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::provider::{Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 
@@ -101,7 +102,7 @@ impl LoadBalancerLocks {
     }
 
     fn locks(&self) -> MutexGuard<'_, HashMap<String, Lock>> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.locks)
     }
 }
 

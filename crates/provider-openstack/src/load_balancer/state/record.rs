@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Intent, Service, ServiceKey};
@@ -131,14 +132,14 @@ impl Records {
     }
 
     fn with<T: Default>(&self, key: &ServiceKey, act: impl FnOnce(&mut Record) -> T) -> T {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = lock(&self.records);
         records.get_mut(key).map(act).unwrap_or_default()
     }
 
     /// Begins a reconciliation and hands it the cached state: if it is cancelled, that state is lost.
     pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = lock(&self.records);
         let record = records.entry(intent.service.key.clone()).or_insert_with(|| {
             // A Service that was served before this process started counts from its start.
             let was_there = outputs::was_served(&intent.service);
@@ -185,7 +186,7 @@ impl Records {
 
     /// Begins a release: drops the known state and keeps the attempts.
     pub(crate) fn begin_release(&self, service: &Service) {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = lock(&self.records);
         let new = || Record::new(Digest::of_service(service), Moment::now());
         records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
     }
@@ -335,7 +336,7 @@ impl Records {
 
     /// Returns how many converged Services have a warning with this reason.
     pub(crate) fn warned_of(&self, reason: &str) -> usize {
-        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = lock(&self.records);
         let is_warned = |record: &&Record| match &record.known {
             Cached::Converged(converged) => converged.warnings.iter().any(|warning| warning.reason == reason),
             _ => false,
@@ -345,7 +346,7 @@ impl Records {
 
     /// Drops the record of a deleted Service.
     pub(crate) fn forget(&self, key: &ServiceKey) {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        lock(&self.records).remove(key);
     }
 }
 

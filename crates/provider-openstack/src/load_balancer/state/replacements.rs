@@ -4,11 +4,12 @@
 //! A failed creation blocks its namespace, since a wrong wish may be its cause; failed creations in two namespaces block all.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::limits::LOST_WORK_TIMEOUT;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
 
@@ -89,7 +90,7 @@ impl Replacements {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.state))
     }
 
     /// Skips the startup delay: a plan command looks further ahead than that.

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::{LoadBalancer, ProvisioningStatus};
@@ -136,7 +137,7 @@ impl Watchlist {
 
     fn watched(&self) -> MutexGuard<'_, BTreeMap<String, Watched>> {
         // The map is whole between any two statements that hold the lock.
-        self.shared.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.watched)
     }
 
     /// Returns how long Octavia has been at work on an operation that this process began for the Service, if the poller has not

@@ -7,8 +7,9 @@
 mod shared;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
@@ -65,7 +66,7 @@ impl Lists {
     /// Notes that this process wrote to the load balancer with this id or its children, or sent the creation of one with this name:
     /// older lists are out of date.
     pub(in crate::load_balancer) fn wrote_to_load_balancer(&self, id_or_name: &str) {
-        let mut written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = lock(&self.shared.written);
         // No list is older than that, so older writes do not matter.
         written.load_balancers.retain(|_, (_, at)| at.elapsed() < LIST_LIFETIME);
         written.load_balancers.insert(id_or_name.to_owned(), (Moment::now(), Instant::now()));
@@ -73,16 +74,16 @@ impl Lists {
 
     /// Notes that this process wrote to a floating IP: older lists are out of date.
     pub(in crate::load_balancer) fn wrote_to_floating_ips(&self) {
-        self.shared.written.lock().unwrap_or_else(PoisonError::into_inner).floating_ips = Some(Moment::now());
+        lock(&self.shared.written).floating_ips = Some(Moment::now());
     }
 
     fn since_write_to(&self, id_or_name: &str, since: Moment) -> Moment {
-        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = lock(&self.shared.written);
         written.load_balancers.get(id_or_name).map_or(since, |(wrote, _)| since.max(*wrote))
     }
 
     fn since_write_to_floating_ips(&self, since: Moment) -> Moment {
-        let written = self.shared.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = lock(&self.shared.written);
         written.floating_ips.map_or(since, |wrote| since.max(wrote))
     }
 

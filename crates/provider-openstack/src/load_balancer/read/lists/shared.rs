@@ -1,9 +1,10 @@
 //! One kind of list, shared by all that read at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::cache::{Cache, Moment};
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
 use tokio::time::Instant;
@@ -96,11 +97,11 @@ impl<T: Send + Sync + 'static> SharedList<T> {
     }
 
     fn rest(&self) {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *lock(&self.failed) = Some(Instant::now());
     }
 
     fn lists_rest(&self) -> bool {
-        let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = *lock(&self.failed);
         failed.is_some_and(|failed| failed.elapsed() < LIST_LIFETIME)
     }
 }

@@ -10,11 +10,12 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::failure::{Failure, Hold};
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::OpenStack;
@@ -168,10 +169,6 @@ impl MissingLoadBalancers {
         let octavia = &self.openstack.octavia;
         Ok(octavia.list_load_balancers_of_project_into(None, tally).await?.count())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the failure that says why no load balancer is created.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::{Outcome, Ready, Waiting};
 use tokio::time::Instant;
-use tracing::info;
 
 use super::Serving;
 use super::look::Kept;
@@ -99,7 +98,7 @@ impl Serving<'_> {
         let CarriedOut { progress, known, locked, not_implemented, refused_mark: _ } =
             self.reconciler.carry_out(&context, Some(observation), report).await;
         if let Some(members) = removed.filter(|_| locked) {
-            info!(service = %self.service.key, members, "members removed");
+            self.reconciler.note_removed_members(&self.service.key, members);
         }
         if matches!(progress, Ok(Progress::Waiting(_))) {
             self.note_creation(plan);

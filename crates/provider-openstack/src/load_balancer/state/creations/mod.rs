@@ -13,8 +13,9 @@ mod queue;
 mod window;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::provider::{Gauge, Waiting, WaitsOn, Wake};
 use openstack_ccm_core::service::ServiceKey;
 use tokio::time::Instant;
@@ -70,7 +71,7 @@ impl Creations {
     }
 
     fn lock(&self) -> MutexGuard<'_, CreationQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     /// Asks whether the Service may create its load balancer now. If not, the Service is queued, and woken when it may.
