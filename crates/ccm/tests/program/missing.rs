@@ -281,7 +281,10 @@ async fn a_load_balancer_that_octavia_accepted_and_does_not_show_is_not_created_
     world.create(&service("web", json!({})));
     tokio::time::sleep(Duration::from_secs(500)).await;
     let warnings = world.warnings("web");
-    assert!(warnings.iter().any(|warning| warning.contains("but does not show it")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.contains("but does not show the load balancer yet")),
+        "{warnings:?}"
+    );
     assert_eq!(world.cloud.load_balancers().len(), 1);
     world.cloud.faults().clear();
     world.until_published("web").await;

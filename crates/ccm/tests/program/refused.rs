@@ -307,7 +307,7 @@ async fn a_listener_does_not_make_way_where_the_quota_has_no_room_for_another(#[
     world.cloud.set_octavia_quota("listener", quota);
     world.take_calls();
     world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
-    world.until_warned("web", "quota of listeners used up").await;
+    world.until_warned("web", "quota of listeners is used up").await;
     world.add_node("node-3", "v1.36.0");
     world.until("the new node is a member", |world| leads(world, &[80], 3)).await;
     world.pass(3600).await;

@@ -121,7 +121,8 @@ impl Assembly {
             format!("[{section}] {}", keys.join(", ")).trim_end().to_owned()
         };
         let names: Vec<_> = self.without_effect.iter().map(name).collect();
-        let text = format!("accepted but without effect in this program: {}", names.join("; "));
+        let text =
+            format!("these settings are accepted but have no effect in openstack-ccm: {}", names.join("; "));
         self.warnings.push(Finding::warning(origin, None, None, text));
     }
 
@@ -183,7 +184,7 @@ impl Assembly {
             }
             (Some(SectionName::LoadBalancerNamespace), None) => self.errors.push(error(
                 "the section names no namespace",
-                "write `[LoadBalancerNamespace \"name\"]`, or `\"*\"` for all others",
+                "write `[LoadBalancerNamespace \"name\"]`, or `[LoadBalancerNamespace \"*\"]` for all other namespaces",
             )),
             (Some(SectionName::LoadBalancerNamespace), Some(name)) => {
                 self.config.namespaces.entry(name.clone()).or_default();
@@ -202,7 +203,7 @@ impl Assembly {
                     String::new()
                 };
                 self.warnings.push(warning(format!(
-                    "sections of this kind have no name; the section is ignored{hint}"
+                    "this section takes no name and is ignored: remove the name{hint}"
                 )));
             }
         }

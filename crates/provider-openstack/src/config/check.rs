@@ -90,7 +90,7 @@ fn monitor_fault(assembly: &mut Assembly, key: &str, value: &str, fault: &ValueF
     } else {
         let ValueFault { problem, fix } = fault;
         let text =
-            format!("{problem} (now {value}); {fix}, or Services that ask for a health monitor will fail");
+            format!("{problem} (now {value}); {fix}; otherwise Services that enable a health monitor fail");
         assembly.warn(SectionName::LoadBalancer, key, text);
     }
 }
@@ -127,7 +127,8 @@ fn address(assembly: &mut Assembly) {
 fn tls(assembly: &mut Assembly, environment: &dyn Environment) {
     let global = assembly.config.global.clone();
     if global.tls_insecure == Some(true) {
-        let text = "server certificates are not verified: anyone on the network path can read the credentials; use `ca-file`";
+        let text = "server certificates are not verified: anyone on the network path can read the credentials; remove `tls-insecure` \
+                    and set `ca-file`";
         assembly.warn(SectionName::Global, "tls-insecure", text);
     }
     for (key, other, given, other_given) in [
@@ -169,7 +170,11 @@ fn kinds_of_login(assembly: &mut Assembly) {
     if let (Some(taken), Some(other), None, None) =
         (kinds.first(), kinds.get(1), global.login_kind, &global.trust_id)
     {
-        let text = format!("`{}` is also set; the login uses `{}`", name(taken), name(taken));
+        let text = format!(
+            "this key is not used: `{}` is also set, and the login uses `{}`; remove one of the two",
+            name(taken),
+            name(taken)
+        );
         let key = name(other);
         assembly.warn(SectionName::Global, key, text);
         return;

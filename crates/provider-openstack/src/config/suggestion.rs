@@ -40,7 +40,7 @@ pub(super) fn about_unknown_key(section: SectionName, key: &str) -> String {
         return format!("this key is unknown and is ignored; in cloud.conf it is called `{meant}`");
     }
     if section == SectionName::LoadBalancer && key.eq_ignore_ascii_case("enable-health-monitor") {
-        return "this key is unknown and is ignored; it is the name of an annotation, in cloud.conf the key is called `create-monitor`"
+        return "this key is unknown and is ignored; `enable-health-monitor` is an annotation; set `create-monitor` in cloud.conf"
             .to_owned();
     }
     let holds = |other: &SectionName| key_names(*other).iter().any(|known| known.eq_ignore_ascii_case(key));

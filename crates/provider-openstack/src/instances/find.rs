@@ -150,16 +150,16 @@ fn named<'a>(node: &NodeIdentity, servers: &'a [Server]) -> FoundServer<'a> {
     if let Some(server) = confirmed(node, servers) {
         return FoundServer::Server(server);
     }
-    let way_out = "give the kubelet --provider-id=openstack:///SERVER";
+    let way_out = "start the kubelet with --provider-id=openstack:///SERVER";
     if found.is_empty() {
         return FoundServer::Unnamed(Failure::user_input(format!(
-            "the project has no server named {name}, the Node has no spec.providerID, and no server has both the Node's systemUUID as its \
-             id and one of the Node's addresses: give the Node the name of its server, or {way_out}"
+            "the Node has no spec.providerID, the project has no server named {name}, and no server has both the Node's systemUUID \
+             as its id and one of the Node's addresses: give the Node the name of its server, or {way_out}"
         )));
     }
     let ids: Vec<&str> = found.iter().map(|server| server.id.as_str()).collect();
     FoundServer::Unknown(Failure::user_input(format!(
-        "the project has several servers named {name} ({}), the Node has no spec.providerID, and none of these servers has both the \
+        "the Node has no spec.providerID, the project has several servers named {name} ({}), and none of these servers has both the \
          Node's systemUUID as its id and one of the Node's addresses: {way_out}, or rename the other servers",
         ids.join(", ")
     )))

@@ -142,8 +142,9 @@ fn policy_advice(error: &ApiError) -> String {
     if call == "floating_ip_delete" {
         let rule = rule.unwrap_or("delete_floatingip");
         return format!(
-            "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have a user with that right delete the floating \
-             IP, or keep the floating IP in the project with the annotation loadbalancer.openstack.org/keep-floatingip: \"true\""
+            "the cloud's policy {rule} does not allow the user of cloud.conf to delete floating IPs: have a user with this right \
+             delete the floating IP, or keep the floating IP in the project with the annotation \
+             loadbalancer.openstack.org/keep-floatingip: \"true\""
         );
     }
     if call.starts_with("floating_ip_create") {
@@ -153,8 +154,8 @@ fn policy_advice(error: &ApiError) -> String {
         || role_advice(call).to_owned(),
         |rule| {
             format!(
-                "the cloud's policy {rule} does not allow the user of cloud.conf to do this: have an administrator change the rule, or \
-                 give the user a role that the rule allows"
+                "the cloud's policy {rule} does not allow the user of cloud.conf to make this call: have an administrator change the \
+                 rule, or give the user a role that the rule allows"
             )
         },
     )
@@ -174,8 +175,8 @@ fn role_advice(call: &str) -> &'static str {
         "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default policy) in the project \
          of the load balancer: first check that cloud.conf names that project"
     } else if call.starts_with("floating_ip_create") {
-        "most clouds let only administrators choose the address of a floating IP: have an administrator create the floating IP in the \
-         project, or remove spec.loadBalancerIP"
+        "most clouds let only administrators choose the address of a floating IP: have an administrator create the floating IP in \
+         the project, or remove spec.loadBalancerIP or loadbalancer.openstack.org/floating-ip from the Service"
     } else if call.starts_with("container") || call.starts_with("secret") {
         "the user of cloud.conf needs the role creator in the project, or an ACL on the TLS container"
     } else {
@@ -277,7 +278,7 @@ mod tests {
         403,
         r#"{"forbidden":{"code":403,"message":"Policy doesn't allow os_compute_api:servers:detail to be performed."}}"#,
         FailureClass::Auth,
-        "the cloud's policy os_compute_api:servers:detail does not allow the user of cloud.conf to do this"
+        "the cloud's policy os_compute_api:servers:detail does not allow the user of cloud.conf to make this call"
     )]
     #[case::fault(500, r#"{"faultstring":"boom"}"#, FailureClass::Unavailable, "boom")]
     #[tokio::test(start_paused = true)]

@@ -151,7 +151,7 @@ impl LoadBalancers for OpenStackLoadBalancers {
         };
         let refused = Gauge {
             name: "openstack_ccm_log_in_refused_since_seconds",
-            help: "Since when Keystone refuses to log in, in seconds since 1970; 0 where it does not",
+            help: "Time since which Keystone has refused the login, in seconds since 1970; 0 if Keystone accepts the login",
             value: usize::try_from(since).unwrap_or_default(),
         };
         let mut gauges = self.reconciler.creations().gauges();
@@ -163,7 +163,7 @@ impl LoadBalancers for OpenStackLoadBalancers {
         });
         gauges.push(Gauge {
             name: "openstack_ccm_cloud_parts_missing",
-            help: "Optional parts of its API that the cloud lacks, as far as is known",
+            help: "Optional parts of the OpenStack API that are known to be missing in the cloud",
             value: self.openstack.client.lacking().len(),
         });
         gauges

@@ -74,7 +74,7 @@ async fn change_port(
         }
         newer = Some(neutron.get_port(&port.id).await.while_doing(doing(port))?);
     }
-    Err(Failure::new(FailureClass::Busy, format!("{}: other clients keep changing it", doing(port))))
+    Err(Failure::new(FailureClass::Busy, format!("{}: other clients keep changing the port", doing(port))))
 }
 
 fn doing(port: &Port) -> String {

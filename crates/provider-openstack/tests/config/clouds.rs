@@ -118,7 +118,7 @@ fn the_entry_is_named_by_the_key_or_the_variable_or_alone() {
     assert_eq!(region(&with("").variable("OS_CLOUD", "a").load().unwrap()), "A");
     insta::assert_snapshot!(with("").load().unwrap_err(), @"
     the cloud configuration has an error:
-      cloud.conf:2:1: [Global] use-clouds: /etc/openstack/clouds.yaml does not say which entry to use: the file has `a`, `b`; set `cloud`, or the variable OS_CLOUD, to one of its entries
+      cloud.conf:2:1: [Global] use-clouds: no entry of /etc/openstack/clouds.yaml is selected: the file has `a`, `b`; set `cloud`, or the environment variable OS_CLOUD, to the name of an entry
     ");
     insta::assert_snapshot!(with("cloud=c\n").load().unwrap_err(), @r#"
     the cloud configuration has an error:

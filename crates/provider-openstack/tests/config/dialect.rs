@@ -99,13 +99,13 @@ fn one_scan_finds_every_error() {
     let found: Vec<_> =
         document.errors.iter().map(|error| format!("{}: {}", error.position.line, error.problem)).collect();
     insta::assert_snapshot!(found.join("\n"), @"
-    1: a key stands before the first section
-    2: the section header has something other than a quoted name or `]` after its name
+    1: a key appears before the first section
+    2: only a quoted name or `]` may follow the name in a section header
     4: `_` is not allowed in a key
     5: the quoted value has an unknown escape sequence
     6: an equal sign is missing after the key
     7: the line starts with neither a section, a key nor a comment
-    9: the section header has something other than a quoted name or `]` after its name
+    9: only a quoted name or `]` may follow the name in a section header
     ");
     assert_eq!(document.entries.iter().filter(|entry| entry.key == "ok").count(), 1);
 }

@@ -136,7 +136,7 @@ fn with_two_kinds_the_password_is_used_and_said_so() {
     let loaded = load(lines).unwrap();
     assert!(matches!(loaded.auth_options.credentials, Credentials::Password { .. }));
     assert_eq!(loaded.warnings.len(), 1);
-    insta::assert_snapshot!(loaded.warnings[0], @"cloud.conf:7:1: [Global] application-credential-secret: `password` is also set; the login uses `password`");
+    insta::assert_snapshot!(loaded.warnings[0], @"cloud.conf:7:1: [Global] application-credential-secret: this key is not used: `password` is also set, and the login uses `password`; remove one of the two");
 }
 
 /// Each case alone, with its message.

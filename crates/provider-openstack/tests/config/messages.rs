@@ -29,12 +29,12 @@ request-timeout = 10 s
     insta::assert_snapshot!(environment.load().unwrap_err(), @r#"
     the cloud configuration has 8 errors:
       cloud.conf:2:1: [Global] auth_url: `_` is not allowed in a key; keys hold letters, digits and `-` only, and `=` separates key and value; did you mean `auth-url`?
-      cloud.conf:4:19: [Global] password: the quoted value has an unknown escape sequence; inside quotes only `\\`, `\"`, `\n` and `\t` are escapes; double a backslash
+      cloud.conf:4:19: [Global] password: the quoted value has an unknown escape sequence; inside quotes the only escapes are `\\`, `\"`, `\n` and `\t`; write a backslash as `\\`
       cloud.conf:6:1: [Global] use-clouds = "maybe": the value is not a bool; use `true` or `false` (also `yes`, `on`, `1` and `no`, `off`, `0`)
       cloud.conf:9:1: [LoadBalancer] monitor-delay = "5": the value has no unit; write `5s` for seconds
       cloud.conf:10:1: [LoadBalancer] max-shared-lb = "many": the value is not a whole number; write digits only, such as `3`; hexadecimal numbers start with `0x`
       cloud.conf:11:1: [LoadBalancer] lb-version = "v1": this version is not supported; remove the key, or use `v2`
-      cloud.conf:13:1: the section header has something other than a quoted name or `]` after its name; write `[Name]`, or `[Name "sub name"]` with the quotes
+      cloud.conf:13:1: only a quoted name or `]` may follow the name in a section header; write `[Name]`, or `[Name "sub name"]` with the quotes
       cloud.conf:17:1: [Metadata] request-timeout = "10 s": the value is not a duration; write a number with a unit, such as `5s`, `1m30s` or `500ms`
     "#);
 }
@@ -60,7 +60,7 @@ fn an_address_with_a_password_is_not_shown() {
 #[case::insecure("insecure = true", "called `tls-insecure`")]
 #[case::the_annotation_of_the_monitor(
     "[LoadBalancer]\nenable-health-monitor = true",
-    "called `create-monitor`"
+    "set `create-monitor` in cloud.conf"
 )]
 #[case::single_quotes("password = 'lab'", "single quotes become part of the value")]
 fn words_of_other_tools_are_recognised(#[case] line: &str, #[case] expected: &str) {

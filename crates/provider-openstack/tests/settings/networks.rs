@@ -205,7 +205,7 @@ fn load_balancer_ip_is_the_floating_ip_or_the_vip(
 #[rstest]
 #[case("not-an-address", "is not an IP address")]
 #[case("203.0.113.9/32", "is not an IP address")]
-#[case("2001:db8::9", "is not an IPv4 address, as the first of spec.ipFamilies asks for")]
+#[case("2001:db8::9", "is not an IPv4 address, which the first entry of spec.ipFamilies requires")]
 fn a_wrong_load_balancer_ip_is_reported(#[case] text: &str, #[case] problem: &str) {
     let case = Case::new().service(|service| service.load_balancer_ip = Some(text.to_owned()));
     let errors = case.errors();

@@ -323,7 +323,7 @@ async fn a_service_of_two_families_chooses_both_addresses() {
     let asks = |text: &str| json!({"metadata": {"annotations": {INTERNAL: "true", VIP_ADDRESS: text}}});
     let both = format!("fd00:18::5, {prefix}.200");
     world.create(&of_families(&["IPv4"], asks(&both)));
-    world.until_warned("web", "is more than one address for a family").await;
+    world.until_warned("web", "has too many addresses").await;
     world.delete("web");
     world.until_gone("web").await;
     world.create(&of_families(&["IPv4", "IPv6"], asks("fd00:99::5")));

@@ -197,7 +197,7 @@ async fn a_version_list_that_fails_later_takes_nothing_away() {
 async fn a_provider_that_is_not_there_is_named_with_those_that_are() {
     let world = configured(|_| "lb-provider=vendor\n".to_owned()).await;
     world.create(&annotated(&[]));
-    world.until_warned("web", "this cloud has amphora, octavia: correct lb-provider").await;
+    world.until_warned("web", "this cloud has the providers amphora, octavia: correct lb-provider").await;
     world.cloud.add_octavia_provider("vendor");
     world.until_published("web").await;
 }

@@ -89,7 +89,7 @@ async fn the_field_and_the_annotation_have_to_agree() {
     let asks = |annotation: &str| json!({"metadata": {"annotations": {FLOATING_IP: annotation}}, "spec": {"loadBalancerIP": ASKED}});
     floating_ip(&world.cloud, ASKED, "");
     world.create(&service("web", asks(OTHER)));
-    world.until_warned("web", "which spec.loadBalancerIP asks for").await;
+    world.until_warned("web", "the address in spec.loadBalancerIP").await;
     assert!(world.cloud.load_balancers().is_empty());
     world.annotate("web", FLOATING_IP, Some(ASKED));
     world.until_ingress("web", &format!("{ASKED}(VIP)")).await;

@@ -77,7 +77,7 @@ async fn a_provider_that_the_cloud_does_not_have_is_named_with_those_that_it_has
     world
         .until_warned(
             "web",
-            "this cloud has amphora, octavia: correct lb-provider in cloud.conf, or in the annotation",
+            "this cloud has the providers amphora, octavia: correct lb-provider in cloud.conf, or in the annotation",
         )
         .await;
 }

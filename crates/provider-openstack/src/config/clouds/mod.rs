@@ -135,11 +135,13 @@ fn entry_name(
     }
     let only = |file: &CloudsFile| file.entries.keys().next().filter(|_| file.entries.len() == 1).cloned();
     only(clouds).or_else(|| secure.filter(|_| clouds.entries.is_empty()).and_then(only)).ok_or_else(|| {
-        let problem =
-            format!("{} does not say which entry to use: the file {}", clouds.path.display(), offered());
+        let problem = format!("no entry of {} is selected: the file {}", clouds.path.display(), offered());
         (
             "use-clouds",
-            ValueFault::new(problem, "set `cloud`, or the variable OS_CLOUD, to one of its entries"),
+            ValueFault::new(
+                problem,
+                "set `cloud`, or the environment variable OS_CLOUD, to the name of an entry",
+            ),
         )
     })
 }

@@ -22,11 +22,11 @@ pub enum SyntaxProblem {
     Nul,
     #[error("the file is not UTF-8 text")]
     NotUtf8,
-    #[error("a key stands before the first section")]
+    #[error("a key appears before the first section")]
     KeyOutsideSection,
     #[error("a section name is missing after `[`")]
     SectionName,
-    #[error("the section header has something other than a quoted name or `]` after its name")]
+    #[error("only a quoted name or `]` may follow the name in a section header")]
     SectionHeader,
     #[error("the sub-section name is empty")]
     EmptySubsection,
@@ -58,13 +58,13 @@ impl SyntaxProblem {
         match self {
             Self::ByteOrderMark => "save the file as UTF-8 without byte-order mark",
             Self::Nul | Self::NotUtf8 => "save the file as UTF-8 text",
-            Self::KeyOutsideSection => "put a line such as `[Global]` before it",
+            Self::KeyOutsideSection => "put a line such as `[Global]` before the key",
             Self::SectionName => "write `[Name]`; names hold letters, digits and `-` and start with a letter",
             Self::SectionHeader | Self::EmptySubsection | Self::OpenSubsection => {
                 "write `[Name]`, or `[Name \"sub name\"]` with the quotes"
             }
             Self::SubsectionEscape => "only `\\\\` and `\\\"` are escapes in a sub-section name",
-            Self::BehindSection => "put it on a line of its own",
+            Self::BehindSection => "put that text on a line of its own",
             Self::LineStart => {
                 "write `key = value`; keys start with a letter; comments start with `#` or `;`"
             }
@@ -74,7 +74,7 @@ impl SyntaxProblem {
             Self::EqualSign => "write `key = value`",
             Self::OpenQuote => "close the quotes on the same line; write `\\n` for a line break",
             Self::QuotedEscape => {
-                "inside quotes only `\\\\`, `\\\"`, `\\n` and `\\t` are escapes; double a backslash"
+                "inside quotes the only escapes are `\\\\`, `\\\"`, `\\n` and `\\t`; write a backslash as `\\\\`"
             }
             Self::BareBackslash => "put the value in double quotes and double each backslash",
             Self::TooMany => "correct the errors before this line first",

@@ -100,7 +100,7 @@ impl LoadBalancerNamespace {
             "allowed-subnets",
             Field::Form { form: "list of ids", set: |section, text| list(&mut section.subnets, text) },
             "",
-            "Subnets that `subnet-id`, `member-subnet-id` and `floating-subnet-id` may name. With it `floating-subnet` and `floating-subnet-tags` are refused.",
+            "Subnets that `subnet-id`, `member-subnet-id` and `floating-subnet-id` may name. If this key is set, `floating-subnet` and `floating-subnet-tags` are refused.",
         ),
         added_key(
             "allowed-ports",
@@ -112,7 +112,7 @@ impl LoadBalancerNamespace {
             "allowed-load-balancers",
             Field::Form { form: "list of ids", set: |section, text| list(&mut section.load_balancers, text) },
             "",
-            "Load balancers of others that `load-balancer-id` may name. A Service may always use its own. One that has the name of the Service's, no tag, and members that are no nodes of this cluster counts as one of others.",
+            "Load balancers of other owners that `load-balancer-id` may name. A Service may always use its own load balancer. A load balancer that has the name of the Service's own, but no tags and no node of this cluster among its members, counts as one of another owner.",
         ),
         added_key(
             "allowed-secrets",
@@ -194,7 +194,8 @@ impl Networking {
         key(
             "address-sort-order",
             Field::Form { form: "list of CIDRs", set: address_sort_order },
-            "Addresses of a node in an earlier CIDR come first. Separated by commas or blanks; what is no CIDR is left out with a warning.",
+            "Addresses of a node in an earlier CIDR come first. Separated by commas or blanks; an entry that is not a CIDR is \
+             ignored with a warning.",
         ),
     ];
 }

@@ -26,7 +26,7 @@ pub const FLOATING_IP: Annotation = added_in_0_3("loadbalancer.openstack.org/flo
     .form(Form::Text("an IPv4 address"))
     .default("`spec.loadBalancerIP`, else any address of the floating network")
     .effect("The floating IP of an external Service, in place of `spec.loadBalancerIP`, which Kubernetes has deprecated; with both, they have to agree. `allowed-addresses` in cloud.conf applies.")
-    .change(Change::How("A floating IP that was made for the Service is exchanged, if the annotation changes while openstack-ccm runs. One that was there already and differs is reported by an Event, and changes nothing."));
+    .change(Change::How("If the annotation changes while openstack-ccm runs, a floating IP that was created for the Service is replaced. An annotation that was set before openstack-ccm started, and that names another address, changes nothing and is reported by an Event."));
 
 /// The address of the load balancer itself.
 pub const VIP_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.org/vip-address")
@@ -46,13 +46,14 @@ pub const LB_PROVIDER: Annotation = added_in_0_3("loadbalancer.openstack.org/lb-
 pub const SHARE_BY_ADDRESS: Annotation = added_in_0_3("loadbalancer.openstack.org/share-by-address")
     .default("`false`")
     .effect("If another Service has the address that this one asks for (`floating-ip`, `vip-address` or `spec.loadBalancerIP`), and both have `true` here, this one joins the load balancer of the other, as if `load-balancer-id` named it. The [rules](../guides/share-a-load-balancer.md#rules) of sharing apply.")
-    .change(Change::How("Read when the Service gets its load balancer. Whoever shares one goes on sharing it."));
+    .change(Change::How("Read when the Service gets its load balancer. A Service that already shares a load balancer continues to \
+                         share it."));
 
 /// The address type with which a node becomes a member.
 pub const NODE_ADDRESS_TYPE: Annotation = added_in_0_3("loadbalancer.openstack.org/node-address-type")
     .form(Form::Word(&["InternalIP", "ExternalIP"]))
     .default("the address in the subnet of the members, see below")
-    .effect("By which of its addresses a node becomes a member: its first of this kind, or that in the subnet of the members (`member-subnet-id`) if it has several; if it has none of this kind, one of the other. Without the annotation: the address in the subnet of the members if somebody names that subnet, else the first InternalIP, else the first ExternalIP; a node that is a member already keeps its address.")
+    .effect("The address with which a node becomes a member: its first address of this kind, or of several the one in the subnet of the members (`member-subnet-id`); if it has none of this kind, an address of the other kind. Without the annotation: the address in the subnet of the members if that subnet is configured, else the first InternalIP, else the first ExternalIP; a node that is a member already keeps its address.")
     .change(Change::How("Members whose address changes are replaced."));
 
 /// Whether the load balancer serves its own metrics.
@@ -71,7 +72,7 @@ pub const METRICS_PORT: Annotation = added_in_0_3("loadbalancer.openstack.org/me
 pub const METRICS_ALLOW_CIDRS: Annotation = added_in_0_3("loadbalancer.openstack.org/metrics-allow-cidrs")
     .form(Form::Text("networks such as `10.0.0.0/8`, separated by commas or blanks"))
     .default("none")
-    .effect("Who may read the metrics, independent of the source ranges. Those of the load balancer's family count. Only with `metrics-enable`.");
+    .effect("Who may read the metrics, independent of the source ranges. Networks of another IP family than the load balancer's have no effect. Only with `metrics-enable`.");
 
 /// Permission to share a load balancer with another cluster's identity.
 pub const ALLOW_FOREIGN_CLUSTER: Annotation = added("loadbalancer.openstack.org/allow-foreign-cluster")

@@ -78,10 +78,10 @@ pub enum AnnotationSource {
 }
 
 /// The effect of adding or removing an inserted header.
-pub(super) const HEADER_CHANGE: &str = "Listeners that speak no HTTP yet are replaced, with a short interruption; others are changed. Likewise where the last header goes.";
+pub(super) const HEADER_CHANGE: &str = "Listeners that do not speak HTTP yet are replaced, with a short interruption; other listeners are updated. The same applies when the last header is removed.";
 
 /// The effect of a change of tags.
-pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer that OCCM made gets them together with the tags that `identity-tags-per-minute` is about. A tag that is taken out of the annotation stays on what has it, because nothing shows whether somebody else set it too; take it off with `openstack loadbalancer unset --tag`.";
+pub(super) const TAGS_CHANGE: &str = "New tags are added; a load balancer created by OCCM gets them together with its identity tags (see `identity-tags-per-minute`). A tag that is removed from the annotation stays on existing objects, because nothing shows whether another client set it too; remove it with `openstack loadbalancer unset --tag`.";
 
 /// Returns an annotation with the most common properties: a bool that takes effect at once. The methods override them.
 pub(super) const fn annotation(key: &'static str, since: AnnotationSource) -> Annotation {

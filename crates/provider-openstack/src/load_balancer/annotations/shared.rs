@@ -208,7 +208,8 @@ pub const NODE_SELECTOR: Annotation = occm("loadbalancer.openstack.org/node-sele
     ))
     .default("`node-selector`")
     .effect(
-        "Only nodes with all these labels become members. If it matches no node, or cannot be read, the members that are there are kept.",
+        "Only nodes with all these labels become members. If the selector matches no node, or is invalid, the existing members are \
+         kept.",
     )
     .empty("All nodes.");
 

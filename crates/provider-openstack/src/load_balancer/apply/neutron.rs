@@ -86,7 +86,7 @@ impl Applier<'_> {
                     let restored = neutron.update_floating_ip(&former.id, port.id()).await;
                     if let Err(error) = restored {
                         self.is_unsettled = true;
-                        warn!(address = %former.address, error = %failure::chain(&error), "a floating IP was not put back");
+                        warn!(address = %former.address, error = %failure::chain(&error), "the former floating IP could not be attached again");
                     }
                 }
                 attached?;
@@ -102,7 +102,7 @@ impl Applier<'_> {
                 Err(error) if error.kind() == ErrorKind::Policy => {
                     present(neutron.update_floating_ip(id, None).await)?;
                     let failure =
-                        failure::of_call(&error, "the Service gives its floating IP up", Missing::Race);
+                        failure::of_call(&error, "deleting the Service's floating IP", Missing::Race);
                     let message = format!(
                         "floating IP {address} ({id}) is not deleted and remains in the project: {failure}"
                     );

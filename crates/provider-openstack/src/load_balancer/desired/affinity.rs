@@ -32,8 +32,9 @@ pub(super) fn notice(sources: Sources<'_>) -> Option<Notice> {
     let without = names_of(&service.ports, |port| port.protocol == Protocol::Tcp)?;
     (timeout != DEFAULT_TIMEOUT).then(|| {
         let message = format!(
-            "spec.sessionAffinityConfig.clientIP.timeoutSeconds is {timeout} and has no effect on {without}: Octavia supports a timeout \
-             only for UDP and SCTP, and keeps TCP clients until its table is full; remove the field"
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds is {timeout} and has no effect on {without}: Octavia supports a \
+             timeout only for UDP and SCTP, and TCP clients keep their node until the load balancer's session table is full; remove \
+             the field"
         );
         Notice::warning(WITHOUT_EFFECT, message)
     })

@@ -70,7 +70,8 @@ pub(super) fn apply(desired: &mut Desired, sources: Sources<'_>, existing: &Obse
     if !waiting.is_empty() {
         let ports = waiting.join(", ");
         let message = format!(
-            "the load balancer has no listeners for {ports} until the invalid settings are corrected"
+            "clients cannot connect to {ports}: the load balancer gets no listeners for these ports until the invalid settings that \
+             another Event names are corrected"
         );
         desired.notices.push(Notice::warning(PORT_WAITS, message));
     }

@@ -27,7 +27,8 @@ fn floating_ip_skipped(sources: Sources<'_>) -> Option<Notice> {
     let ipv4 = sources.facts.vip_families().any(|family| family == IpFamily::V4);
     (external && !ipv4).then(|| {
         let message = format!(
-            "annotation {} has no effect: the load balancer has an IPv6 address, and floating IPs are IPv4 only",
+            "annotation {} has no effect: the load balancer has an IPv6 address, and floating IPs are IPv4 only; remove the \
+             annotation",
             asked.key
         );
         Notice::warning(FLOATING_IP_SKIPPED, message)

@@ -51,8 +51,8 @@ pub(crate) fn notice(
     }));
     (!differences.is_empty()).then(|| {
         let message = format!(
-            "{existing} cannot be changed in this way and is left as it is: {}; revert the change, or delete the Service and create it \
-             again",
+            "{existing} keeps its present values, which Octavia cannot change after creation: {}; revert the change, or delete the \
+             Service and create it again",
             differences.join(", ")
         );
         Notice::warning(NEEDS_RECREATION, message)

@@ -27,7 +27,9 @@ pub(super) fn tree(desired: &Desired, vip_families: &[IpFamily]) -> Result<(), F
         format!("the description of {} is too long", load_balancer.name)
     })?;
     for (key, listener) in &desired.listeners {
-        ensure(listener.listener.key() == *key, || format!("a listener for {key} does not take that port"))?;
+        ensure(listener.listener.key() == *key, || {
+            format!("the listener for {key} has another port or protocol")
+        })?;
         self::listener(listener, vip_families)?;
     }
     let Some(metrics) = &desired.metrics else { return Ok(()) };
@@ -44,7 +46,7 @@ fn listener(wanted: &DesiredListener, vip_families: &[IpFamily]) -> Result<(), F
     text("pool name", &pool.pool.name)?;
     let (from, to) = (&listener.protocol, &pool.pool.protocol);
     ensure(listener.port != 0, || format!("listener {} has port 0", listener.name))?;
-    ensure(fits(from, to), || format!("pool protocol {to} does not go with listener protocol {from}"))?;
+    ensure(fits(from, to), || format!("pool protocol {to} is not compatible with listener protocol {from}"))?;
     attributes(listener, vip_families)?;
     members(&pool.members)?;
     pool.monitor.as_ref().map_or(Ok(()), |spec| monitor(spec, to))
@@ -73,7 +75,7 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
     })?;
     let terminates_tls = *protocol == ListenerProtocol::TerminatedHttps;
     ensure(terminates_tls == attributes.tls_container_ref.is_some(), || {
-        format!("listener {name} is {protocol}, which does not go with its certificate")
+        format!("listener {name} of protocol {protocol} must have a certificate exactly if it terminates TLS")
     })?;
     for (limit, value) in attributes.limits.iter() {
         let (Annotation { form, .. }, _) = limit::source(limit);
@@ -82,11 +84,13 @@ fn attributes(listener: &ListenerSpec, vip_families: &[IpFamily]) -> Result<(), 
         })?;
     }
     ensure(attributes.allowed_cidrs.as_ref().is_none_or(|cidrs| !cidrs.is_empty()), || {
-        format!("listener {name} has an empty list of source ranges, which would be everybody")
+        format!(
+            "listener {name} has an empty list of source ranges, with which Octavia would allow all clients"
+        )
     })?;
     let mut cidrs = attributes.allowed_cidrs.iter().flatten();
     ensure(cidrs.all(|cidr| vip_families.contains(&family_of(cidr.addr()))), || {
-        format!("listener {name} allows networks of another family than the VIPs'")
+        format!("listener {name} allows networks of an IP family that no VIP has")
     })
 }
 
@@ -105,7 +109,7 @@ fn members(members: &[Arc<Member>]) -> Result<(), Failure> {
 fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
     text("health monitor name", &spec.name)?;
     ensure(checks(&spec.kind, pool), || {
-        format!("health monitor type {} does not go with pool protocol {pool}", spec.kind)
+        format!("health monitor type {} is not compatible with pool protocol {pool}", spec.kind)
     })?;
     let attributes = &spec.attributes;
     ensure(attributes.timeout >= 1 && attributes.delay >= 1, || {
@@ -117,11 +121,14 @@ fn monitor(spec: &MonitorSpec, pool: &PoolProtocol) -> Result<(), Failure> {
     let retries = 1..=MAX_RETRIES;
     ensure(
         retries.contains(&attributes.max_retries) && retries.contains(&attributes.max_retries_down),
-        || format!("health monitor {} has retries out of 1 to {MAX_RETRIES}", spec.name),
+        || format!("health monitor {} has a number of retries outside 1 to {MAX_RETRIES}", spec.name),
     )?;
     let asks = matches!(spec.kind, HealthMonitorType::Http | HealthMonitorType::Https);
     ensure(attributes.http.is_some() == asks, || {
-        format!("health monitor {} is {}, which does not go with its request", spec.name, spec.kind)
+        format!(
+            "health monitor {} of type {} lacks its HTTP request, or has one that this type does not send",
+            spec.name, spec.kind
+        )
     })
 }
 

@@ -213,7 +213,7 @@ pub(crate) fn address(kind: &str, id: &str, text: &str) -> Result<IpAddr, Failur
 
 fn parse<T: FromStr>(kind: &str, id: &str, what: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|_| {
-        let message = format!("OpenStack shows {text:?} as {what} of {kind} {id}, which is not one");
+        let message = format!("the {what} {text:?} that OpenStack shows for {kind} {id} is not valid");
         Failure::new(FailureClass::Bug, message)
     })
 }

@@ -75,7 +75,8 @@ pub(super) fn converge(
     draft.plan.notices.extend(draft.rename.as_ref().map(Rename::notice));
     if joins_internally(desired, load_balancer) {
         let message = format!(
-            "the internal Service shares {load_balancer}, at its VIP; OCCM refuses to share a load balancer with an internal Service"
+            "this internal Service shares {load_balancer} and is published with its VIP address; OCCM does not allow internal \
+             Services to share a load balancer"
         );
         draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }

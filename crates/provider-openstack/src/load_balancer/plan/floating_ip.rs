@@ -92,7 +92,8 @@ fn take_off(draft: &mut Draft, attached: &ObservedFloatingIp, keep: bool, owners
         Ownership::Sole => {}
         Ownership::Shared => {
             let message = format!(
-                "the Service is internal, but floating IP {address} ({id}) is not detached because other Services use the load balancer"
+                "the Service is internal, but floating IP {address} ({id}) stays attached because other Services use the load \
+                 balancer, so the load balancer remains reachable from outside"
             );
             return draft.warn(LEFT_IN_USE, message);
         }
@@ -142,8 +143,8 @@ fn keep_or_swap(
             Some(_) | None => {
                 let has = attached.address;
                 let way = if !spec.exchanges {
-                    "the setting was made before this controller started watching the Service, and might never have taken effect; set it \
-                     again to apply it, or remove it"
+                    "the setting was made before this controller started watching the Service, so it is not applied; to apply the \
+                     setting, remove it and set it again, otherwise remove it"
                         .to_owned()
                 } else if vip.ownership == Ownership::Sole {
                     format!(
@@ -175,8 +176,8 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         return draft.block(Failure::new(
             FailureClass::Unavailable,
             format!(
-                "Octavia shows {load_balancer} without a VIP port (vip_port_id), so no floating IP can be attached: ask the operator of \
-                 the cloud, or make the Service internal"
+                "Octavia shows {load_balancer} without a VIP port (vip_port_id), so no floating IP can be attached: have an \
+                 administrator check the load balancer in Octavia, or make the Service internal"
             ),
         ));
     }
@@ -273,7 +274,7 @@ fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
     }
     if found.in_use && found.port_id.is_none() {
         return Some(Failure::user_input(format!(
-            "{asked_by} {} is a floating IP that a router or port forwardings already use: detach the floating IP, or choose another \
+            "{asked_by} {} is a floating IP that a router or a port forwarding already uses: remove that use, or choose another \
              address",
             found.address
         )));
@@ -291,13 +292,13 @@ fn claimed(floating_ip: &ObservedFloatingIp, asked_by: &str) -> Failure {
     let tag = claimed_by.as_deref().unwrap_or_default();
     if names::describes_floating_ip(tag) {
         return Failure::user_input(format!(
-            "{asked_by} {address} is the floating IP of another Service (description {tag:?}): remove the field or choose \
-             another address"
+            "{asked_by} {address} is the floating IP of another Service (description {tag:?}): remove the setting or choose another \
+             address"
         ));
     }
     Failure::user_input(format!(
-        "{asked_by} {address} is the floating IP of another Service (tag {tag}): remove the field or choose \
-         another address; if that Service is gone, remove the tag with {}",
+        "{asked_by} {address} is the floating IP of another Service (tag {tag}): remove the setting or choose another address; if \
+         that Service is gone, remove the tag with {}",
         command(["openstack", "floating", "ip", "unset", "--tag", tag, id])
     ))
 }
@@ -403,8 +404,8 @@ pub(super) fn release(
                 draft.warn(
                     LEFT_IN_USE,
                     format!(
-                        "the Service's floating IP {address} ({id}) stays on port {port}, because that port is in use, for example by \
-                         another Service on the same load balancer"
+                        "the Service's floating IP {address} ({id}) is not deleted and stays attached to port {port}, because that \
+                         port is in use, for example by another Service on the same load balancer"
                     ),
                 );
             }

@@ -83,8 +83,8 @@ pub(super) fn not_inserted(observed: &ObservedListener, pool: &PoolProtocol) -> 
     let headers: Vec<&str> = inserted.filter(|one| !one.goes_with_proxy()).map(|one| one.name()).collect();
     (!headers.is_empty()).then(|| {
         let message = format!(
-            "another client configured listener {} ({}) to insert {}, which Octavia does not support with a PROXY protocol pool (PROXY \
-             protocol gives the nodes the same information); remove the header from the listener, or remove {}",
+            "another client configured listener {} ({}) to insert {}, which Octavia does not insert with a PROXY protocol pool \
+             (PROXY protocol gives the nodes the same information); remove the header from the listener, or remove {}",
             observed.name,
             observed.id,
             headers.join(", "),

@@ -192,8 +192,8 @@ fn leave(
     };
     let statuses = statuses(broken);
     let message = format!(
-        "{statuses} and is left as it is because {reason}: have an administrator fail the load balancer over (openstack loadbalancer \
-         failover {id}){deletion}"
+        "{statuses}; openstack-ccm takes no action because {reason}: have an administrator fail the load balancer over (openstack \
+         loadbalancer failover {id}){deletion}"
     );
     draft.warn(IN_ERROR, message);
     floating_ip::serve(&mut draft, &desired.floating_ip, &observed.floating_ips, &vip_port(broken));
@@ -207,7 +207,10 @@ fn leave(
 }
 
 fn in_error(broken: &ObservedLoadBalancer) -> Failure {
-    let message = format!("{broken} is in ERROR, so changes of the Service or of nodes cannot be applied");
+    let message = format!(
+        "{broken} is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is \
+         repaired or recreated"
+    );
     Failure::held(Hold::LoadBalancerInError, message)
 }
 

@@ -116,9 +116,9 @@ impl Observing<'_> {
 fn not_shown_yet(id: &str, time: Duration) -> Failure {
     let minutes = time.as_secs() / 60;
     let message = format!(
-        "Octavia accepted the creation of load balancer {id} but does not show it; it might appear later, so another one is created only \
-         {minutes} minutes after the first request; if the load balancer was deleted, remove the annotation {} to have another one \
-         created now",
+        "Octavia accepted the creation of load balancer {id} but does not show the load balancer yet. openstack-ccm waits, and \
+         creates another one {minutes} minutes after the first request. If the load balancer was deleted, remove the annotation {} \
+         to have another one created now",
         LOAD_BALANCER_ID.key
     );
     Failure::new(FailureClass::Unavailable, message)

@@ -160,8 +160,8 @@ impl Reconciler {
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
         let attempts = self.records.attempts(&service.key);
         let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
-        let message = "Octavia failed again to apply the last change; it is sent again after a pause: see the status of the load \
-                       balancer, its listeners, pools and members in Octavia for the cause";
+        let message = "Octavia failed again to apply the last change, which is sent again after a pause; to find the cause, see the \
+                       status of the load balancer, its listeners, pools and members in Octavia";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
         failure.rests = Some(pause);
         Some(failure)
@@ -230,7 +230,7 @@ fn wait_for_change(is_own: bool, on: String) -> Progress {
 /// Warns of a load balancer that stays PENDING. The message never varies, so that repeats fold into one Event.
 fn stuck(wait: &Wait) -> Notice {
     let message = format!(
-        "{wait} for more than {} minutes: Octavia might have lost the task; have an administrator check Octavia",
+        "{wait} and has been for more than {} minutes: Octavia might have lost the task; have an administrator check Octavia",
         LOST_WORK_TIMEOUT.as_secs() / 60
     );
     Notice::warning(LOAD_BALANCER_STUCK, message)

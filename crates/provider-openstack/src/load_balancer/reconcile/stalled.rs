@@ -26,8 +26,9 @@ impl Reconciler {
         report: &mut Report,
     ) -> Progress {
         let message = format!(
-            "{wait} for more than {} minutes although {there} is {}: Octavia might have lost the task; have an administrator check \
-             Octavia, and fail the load balancer over (openstack loadbalancer failover {}) if Octavia is not working on it",
+            "{wait} and has been for more than {} minutes although {there} is {}: Octavia might have lost the task; have an \
+             administrator check Octavia, and fail the load balancer over (openstack loadbalancer failover {}) if Octavia is not \
+             working on this change",
             LOST_WORK_TIMEOUT.as_secs() / 60,
             there.status,
             there.id
@@ -49,8 +50,8 @@ impl Reconciler {
             return None;
         }
         let message = format!(
-            "Octavia has refused every change of {there} as immutable for more than {} minutes although it is {}: have an administrator \
-             check Octavia",
+            "Octavia has refused every change of {there} as immutable for more than {} minutes although the load balancer is {}: \
+             have an administrator check Octavia",
             LOST_WORK_TIMEOUT.as_secs() / 60,
             there.status
         );

@@ -35,7 +35,7 @@ impl Resolver {
         let Some(barbican) = &self.openstack.barbican else {
             return Err(Failure::user_input(format!(
                 "{key} refers to a certificate in Barbican, but the cloud has no key manager (Barbican): remove {key}, or set \
-                 container-store in cloud.conf"
+                 container-store = external in cloud.conf if another store holds the certificate"
             )));
         };
         let check = async {

@@ -70,7 +70,8 @@ impl Resolver {
                     advice.push(in_use(*address, &port));
                 }
                 None => advice.push(format!(
-                    "{address} might be in use by another project, whose ports this user cannot see"
+                    "{address} might be in use by a port of another project, which the user of cloud.conf cannot see: choose another \
+                     address"
                 )),
             }
         }
@@ -94,7 +95,7 @@ impl Resolver {
         let advice = if text.contains("Provider '") && text.contains("not enabled") {
             let names = Vec::from_iter(self.provider_names().await).join(", ");
             format!(
-                "this cloud has {names}: correct lb-provider in cloud.conf, or in the annotation {} of the Service",
+                "this cloud has the providers {names}: correct lb-provider in cloud.conf, or in the annotation {} of the Service",
                 LB_PROVIDER.key
             )
         } else if text.contains("Invalid flavor_id") {

@@ -31,9 +31,9 @@ impl Resolver {
             return Ok(());
         }
         let message = format!(
-            "the protocol of a listener is not changed: the listener has to be deleted before its replacement is created, and with the \
-             project's quota of listeners used up ({used} of {most}), another client might take the free place; have an administrator \
-             raise the quota by one, or delete a listener that is no longer needed"
+            "the protocol of a listener is not changed: the listener would have to be deleted first, and because the project's quota \
+             of listeners is used up ({used} of {most}), creating its replacement might fail; have an administrator raise the quota \
+             by one, or delete a listener that is no longer needed"
         );
         Err(Failure::new(FailureClass::Quota, message))
     }

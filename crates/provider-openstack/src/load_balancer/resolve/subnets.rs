@@ -146,8 +146,8 @@ impl Resolver {
             let Ok(network) = subnet.cidr.parse::<IpNet>() else { continue };
             if !network.contains(&address) {
                 return Err(Failure::user_input(format!(
-                    "{}: {address} is not in {network}, the subnet {id} of the load balancer; an internal load balancer has no floating \
-                     IP: specify an address of that subnet, or another subnet",
+                    "{}: {address} is not in the load balancer's subnet {id} ({network}): specify an address of that subnet (not a \
+                     floating IP), or another subnet",
                     vip.asked_by
                 )));
             }

@@ -40,7 +40,7 @@ impl Display for GroupStep {
             Self::DeleteRule { id, opening: None } => write!(f, "delete security group rule {id}"),
             Self::AddToPort { group, port_id } => write!(f, "add security group {group} to port {port_id}"),
             Self::RemoveFromPort { group_id, port_id } => {
-                write!(f, "take security group {group_id} off port {port_id}")
+                write!(f, "remove security group {group_id} from port {port_id}")
             }
             Self::Delete { id } => write!(f, "delete security group {id}"),
         }

@@ -40,7 +40,7 @@ pub(super) fn check(reader: &mut SettingsReader<'_>, enabled: bool) -> Option<Mo
 fn warn(reader: &mut SettingsReader<'_>, enabled: bool, asks: bool) {
     let of_requests = [HEALTH_MONITOR_PATH, HEALTH_MONITOR_METHOD, HEALTH_MONITOR_EXPECTED_CODES];
     if !enabled {
-        let why = "the pools have no health monitor; set loadbalancer.openstack.org/enable-health-monitor";
+        let why = "the pools have no health monitor; set loadbalancer.openstack.org/enable-health-monitor: \"true\"";
         reader.warn_without_effect(std::iter::once(&HEALTH_MONITOR_TYPE).chain(&of_requests), why);
     } else if !asks {
         reader.warn_without_effect(
@@ -71,7 +71,7 @@ fn codes(reader: &mut SettingsReader<'_>) -> Option<String> {
     let list = text.split(',').all(is_code);
     let range = text.split_once('-').is_some_and(|(from, to)| is_code(from) && is_code(to) && from < to);
     if (!list && !range) || text.len() > MAX_CODES_LENGTH {
-        let fix = "write one such as 200, several such as 200,204, or a range such as 200-299";
+        let fix = "write one code such as 200, several such as 200,204, or a range such as 200-299";
         reader.reject(&value, "is not a list of HTTP status codes", fix);
     }
     Some(text)

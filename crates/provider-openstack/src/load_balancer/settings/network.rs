@@ -174,7 +174,7 @@ pub(super) fn placement(reader: &mut SettingsReader<'_>) -> Placement {
 fn floating_ip(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Option<IpAddr> {
     let value = reader.annotation(&FLOATING_IP)?;
     let Some(address) = value.text.parse().ok().filter(IpAddr::is_ipv4) else {
-        reader.reject(&value, "is not such an address", "write an IPv4 address, or remove the annotation");
+        reader.reject(&value, "is not an IPv4 address", "write an IPv4 address, or remove the annotation");
         return None;
     };
     agreeing(reader, &value, vec![address], field).first().copied()
@@ -189,13 +189,13 @@ fn vip_addresses(reader: &mut SettingsReader<'_>, field: Option<IpAddr>) -> Vec<
         Some([_]) => {}
         Some([one, other]) if has_two_families && one.is_ipv4() != other.is_ipv4() => {}
         Some([_, _]) => {
-            let fix = "write one address, or one of each family for a Service whose spec.ipFamilies has two";
-            reader.reject(&value, "is more than one address for a family", fix);
+            let fix = "write one address, or one of each IP family if spec.ipFamilies has two";
+            reader.reject(&value, "has too many addresses", fix);
             return Vec::new();
         }
         _ => {
             let fix = "write an IPv4 or IPv6 address, or remove the annotation";
-            reader.reject(&value, "is not such an address", fix);
+            reader.reject(&value, "is not an IP address", fix);
             return Vec::new();
         }
     }
@@ -210,7 +210,7 @@ fn agreeing(
     field: Option<IpAddr>,
 ) -> Vec<IpAddr> {
     let Some(other) = field.filter(|field| !addresses.contains(field)) else { return addresses };
-    let problem = format!("is not {other}, which spec.loadBalancerIP asks for");
+    let problem = format!("differs from {other}, the address in spec.loadBalancerIP");
     let fix = "remove spec.loadBalancerIP, which Kubernetes has deprecated, or the annotation";
     reader.reject(value, problem, fix);
     vec![other]
@@ -241,7 +241,8 @@ fn load_balancer_ip(reader: &mut SettingsReader<'_>) -> Option<IpAddr> {
     let family = reader.service.ip_families.first();
     if let Some(wanted) = family.filter(|family| **family != family_of(address)) {
         let wanted = family_name(*wanted);
-        let problem = format!("is not an {wanted} address, as the first of spec.ipFamilies asks for");
+        let problem =
+            format!("is not an {wanted} address, which the first entry of spec.ipFamilies requires");
         reader.reject(&value, problem, format!("write an {wanted} address, or change spec.ipFamilies"));
     }
     Some(address)

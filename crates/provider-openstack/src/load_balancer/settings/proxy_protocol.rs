@@ -78,7 +78,8 @@ fn port(reader: &SettingsReader<'_>, item: &str) -> Result<(u16, ProxyVersion), 
         "v2" => ProxyVersion::V2,
         _ => return Err(format!("has the version {version:?}, which is unknown")),
     };
-    let number: u16 = number.parse().map_err(|_| format!("has the port {number:?}, which is not a port"))?;
+    let number: u16 =
+        number.parse().map_err(|_| format!("has the port {number:?}, which is not a port number"))?;
     let of_number = |port: &&openstack_ccm_core::service::ServicePort| port.port == number;
     let mut ports = reader.service.ports.iter().filter(of_number).peekable();
     if ports.peek().is_none() {

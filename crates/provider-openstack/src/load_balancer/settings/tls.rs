@@ -105,7 +105,8 @@ fn ciphers(reader: &mut SettingsReader<'_>) -> Option<String> {
     let value = reader.annotation(&TLS_CIPHERS)?;
     let fitting = |letter: char| letter.is_ascii_alphanumeric() || "_-:+!@=.".contains(letter);
     if value.text.chars().count() > MAX_CIPHERS_LENGTH || !value.text.chars().all(fitting) {
-        let fix = format!("write OpenSSL names separated by ':', at most {MAX_CIPHERS_LENGTH} characters");
+        let fix =
+            format!("write OpenSSL cipher names separated by ':', at most {MAX_CIPHERS_LENGTH} characters");
         reader.reject(&value, "is not a list of ciphers", fix);
     }
     Some(value.text.to_owned())

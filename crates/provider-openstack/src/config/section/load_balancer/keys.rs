@@ -81,7 +81,7 @@ impl LoadBalancer {
             "create-monitor",
             Field::BoolOr { form: "bool, or `local`", set: create_monitor },
             "false",
-            "Gives each pool a health monitor. `local` (since 0.3.0) does so on new load balancers of Services with `externalTrafficPolicy: Local`, which without one lose the connections that reach a node without a pod; load balancers that exist keep what they have, and a Warning Event names those that lack one. The annotation `enable-health-monitor` overrides it.",
+            "Gives each pool a health monitor. `local` (since 0.3.0) does so only on new load balancers of Services with `externalTrafficPolicy: Local`: without a health monitor, such Services lose the connections that reach a node without a pod. Existing load balancers are not changed, and a Warning Event reports those without a health monitor. The annotation `enable-health-monitor` overrides it.",
         ),
         defaulting_key(
             "monitor-delay",
@@ -129,12 +129,12 @@ impl LoadBalancer {
             "enable-ingress-hostname",
             Field::Bool(|section| &mut section.enable_ingress_hostname),
             "false",
-            "Always publishes PROXY load balancers with a hostname, `<address>.<ingress-hostname-suffix>`.",
+            "Always publishes load balancers with PROXY protocol under a hostname, `<address>.<ingress-hostname-suffix>`.",
         ),
         key(
             "ingress-hostname-suffix",
             Field::Form { form: "DNS name", set: ingress_hostname_suffix },
-            "DNS suffix under which names of addresses resolve. With `enable-ingress-hostname` the default is `nip.io`. If it is set here, it is also the fallback on clusters that cannot honour `ipMode: Proxy`.",
+            "DNS suffix under which names of addresses resolve. With `enable-ingress-hostname` the default is `nip.io`. A suffix that is set here is also used on clusters that do not support `ipMode: Proxy`.",
         ),
         text(
             "default-tls-container-ref",
@@ -157,7 +157,8 @@ impl LoadBalancer {
             "provider-requires-serial-api-calls",
             Field::Bool(|section| &mut section.provider_requires_serial_api_calls),
             "false",
-            "For Octavia providers that support neither whole trees nor member batches: one call per object.",
+            "Creates and changes each object with a call of its own, for Octavia providers that support neither fully populated load \
+             balancers nor batch updates of members.",
         ),
         added_key(
             "dual-stack",
@@ -187,19 +188,19 @@ impl LoadBalancer {
             "identity-tags-per-minute",
             Field::Unsigned(|section| &mut section.identity_tags_per_minute),
             "12",
-            "How many load balancers that OCCM made get, with their floating IP, the tags that identify cluster and Service each minute, with tags of the user that they lack: one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
+            "Maximum number of load balancers created by OCCM that are tagged each minute. Each gets, together with its floating IP, the tags that identify cluster and Service, and missing tags of the user. Load balancers are tagged one after another, and never while there is other work on a load balancer. Octavia reloads a load balancer for each change of its tags. `0`: none.",
         ),
         key_since_0_3(
             "tags",
             Field::Form { form: "list of tags", set: tags },
             "",
-            "Tags for everything that is created for Services (load balancers with their children, floating IPs, security groups), separated by commas or on several lines with this key, such as `cost-centre=42`. The annotation `loadbalancer.openstack.org/tags` adds to them. What exists gets them when openstack-ccm starts; a load balancer that OCCM made, together with the tags that `identity-tags-per-minute` is about. A tag that is removed here stays on what has it.",
+            "Tags for everything that is created for Services (load balancers with their children, floating IPs, security groups), separated by commas or on several lines with this key, such as `cost-centre=42`. The annotation `loadbalancer.openstack.org/tags` adds to them. Existing objects get the tags when openstack-ccm starts; a load balancer created by OCCM gets them together with its identity tags (see `identity-tags-per-minute`). A tag that is removed from this key stays on existing objects.",
         ),
         key_since_0_3(
             "octavia-api-version",
             Field::Form { form: "version", set: octavia_api_version },
             "",
-            "Version of Octavia's API, such as `2.26`, for a cloud that does not say it ([calls](openstack-calls.md)). Nothing newer is used. Empty: Octavia is asked, and where it does not answer for good, the oldest version counts.",
+            "Version of Octavia's API, such as `2.26`, for a cloud that does not report it ([calls](openstack-calls.md)). No feature of a newer version is used. Empty: the version is read from Octavia; if Octavia does not report it, the oldest supported version is assumed.",
         ),
         key_since_0_2(
             "former-cluster-names",
@@ -211,13 +212,13 @@ impl LoadBalancer {
             "error-recovery",
             Field::Form { form: "word", set: error_recovery },
             "report",
-            "What to do with a load balancer in ERROR that has served before and may still serve. `report`: only a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. One whose creation failed is always recreated.",
+            "What to do with a load balancer in ERROR that has served before and may still serve. `report`: only a Warning. `failover`: Octavia is asked once to fail it over, which most clouds allow to administrators only; then it is reported. `replace`: it is deleted and recreated on its addresses, one at a time, only where its operating status is `OFFLINE` or `ERROR`, never with `reclaim-policy: retain`, and not while the last creation of a load balancer failed. A load balancer whose creation failed is always recreated.",
         ),
         key_since_0_2(
             "recreate-missing",
             Field::Bool(|section| &mut section.recreate_missing),
             "false",
-            "`true` confirms that load balancers which cannot be found are really gone, so that they are recreated. By default none is recreated if most of them are missing, or if nothing shows that this is the right project and region. Turn it off again when they are recreated.",
+            "`true` confirms that load balancers which cannot be found are really gone, so that they are recreated. By default none is recreated if most of them are missing, or if nothing shows that this is the right project and region. Set it to `false` again after the load balancers have been recreated.",
         ),
     ];
 }

@@ -111,9 +111,9 @@ impl Claim<'_> {
                  the Service: it then gets its own load balancer and address"
             ),
             None => format!(
-                "has a name that names neither this Service nor the cluster {present}. If this cluster had another name before, add that name \
-                 to former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from \
-                 the Service: it then gets its own load balancer and address"
+                "is named for neither this Service nor the cluster {present}. If this cluster had another name before, add that name \
+                 to former-cluster-names in cloud.conf; if the Service was copied from another cluster, remove {keys} from the \
+                 Service: it then gets its own load balancer and address"
             ),
         };
         refused(found, &why)

@@ -153,8 +153,8 @@ impl MissingLoadBalancers {
             tracing::error!(
                 named = count.named,
                 missing = count.missing,
-                "load balancers in the annotations of Services cannot be found: project or region might have changed, so no load balancer \
-                 is created; check project, region and login in cloud.conf"
+                "load balancers to which annotations of Services refer cannot be found, perhaps because project or region in \
+                 cloud.conf changed: no load balancer is created; check project, region and login in cloud.conf"
             );
         }
         self.in_doubt.store(doubted, Ordering::Relaxed);
@@ -174,18 +174,18 @@ impl MissingLoadBalancers {
 /// Returns the failure that says why no load balancer is created.
 pub(crate) fn held(count: Count) -> Failure {
     let who = match count.absence() {
-        Absence::Most => "most of the load balancers in the annotations of Services cannot be found",
+        Absence::Most => "most of the load balancers to which annotations of Services refer cannot be found",
         Absence::Unproven | Absence::Gone => {
-            "the only load balancer in the annotations of Services cannot be found, and nothing confirms that this is the project and \
-             region in which it was created"
+            "the only load balancer to which an annotation of a Service refers cannot be found, and nothing confirms that cloud.conf \
+             names the project and region in which it was created"
         }
     };
     Failure::held(
         Hold::LoadBalancerMissing,
         format!(
-            "{who}: no load balancer is created, and ids and statuses are kept; check project, region and login in cloud.conf; if the \
-             load balancers were really deleted, remove the annotation {} from the Service, or set recreate-missing=true in \
-             [LoadBalancer] of cloud.conf for all Services",
+            "{who}: no load balancer is created, and Services keep their annotations and status; check project, region and login in \
+             cloud.conf; if the load balancers were really deleted, remove the annotation {} from the Service, or set \
+             recreate-missing=true in [LoadBalancer] of cloud.conf for all Services",
             LOAD_BALANCER_ID.key
         ),
     )

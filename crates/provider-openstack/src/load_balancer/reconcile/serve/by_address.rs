@@ -56,8 +56,8 @@ impl Reconciler {
             Some(other) => Err(Failure::new(
                 FailureClass::Busy,
                 format!(
-                    "Service {} asks for the same address and shares its load balancer: this Service joins that load balancer as soon as \
-                     its address is published",
+                    "Service {} asks for the same address and shares its load balancer: this Service waits until that Service is \
+                     published, and then uses the same load balancer",
                     other.key
                 ),
             )),

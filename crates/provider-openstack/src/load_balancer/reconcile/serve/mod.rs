@@ -356,8 +356,8 @@ impl Serving<'_> {
         let step = plan.steps.first().map(ToString::to_string).unwrap_or_default();
         let step = step.lines().next().unwrap_or_default();
         let message = format!(
-            "Octavia accepted these changes before, but they are needed again ({step}): they have no effect on this cloud, or another \
-             client changes the load balancer; the changes are sent again after a pause"
+            "changes that Octavia accepted are needed again ({step}): either this cloud does not apply them, or another client \
+             reverts them; the changes are sent again after a pause"
         );
         report.notice(Notice::warning(CHANGE_REPEATED, message.clone()));
         let mut failure = Failure::new(FailureClass::Unavailable, message);

@@ -79,7 +79,7 @@ fn only_the_ports_of_nodes_that_left_lose_the_group() {
     let observed = observed(&[], &[("p1", "s1"), ("p1-old", "s1"), ("p2", "s2"), ("p3", "s3")]);
     assert_eq!(
         lines(&close(&desired, &observed)),
-        ["take security group g1 off port p1-old", "take security group g1 off port p3"]
+        ["remove security group g1 from port p1-old", "remove security group g1 from port p3"]
     );
 }
 

@@ -43,7 +43,7 @@ impl Display for LoadBalancerStep {
                 write!(f, "update load balancer {id}: {}", words::of_load_balancer(changes))
             }
             Self::Delete { id, cascade: true } => {
-                write!(f, "delete load balancer {id} with everything below it")
+                write!(f, "delete load balancer {id} with its listeners and pools")
             }
             Self::Delete { id, cascade: false } => write!(f, "delete load balancer {id}"),
             Self::Failover { id } => write!(f, "fail load balancer {id} over"),
@@ -63,7 +63,7 @@ impl Display for ListenerStep {
                 write!(f, "update listener {id} ({key}): {}", words::of_listener(changes))
             }
             Self::SwapDefaultPool { listener_id, key, pool } => {
-                write!(f, "give listener {listener_id} ({key}) the pool {pool}")
+                write!(f, "set default pool of listener {listener_id} ({key}): {pool}")
             }
             Self::Delete { id, key } => write!(f, "delete listener {id} ({key})"),
         }
@@ -97,7 +97,7 @@ impl Display for MemberStep {
                 write!(f, "update member {id} of pool {pool_id}: {member}")
             }
             Self::Delete { pool_id, id, name } => {
-                write!(f, "take member {id} ({name}) out of pool {pool_id}")
+                write!(f, "remove member {id} ({name}) from pool {pool_id}")
             }
         }
     }

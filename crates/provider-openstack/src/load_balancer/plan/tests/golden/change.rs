@@ -61,7 +61,7 @@ fn a_node_more_is_one_batch_for_each_pool_that_names_it_alone() {
 #[test]
 fn a_node_less_goes_by_its_id() {
     assert_snapshot!(change(&Shape::web(), |shape| { shape.nodes.remove(&1); }), @"
-    take member member-3 (n1) out of pool pool-2
+    remove member member-3 (n1) from pool pool-2
     done
     ");
 }
@@ -155,7 +155,7 @@ fn proxy_protocol_on_swaps_to_a_complete_pool() {
     create pool pool_0_web: PROXY ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     create health monitor monitor_0_web: TCP delay=5 timeout=3 max_retries=1 max_retries_down=3 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool (new) pool_0_web
-    give listener listener-6 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-6 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -167,7 +167,7 @@ fn proxy_protocol_off_swaps_back() {
     assert_snapshot!(change(&before, |shape| shape.ports[0].kind = Kind::Plain), @"
     create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
-    give listener listener-5 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-5 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -179,7 +179,7 @@ fn another_version_of_proxy_protocol_swaps_too() {
     assert_snapshot!(change(&before, |shape| shape.ports[0].kind = Kind::ProxyV2), @"
     create pool pool_0_web: PROXYV2 ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
-    give listener listener-5 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-5 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -196,7 +196,7 @@ fn a_swap_that_was_interrupted_goes_on_with_the_pool_that_is_there() {
         cloud.finish_pending();
     }
     assert_snapshot!(serve(&after, &cloud.observed), @"
-    give listener listener-5 (TCP:80) the pool pool-7
+    set default pool of listener listener-5 (TCP:80): pool-7
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -281,7 +281,7 @@ fn a_health_monitor_of_another_type_comes_with_a_pool_of_its_own() {
     create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080 (monitor_port=32000), n2 10.0.0.12:30080 (monitor_port=32000)]
     create health monitor monitor_0_web: HTTP delay=5 timeout=3 max_retries=1 max_retries_down=3 http=GET /healthz 200 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool (new) pool_0_web
-    give listener listener-6 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-6 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -289,7 +289,7 @@ fn a_health_monitor_of_another_type_comes_with_a_pool_of_its_own() {
     create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     create health monitor monitor_0_web: TCP delay=5 timeout=3 max_retries=1 max_retries_down=3 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] of pool (new) pool_0_web
-    give listener listener-6 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-6 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");

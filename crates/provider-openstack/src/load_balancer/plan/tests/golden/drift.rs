@@ -109,7 +109,7 @@ fn of_two_own_listeners_on_one_pool_each_gets_its_own() {
         cloud.swap(&second, &first);
     });
     assert_snapshot!(plan, @"
-    give listener listener-9 (TCP:443) the pool pool-6
+    set default pool of listener listener-9 (TCP:443): pool-6
     done
     ");
 }

@@ -75,7 +75,7 @@ fn a_member_that_failed_on_another_subnet_gets_another_pool() {
     set members of pool pool-2: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
     create pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     set members of pool (new) pool_0_web: [n1 10.0.0.11:30080, n2 10.0.0.12:30080]
-    give listener listener-5 (TCP:80) the pool (new) pool_0_web
+    set default pool of listener listener-5 (TCP:80): (new) pool_0_web
     delete pool pool-2 (pool_0_web)
     done
     ");
@@ -139,7 +139,7 @@ fn a_broken_load_balancer_is_recreated_on_its_address() {
     });
     assert_snapshot!(plan, @"
     tag floating IP fip-6: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-former-vip=10.0.0.100, openstack-ccm-service=s1]
-    delete load balancer lb-1 with everything below it
+    delete load balancer lb-1 with its listeners and pools
     create load balancer kube_service_c1_default_web provider=amphora vip_subnet_id=SUB1 vip_address=10.0.0.100 tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
       listener listener_0_web: TCP 80 connection_limit=-1 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
         pool pool_0_web: TCP ROUND_ROBIN tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
@@ -157,8 +157,8 @@ fn a_broken_load_balancer_of_several_is_left_to_an_administrator() {
         breaks(cloud);
         cloud.load_balancer().ownership = Ownership::Shared;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because other Services use it too: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because other Services use it too: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() 
         breaks(cloud);
         cloud.children().listeners[0].ours = false;
     });
-    assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because it has the listener listener_0_web (listener-5), which does not belong to this Service: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because it has the listener listener_0_web (listener-5), which does not belong to this Service: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administ
         breaks(cloud);
         cloud.observed.floating_ips[0].ours = false;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR and is left as it is because it has floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because it has floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -192,14 +192,14 @@ fn a_broken_load_balancer_that_may_serve_is_left_as_it_is_while_its_floating_ip_
     let as_wanted = serve(&Shape::web().desired(), &cloud.observed);
     assert_snapshot!(as_wanted, @"
     create floating IP on network EXT1 for port vip-of-lb-1
-    held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied
+    held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated
     ");
     assert!(!as_wanted.heals);
-    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE and is left as it is because its operating status says that it forwards traffic: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1); if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
+    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE; openstack-ccm takes no action because its operating status says that it forwards traffic: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1); if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
     let other = Shape::web().with(|shape| shape.monitor_delay = Some(5));
     assert_snapshot!(serve(&other.desired(), &cloud.observed), @"
     create floating IP on network EXT1 for port vip-of-lb-1
-    blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied
+    blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated
     ");
 }
 

@@ -31,7 +31,7 @@ fn foreign_listener(cloud: &mut Cloud) {
 fn an_own_load_balancer_goes_before_its_floating_ip() {
     let mut cloud = served();
     assert_snapshot!(release(&terms(), &cloud.observed), @"
-    delete load balancer lb-1 with everything below it
+    delete load balancer lb-1 with its listeners and pools
     delete floating IP fip-7 (203.0.113.7)
     done
     ");
@@ -45,7 +45,7 @@ fn a_floating_ip_is_marked_before_it_could_get_lost() {
     cloud.observed.floating_ips[0].tags.clear();
     assert_snapshot!(release(&terms(), &cloud.observed), @"
     tag floating IP fip-7: [kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
-    delete load balancer lb-1 with everything below it
+    delete load balancer lb-1 with its listeners and pools
     delete floating IP fip-7 (203.0.113.7)
     done
     ");
@@ -56,7 +56,7 @@ fn a_floating_ip_to_be_kept_stays() {
     let mut cloud = served();
     let terms = ReleaseTerms { keep_floating_ip: true, ..terms() };
     assert_snapshot!(release(&terms, &cloud.observed), @"
-    delete load balancer lb-1 with everything below it
+    delete load balancer lb-1 with its listeners and pools
     tag floating IP fip-7: [kube_service_c1_default_web]
     done
     ");
@@ -120,7 +120,7 @@ fn a_broken_load_balancer_is_deleted() {
     cloud.load_balancer().status = ProvisioningStatus::Error;
     let terms = ReleaseTerms { cascade: false, ..terms() };
     assert_snapshot!(release(&terms, &cloud.observed), @"
-    delete load balancer lb-1 with everything below it
+    delete load balancer lb-1 with its listeners and pools
     delete floating IP fip-7 (203.0.113.7)
     done
     ");

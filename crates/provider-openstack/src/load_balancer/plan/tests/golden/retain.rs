@@ -26,8 +26,8 @@ fn what_stays_is_marked_once_with_a_notice() {
     let mut cloud = Cloud::serving(&Shape::web().desired());
     let plan = retain(cloud.load_balancer());
     assert_snapshot!(plan, @r#"
-    take member member-3 (n1) out of pool pool-2
-    take member member-4 (n2) out of pool pool-2
+    remove member member-3 (n1) from pool pool-2
+    remove member member-4 (n2) from pool pool-2
     update load balancer lb-1: description="Retained: Kubernetes external service default/web from cluster c1"
     done
     "#);
@@ -81,5 +81,5 @@ fn a_broken_one_is_not_deleted_by_who_would_take_it_over() {
         mark(cloud);
         cloud.load_balancer().status = ProvisioningStatus::Error;
     });
-    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied");
+    assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
 }
