@@ -81,7 +81,7 @@ pub const TABLE: &[Help] = &[
             "nothing would be done",
             "an error, or something could not be planned",
             "something would be done",
-            "something is refused, keeps a setting that should change, or raises a question",
+            "something is refused, a setting keeps its old value, or a question has to be answered",
         ],
     ),
     help(
@@ -91,7 +91,7 @@ pub const TABLE: &[Help] = &[
             "nothing would be done",
             "an error, or something could not be planned",
             "something would be done",
-            "something is refused, keeps a setting that should change, or raises a question",
+            "something is refused, a setting keeps its old value, or a question has to be answered",
         ],
     ),
     help(

@@ -34,7 +34,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
     if !look.by_proxy() {
         return Questions {
-            proxies: ok("service proxies leave hostnames alone").into(),
+            proxies: ok("service proxies do not short-circuit hostnames").into(),
             ..nothing("no address is published")
         };
     }

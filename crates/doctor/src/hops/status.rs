@@ -170,7 +170,7 @@ fn modes(look: &Look<'_>) -> Answer {
         Ok(PathFact { needs: None, .. }) if look.short_circuit() => {
             ok("nodes may short-circuit: clients need nothing that the load balancer adds").into()
         }
-        Ok(PathFact { needs: None, .. }) => ok("nodes leave it alone").into(),
+        Ok(PathFact { needs: None, .. }) => ok("nodes do not short-circuit it").into(),
         Ok(path) => needed(look, path, path.needs.as_deref().unwrap_or_default()),
     }
 }
@@ -179,7 +179,7 @@ fn modes(look: &Look<'_>) -> Answer {
 fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     let around: Vec<&LoadBalancerIngress> = look.short_circuited().collect();
     if around.is_empty() {
-        return ok(format!("nodes leave it alone, and {needs}")).into();
+        return ok(format!("nodes do not short-circuit it, and {needs}")).into();
     }
     if look.takes_both(path) {
         return ok("nodes may short-circuit, and the application takes connections without the header")
@@ -188,7 +188,11 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     if look.cluster.keeps_mode == Ok(false) {
         return Check::from(dropped(look, needs)).into();
     }
-    Answer::each(around, || ok("nodes leave it alone"), |entry| short_circuited(look, path, needs, entry))
+    Answer::each(
+        around,
+        || ok("nodes do not short-circuit it"),
+        |entry| short_circuited(look, path, needs, entry),
+    )
 }
 
 fn short_circuited(look: &Look<'_>, path: &PathFact, needs: &str, entry: &LoadBalancerIngress) -> Check {
@@ -272,7 +276,7 @@ fn would_publish(look: &Look<'_>) -> Answer {
     }
     match &look.facts.wanted {
         Ok(wanted) if wanted.published || wanted.entries.is_empty() => {
-            ok("the controller would publish it so").into()
+            ok("the controller would publish the same").into()
         }
         Ok(wanted) => {
             ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason))
@@ -349,5 +353,5 @@ fn shared(look: &Look<'_>) -> Answer {
             }
         }
     }
-    Answer::found(found, || ok("no other Service publishes it otherwise"))
+    Answer::found(found, || ok("no other Service publishes it in another mode"))
 }
