@@ -26,8 +26,8 @@ pub enum AddressesError {
     NoAddress(String),
     /// An odd number, a pair of two families or of equal addresses, or a family twice.
     #[error(
-        "write two different addresses of one family, first that of control and then that of subject, and after them perhaps \
-         two of the other family, for example 192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2"
+        "write two different addresses of one IP family, first that of control and then that of subject, optionally followed \
+         by two of the other family, for example 192.0.2.1,192.0.2.2,2001:db8::1,2001:db8::2"
     )]
     NoPairs,
 }

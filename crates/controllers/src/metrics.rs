@@ -148,7 +148,8 @@ impl ServiceMetrics {
             status_edits: metric(
                 registry,
                 "openstack_ccm_status_edits_by_others",
-                "Times that somebody else changed the published status of a Service; many are another controller that serves it, too",
+                "Changes to the published status of a Service by other clients; a high rate means that \
+                 another controller also serves the Service",
             ),
             orphans: metric(
                 registry,
@@ -158,7 +159,7 @@ impl ServiceMetrics {
             without_nodes: metric(
                 registry,
                 "openstack_ccm_services_without_nodes",
-                "Services for which no node can take traffic; the members that their load balancers have are kept",
+                "Services for which no node can take traffic; the existing members of their load balancers are kept",
             ),
             retained: metric(
                 registry,
@@ -168,7 +169,7 @@ impl ServiceMetrics {
             held: metric(
                 registry,
                 "openstack_ccm_services_held",
-                "Services whose load balancer is left as it is until somebody acts, by reason",
+                "Services whose load balancer is not changed until somebody acts, by reason",
             ),
         };
         for hold in Hold::ALL {

@@ -46,7 +46,7 @@ impl ConfigurationFile {
                 Ok(servers)
             }
             (Err(error), Some(known)) => {
-                tracing::warn!(%error, "the name servers stay as they were");
+                tracing::warn!(%error, "the name servers could not be read again; the previous ones are still used");
                 known.state = state;
                 Ok(Arc::clone(&known.servers))
             }
@@ -73,7 +73,7 @@ fn usable(text: &str) -> String {
             if !is_name {
                 tracing::warn!(
                     domain = word,
-                    "a domain to search in /etc/resolv.conf is no name and is ignored"
+                    "a search domain in /etc/resolv.conf is not a valid name and is ignored"
                 );
             }
             is_name
@@ -108,7 +108,7 @@ mod tests {
     fn the_file_is_read_again_after_a_failure_and_after_a_change() {
         let path = std::env::temp_dir().join(format!("resolv-{}.conf", std::process::id()));
         let file = ConfigurationFile::new(path.clone());
-        assert!(count(&file).unwrap_err().contains("no name server can be asked"));
+        assert!(count(&file).unwrap_err().contains("no name server could be read"));
         fs::write(&path, "search a..b cluster.local\nnameserver 192.0.2.1\n").unwrap();
         assert_eq!(count(&file), Ok(1));
         fs::write(&path, "nameserver 192.0.2.1\nnameserver 192.0.2.2\n").unwrap();

@@ -26,7 +26,7 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ResolveError {
     /// `/etc/resolv.conf` cannot be read, or names no server.
-    #[error("no name server can be asked: /etc/resolv.conf: {0}")]
+    #[error("no name server could be read from /etc/resolv.conf: {0}")]
     NoServer(String),
     /// No name server had an address; the cause is the first error.
     #[error("{host} cannot be resolved: {cause}")]

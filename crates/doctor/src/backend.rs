@@ -61,7 +61,7 @@ pub fn judge(facts: &BackendFacts) -> Judgement {
     known.unwrap_or_else(|| {
         let images: Vec<&str> = facts.containers.iter().map(|one| one.image.as_str()).collect();
         let images = images.join(", ");
-        Judgement::unknown("the application", format!("the program is not one that doctor knows ({images})"))
+        Judgement::unknown("the application", format!("doctor does not know this program ({images})"))
     })
 }
 
@@ -140,7 +140,7 @@ fn by_config_map(
         return Judgement::unknown(program, text);
     };
     if !name.split('/').all(is_object_name) {
-        let text = format!("its flag --{map_flag} names {name:?}, which is no name of a ConfigMap");
+        let text = format!("its flag --{map_flag} names {name:?}, which is not a valid name of a ConfigMap");
         return Judgement::unknown(program, text);
     }
     let data = match data {
@@ -251,7 +251,10 @@ fn traefik(facts: &BackendFacts) -> Option<Judgement> {
         ));
     }
     if flag(container, "configfile").is_some() {
-        return Some(Judgement::unknown("Traefik", "its configuration is in a file, which is not read"));
+        return Some(Judgement::unknown(
+            "Traefik",
+            "its configuration is in a file, which doctor does not read",
+        ));
     }
     let evidence = Evidence::new(pod, "arguments", "no proxyProtocol of an entry point");
     Some(Judgement::new("Traefik", Expectation::Off, evidence, switch.into()))
@@ -274,7 +277,7 @@ fn contour(facts: &BackendFacts) -> Option<Judgement> {
         Expectation::Off if facts.resources.iter().all(|one| one.kind != "ContourConfiguration") => {
             Judgement::unknown(
                 "Contour",
-                "there is no ContourConfiguration, and the flag --use-proxy-protocol is not read",
+                "there is no ContourConfiguration, and doctor does not read the flag --use-proxy-protocol",
             )
         }
         _ => judgement,

@@ -118,16 +118,16 @@ macro_rules! codes {
 
 codes! {
     D001 Error Some(Hop::Controller), Nobody false,
-        "no controller is at work, and something is to be done",
-        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it, while the Service waits: for its address, its deletion, or a change.",
+        "no controller is at work, and the Service is waiting for one",
+        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it, while the Service waits for its address, its deletion, or a change.",
         "Start the controller; its log and `/readyz?verbose` say why it does not lead. `openstack-ccm status` shows the Lease.";
     D002 Warning Some(Hop::Controller), Nobody false,
         "no controller is at work",
-        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it. What is there goes on serving; changes of nodes and Services are not followed.",
+        "Nobody holds the Lease of the controllers, or its holder has stopped renewing it. Existing load balancers go on serving, but changes to nodes and Services have no effect on them.",
         "Start the controller; its log and `/readyz?verbose` say why it does not lead.";
     D003 Warning Some(Hop::Controller), Nobody false,
-        "the controllers run with other flags than doctor",
-        "The leader publishes its `--cluster-name` on the Lease, and doctor was given another one. What the controllers would do is then judged wrongly.",
+        "doctor and the controllers have different flags",
+        "The leader publishes its `--cluster-name` on the Lease, and doctor was given a different one. Doctor then predicts wrongly what the controllers would do.",
         "Give doctor the flags that the controllers have.";
     D004 Warning Some(Hop::Controller), Nobody false,
         "the Service is being deleted",
@@ -135,115 +135,115 @@ codes! {
         "Nothing has to be done.";
     D005 Warning Some(Hop::Controller), Nobody false,
         "the controller reported a failure",
-        "The last Events of the Service are Warnings, and no success followed them. The cause comes first in the message here.",
+        "The last Events of the Service are Warnings, and no success followed them. Doctor shows each message with its cause first.",
         "Do what the message says. `kubectl describe service` shows all Events.";
     D006 Error Some(Hop::Controller), Nobody false,
         "the deletion of the Service does not end",
-        "The Service was deleted more than five minutes ago, and a finalizer still holds it: the load balancer cannot be removed.",
-        "The Warning Events of the Service, which doctor shows, say what stands in the way.";
+        "The Service was deleted more than five minutes ago, and a finalizer still blocks its deletion, because the load balancer is not removed yet.",
+        "Doctor shows the Warning Events of the Service, which give the cause.";
     D101 Warning Some(Hop::Name), Pods false,
         "a name leads pods elsewhere",
-        "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with another destination than the load balancer. Pods take that way, whatever the status says.",
-        "Remove the workaround when the other hops are well: `--leftovers` lists the exact lines.";
+        "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with a destination other than the load balancer. Pods connect to it, whatever the status says.",
+        "Remove the workaround once the other hops have no findings: `--leftovers` lists the exact lines.";
     D102 Error Some(Hop::Name), Pods true,
         "the published hostname does not resolve",
-        "The status publishes a hostname, and a pod that asked for it got no address of the load balancer.",
-        "Create the record, or correct the hostname that is published.";
+        "The status publishes a hostname that could not be resolved by a pod, or on the machine that runs doctor.",
+        "Create the DNS record, or correct the published hostname.";
     D103 Warning Some(Hop::Name), Outside false,
-        "the published hostname is no DNS name",
-        "The status publishes a hostname that no resolver can know: it has no dot, or a suffix that is for local use. Service proxies leave it alone, but clients cannot use it, and external-dns makes a record that leads nowhere.",
+        "the published hostname is not a public DNS name",
+        "The status publishes a hostname that public DNS cannot resolve: it has no dot, or a suffix for local use. Service proxies do not short-circuit it, but clients cannot use it, and external-dns creates a record that leads nowhere.",
         "Publish a hostname that resolves to the load balancer.";
     D104 Error Some(Hop::Name), Pods true,
         "a name leads pods to a Service that does not exist",
-        "CoreDNS answers a name of this Service with the name of a Service that is gone, so pods get no address for it: what is left of a workaround.",
-        "Remove the line: it is shown.";
+        "CoreDNS answers a name of this Service with the name of a Service that no longer exists, so pods get no address. The line is left over from a workaround.",
+        "Remove the line that doctor shows.";
     D105 Error Some(Hop::Name), All true,
-        "the published hostname leads elsewhere",
-        "The hostname in the status resolves, as seen from here, and to no address of the load balancer.",
-        "Correct the record, or the hostname that is published.";
+        "the published hostname resolves to another address",
+        "The hostname in the status resolves to an address that is not the load balancer's, or to its VIP although clients outside need its floating IP.",
+        "Correct the DNS record, or the published hostname.";
     D201 Error Some(Hop::Status), Inside true,
         "nodes may short-circuit a path that needs the load balancer",
-        "The load balancer adds the PROXY protocol header, terminates TLS or inserts headers, but its address is published without `ipMode: Proxy`. Service proxies send packets of pods and nodes straight to the application, which gets them without what the load balancer adds: `broken header` in the log of nginx, and certificates that never come.",
-        "Let openstack-ccm serve the Service, or, beside another controller, run ip-mode-overlay. Until then a hostname in the status helps.";
+        "The load balancer adds the PROXY protocol header, terminates TLS or inserts headers, but its address is published without `ipMode: Proxy`. Service proxies then send packets from pods and nodes straight to the application, without what the load balancer adds. Typical effects: nginx logs `broken header`, and cert-manager gets no certificates.",
+        "Let openstack-ccm serve the Service, or run ip-mode-overlay beside another controller. Until then, publish a hostname instead of the address.";
     D202 Error Some(Hop::Status), Inside true,
         "the API server drops ipMode",
-        "The API server is older than 1.29, or its feature gate LoadBalancerIPMode is off: it drops the mode without a word, so every node short-circuits the address.",
+        "The API server is older than 1.29, or its feature gate LoadBalancerIPMode is off: it silently drops `ipMode`, so every node short-circuits the address.",
         "Upgrade the API server to 1.30 or newer, or publish a hostname (annotation `loadbalancer.openstack.org/hostname`).";
     D203 Error Some(Hop::Status), Inside true,
-        "an entry has a hostname beside an address that is short-circuited",
+        "an entry has both a hostname and an address that nodes short-circuit",
         "An entry of the status has both an address and a hostname. Service proxies take the address, so the hostname does not protect the path.",
         "Publish the hostname alone.";
     D204 Warning Some(Hop::Status), Nobody false,
         "two programs write the status",
-        "The fields of the status were last written by another program than the controller that serves the Service. Each undoes what the other writes.",
+        "The status was last written by a program other than the controller that serves the Service. Each of the two undoes what the other writes.",
         "Run one controller for load balancers, or give the Service a `loadBalancerClass`.";
     D205 Warning Some(Hop::Status), Inside false,
         "Services share an address and publish it in different modes",
-        "A service proxy in IPVS mode knows an address or does not: if one Service publishes it without `ipMode: Proxy`, nodes short-circuit it for all.",
+        "A service proxy in IPVS mode treats an address alike for all Services: if one of them publishes it without `ipMode: Proxy`, nodes short-circuit it for all.",
         "Let one controller serve all Services on the address.";
     D206 Error Some(Hop::Status), All true,
         "no address is published",
-        "The Service has no entry in `status.loadBalancer.ingress`, so nobody knows where to go.",
+        "The Service has no entry in `status.loadBalancer.ingress`, so clients do not know where to connect.",
         "The Events of the Service say why: `kubectl describe service`.";
     D207 Error Some(Hop::Status), Through true,
         "a published address is not the load balancer's",
-        "The status publishes an address that the load balancer of the Service does not have: somebody wrote it by hand, another controller did, or the address was given to something else.",
-        "Let the controller publish its own: it does at its next look. If another program writes it again, see D204.";
+        "The status publishes an address that the load balancer does not have, or its VIP although clients outside need its floating IP. A user or another controller wrote it, or the address now belongs to something else.",
+        "The controller publishes the right address when it next checks the Service. If another program overwrites it again, see D204.";
     D301 Error Some(Hop::Node), Inside false,
         "a node ignores ipMode",
-        "The service proxy of a node probably short-circuits the address although the status says `ipMode: Proxy`. A verdict by version or image is a guess, and is marked so; the canary measures.",
+        "The service proxy of a node probably short-circuits the address although the status says `ipMode: Proxy`. A verdict by version or image is marked as a guess; only the canary measures.",
         "Upgrade the service proxy (kube-proxy to 1.30 or newer), or publish a hostname until then. `openstack-ccm canary --once` measures all nodes.";
     D302 Error Some(Hop::Node), Inside false,
         "the rules of a node short-circuit the address",
-        "In the rules of this node packets to the address go to a pod, although the path needs the load balancer.",
-        "Correct the status of the Service; if it is right, the service proxy ignores it: see D301.";
+        "The rules of this node send packets for the address to a pod, although the path needs the load balancer.",
+        "Correct the status of the Service. If the status already has `ipMode: Proxy`, the service proxy ignores it: see D301.";
     D303 Error Some(Hop::Node), All true,
         "the rules of the service proxy are not in use",
-        "The node has no rules of a service proxy, or nothing jumps to them. A reload of firewalld or `iptables -F` does that; no Service works on this node until the service proxy writes all of its rules again.",
+        "The node has no rules of a service proxy, or nothing jumps to them. A reload of firewalld or `iptables -F` causes this. No Service works on this node until the service proxy writes all of its rules again.",
         "Restart the service proxy on the node: `kubectl -n kube-system delete pod` with the name of its kube-proxy. Then find out who flushes the rules.";
     D304 Warning Some(Hop::Node), Nobody false,
         "rules of two service proxies on one node",
-        "The node has rules of two modes of kube-proxy. The older ones are not updated any more, and either may match a packet.",
+        "The node has rules of two modes of kube-proxy. The rules of the former mode are no longer updated, but packets may still match them.",
         "On the node run `kube-proxy --cleanup`, then restart the service proxy.";
     D305 Error Some(Hop::Node), Inside true,
         "the source ranges keep the cluster's own clients out at the nodes",
-        "A node that short-circuits an address applies `loadBalancerSourceRanges` itself, and the pods or nodes of the cluster are in none of them: their packets are dropped there.",
+        "A node that short-circuits an address applies `loadBalancerSourceRanges` itself. The ranges do not include the pods or the nodes of the cluster, so the node drops their packets.",
         "Add the networks of pods and nodes to `loadBalancerSourceRanges`.";
     D401 Warning Some(Hop::Way), Pods false,
         "a NetworkPolicy keeps pods from the load balancer",
-        "Without a short circuit the destination of a packet is the address of the load balancer, which is not in the cluster: a policy that lets pods out to other pods only drops it. One that lets pods out to nothing keeps them from every address.",
+        "Without a short circuit, pods connect to the address of the load balancer, which is outside the cluster. An egress policy that allows only other pods drops these packets; a policy that allows nothing blocks every address.",
         "Add an egress rule with an `ipBlock` for the address to the policy.";
     D402 Error Some(Hop::Way), InsideThrough true,
-        "the source ranges of the load balancer lack the cluster",
-        "The load balancer accepts connections from certain networks only (`allowed_cidrs`), and those from which the cluster itself connects are not among them.",
+        "the source ranges of the load balancer do not include the cluster",
+        "The load balancer accepts connections only from certain networks (`allowed_cidrs`), which do not include those from which the cluster itself connects.",
         "Set the annotation `loadbalancer.openstack.org/allow-cluster-sources: \"true\"`, or add the networks to `loadBalancerSourceRanges`.";
     D403 Error Some(Hop::Way), Inside false,
         "a connection from a node is not answered",
-        "A pod on the node dialled the address and port, and nobody answered in time, or the connection was refused.",
-        "Look at the findings of the other hops first. If there are none, look for the route from the node to the address: a router, source ranges, a firewall.";
+        "A pod on the node tried to connect to the address and port. The connection timed out, was refused, or was closed without any data.",
+        "Resolve the findings of the other hops first. If there are none, check the route from the node to the address: routers, source ranges, firewalls.";
     D404 Error Some(Hop::Way), Outside true,
         "the source ranges keep this client out",
         "The address of `--from` is in none of the networks from which the listener accepts connections.",
-        "Add its network to `loadBalancerSourceRanges`. Seen from the load balancer a client may have another address: that of a router.";
+        "Add the client's network to `loadBalancerSourceRanges`. The load balancer may see the client with another address, such as that of a router.";
     D501 Error Some(Hop::LoadBalancer), Through false,
         "part of the load balancer is in ERROR",
-        "Octavia failed to apply a change. A load balancer that is ACTIVE says nothing of its children; one that is in ERROR may still serve what it did before.",
-        "openstack-ccm sends a failed child again. For a load balancer in ERROR, ask the operator of the cloud, or fail it over: `openstack loadbalancer failover`.";
+        "Octavia failed to apply a change. A load balancer that is ACTIVE may still have children in ERROR, and a load balancer in ERROR may still serve as before.",
+        "openstack-ccm sends the change of a child in ERROR again by itself. For a load balancer in ERROR, ask the operator of the cloud, or fail it over: `openstack loadbalancer failover`.";
     D502 Error Some(Hop::LoadBalancer), Through false,
-        "part of the load balancer has been PENDING for long",
-        "Octavia has been at work for more than a quarter of an hour, which usually means that its worker was lost. Nothing can be changed until it ends.",
+        "part of the load balancer has been PENDING for a long time",
+        "Part of the load balancer has been PENDING for more than 15 minutes, which usually means that Octavia's worker was lost. Nothing can be changed until this status ends.",
         "Ask the operator of the cloud to reset the state of the load balancer.";
     D503 Error Some(Hop::LoadBalancer), Through true,
-        "a port of the Service has no listener that fits",
-        "The load balancer lacks the listener of a port, or the listener speaks another protocol than the Service asks for.",
+        "a port of the Service has no matching listener",
+        "The load balancer lacks the listener of a port, or the listener is not as the Service asks for, for example in its protocol or pool.",
         "Let the controller reconcile: `openstack-ccm plan` shows what it would do.";
     D504 Warning Some(Hop::LoadBalancer), Nobody false,
-        "the provider of the load balancer cannot do what is asked for",
+        "the provider of the load balancer does not support what the Service asks for",
         "The Service asks for something that Octavia, or the provider of this load balancer, does not support; the message says what happens instead.",
         "Use the provider amphora (`lb-provider` in `[LoadBalancer]` of cloud.conf), or, for client addresses on ovn, `externalTrafficPolicy: Local` with a health monitor instead of the PROXY protocol.";
     D505 Error Some(Hop::LoadBalancer), Through false,
         "the controller would refuse the Service, or could not serve it",
-        "What the Service or the configuration asks for cannot be done; the message is the one that the controller gives.",
+        "The controller cannot do what the Service or the configuration asks for; doctor shows the controller's message.",
         "Correct what the message names.";
     D506 Error Some(Hop::LoadBalancer), Through true,
         "there is no load balancer",
@@ -260,43 +260,43 @@ codes! {
     D509 Error Some(Hop::LoadBalancer), Through true,
         "the published address does not lead to the load balancer",
         "The status publishes a floating IP that is not attached to the load balancer, or is gone.",
-        "Let the controller attach it, or publish another one: it does at its next look.";
+        "The controller attaches the floating IP, or publishes another one, when it next checks the Service.";
     D510 Error Some(Hop::LoadBalancer), Through true,
         "part of the load balancer is disabled",
-        "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false: it forwards nothing. The controller does not undo that.",
-        "Enable it again: the command is shown.";
+        "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false, so that part forwards nothing. The controller does not undo this.",
+        "Enable it again with the command that doctor shows.";
     D511 Error Some(Hop::LoadBalancer), Outside false,
         "a listener accepts other clients than the Service asks for",
-        "The networks from which the listener accepts connections (`allowed_cidrs`) are not the source ranges of the Service.",
-        "Let the controller correct it: it does at its next look.";
+        "The networks from which the listener accepts connections (`allowed_cidrs`) differ from the source ranges of the Service.",
+        "The controller corrects this when it next checks the Service.";
     D512 Warning Some(Hop::LoadBalancer), Nobody false,
         "a setting is invalid, and the old value is kept",
-        "An annotation or a field of the Service has a value that cannot be used. The load balancer exists and keeps what it has; everything else is followed.",
+        "An annotation or a field of the Service has a value that cannot be used. The load balancer keeps the old value; all other settings take effect.",
         "Correct what the message names.";
     D601 Error Some(Hop::Header), Through true,
         "the pools speak another protocol than the Service asks for",
         "The annotation asks for the PROXY protocol and a pool does not send its header, or the reverse.",
         "Let the controller reconcile: it builds a new pool and swaps it in. `openstack-ccm plan` shows the steps.";
     D701 Error Some(Hop::Member), Through false,
-        "the members are not the nodes of today",
-        "A pool has a member that is no node, lacks a node, or has an address or a port that is not that of today's node port. Some connections fail.",
-        "Let the controller reconcile; if it runs, its log says why it does not follow the nodes.";
+        "the members do not match the present nodes",
+        "A pool has a member that is not a node, lacks a node, or has a member with an outdated address or node port. Some connections fail.",
+        "Let the controller reconcile. If it is running, its log says why it does not update the members.";
     D702 Error Some(Hop::Member), Through true,
         "a security group closes the node port",
-        "No security group of the nodes lets the load balancer in at the node port, so every connection times out.",
+        "No security group of the nodes allows traffic from the load balancer to the node port, so every connection times out.",
         "Open the node ports for the subnet of the load balancer, or set `manage-security-groups = true` in `[LoadBalancer]` of cloud.conf.";
     D703 Error Some(Hop::Member), Through true,
         "no member of a pool takes connections",
-        "All members of a pool are down by its health monitor, disabled, in ERROR, or have weight 0: the load balancer has nowhere to send connections.",
-        "Look at the node port and the backend; see also D702. Enable what somebody disabled: the command is shown.";
+        "All members of a pool are reported down by its health monitor, disabled, in ERROR, or have weight 0. The load balancer has nowhere to send connections.",
+        "Check the node port and the backend; see also D702. Enable a disabled member with the command that doctor shows.";
     D704 Warning Some(Hop::Member), Nobody false,
         "some members of a pool take no connections",
-        "Some members are down by the health monitor, disabled, or have weight 0. With `externalTrafficPolicy: Local` this is right for nodes without endpoints.",
-        "Look at the nodes that are named, unless the policy is Local.";
+        "Some members are reported down by the health monitor, disabled, or have weight 0. With `externalTrafficPolicy: Local`, this is expected for nodes without endpoints.",
+        "Check the nodes that doctor names, unless the policy is Local.";
     D705 Warning Some(Hop::Member), Through false,
         "the node of a member is not ready",
         "Kubernetes does not hear from the node, or its kubelet says that it is not ready, and no health monitor watches its member: connections to it may be lost.",
-        "Look at the node: `kubectl describe node`. A health monitor would take it out.";
+        "Look at the node: `kubectl describe node`. A health monitor would stop the traffic to such a node.";
     D801 Error Some(Hop::NodePort), All true,
         "no endpoint is ready",
         "No pod behind the Service is ready, so nodes refuse connections.",
@@ -311,24 +311,24 @@ codes! {
         "Set `allocateLoadBalancerNodePorts: true`.";
     D804 Error Some(Hop::NodePort), All true,
         "no endpoint has the port",
-        "Endpoints are ready, and none of them has the port of the Service by its name and protocol: no container has a port of the name in `targetPort`, or the EndpointSlices were written for other ports.",
+        "Endpoints are ready, but none has a port with the name and protocol of the Service's port. No container has a port with the name in `targetPort`, or the EndpointSlices were written for other ports.",
         "Correct `targetPort` of the Service, or the port in the pod template.";
     D805 Error Some(Hop::NodePort), All false,
         "NetworkPolicies keep packets from the pods",
-        "The pods behind the Service are selected by NetworkPolicies for ingress, and none of these lets in what comes from the load balancer: with `externalTrafficPolicy: Cluster` that is the address of a node, with `Local` that of the load balancer. A node may always reach the pods that run on it.",
+        "NetworkPolicies for ingress select the pods behind the Service, and none of them allows traffic from the load balancer. Its source is the address of a node with `externalTrafficPolicy: Cluster`, and that of the load balancer with `Local`. A node can always reach its own pods.",
         "Allow the port from the networks of the nodes and of the load balancer (`ipBlock`), or from everywhere.";
     D806 Error Some(Hop::NodePort), All true,
         "the Service is left to another service proxy",
-        "The Service has the label `service.kubernetes.io/service-proxy-name`, so kube-proxy makes none of its node ports, and the load balancer sends to ports on which nobody listens.",
-        "Remove the label. Where addresses are published with `ipMode: Proxy`, it is not needed to keep the short circuit away.";
+        "The Service has the label `service.kubernetes.io/service-proxy-name`, so kube-proxy opens none of its node ports, and the load balancer sends to ports on which nothing listens.",
+        "Remove the label. With `ipMode: Proxy`, it is not needed to prevent the short circuit.";
     D901 Error Some(Hop::Backend), Through true,
         "the backend does not expect the header that the load balancer sends",
-        "The load balancer adds the PROXY protocol header, and the configuration of the application does not switch it on: it takes the header for a broken request.",
+        "The load balancer adds the PROXY protocol header, but the application's configuration does not switch the PROXY protocol on. The application takes the header for a broken request.",
         "Switch the PROXY protocol on in the configuration of the application, or off at the load balancer.";
     D902 Error Some(Hop::Backend), All true,
         "the backend expects a header that nobody sends",
-        "The configuration of the application demands the PROXY protocol header, and the load balancer does not add it: `broken header` for every connection.",
-        "Set the annotation `loadbalancer.openstack.org/proxy-protocol: \"v2\"`, or switch it off in the application.";
+        "The configuration of the application demands the PROXY protocol header, but the load balancer does not add it, so every connection fails (nginx logs `broken header`).",
+        "Set the annotation `loadbalancer.openstack.org/proxy-protocol: \"v2\"`, or switch the PROXY protocol off in the application.";
     D903 Info Some(Hop::Backend), Nobody false,
         "the backend accepts connections with and without the header",
         "A short circuit does not break this application; only the client address in its log differs. `ip-mode: vip` is possible and saves a hop.",
@@ -340,30 +340,30 @@ codes! {
     L102 Warning None, Nobody false,
         "ouroboros is installed",
         "ouroboros leads pods around the load balancer: a block in the Corefile, a key of `coredns-custom`, or Services and DNSEndpoints of its own.",
-        "`helm uninstall` it, then look again: what an earlier mode wrote may stay.";
+        "Remove it with `helm uninstall`, then run doctor again: entries that an earlier mode wrote may remain.";
     L103 Warning None, Nobody false,
-        "a Service is published by a foreign hostname",
-        "A hostname of somebody else's DNS service, or an annotation of a cloud that publishes a hostname, keeps the short circuit away. Every pod then depends on that DNS service.",
+        "a Service is published with a third-party hostname",
+        "A hostname of a third-party DNS service, or a cloud's annotation that publishes a hostname, prevents the short circuit. Every pod then depends on that DNS service.",
         "Where the address is published with `ipMode: Proxy`, remove the annotation, one Service at a time.";
     L104 Warning None, Nobody false,
-        "CoreDNS answers names by hand",
-        "Lines of the Corefile, of `coredns-custom` or of node-local-dns rewrite names or have addresses written into them.",
+        "CoreDNS has manual entries for names",
+        "Lines of the Corefile, of `coredns-custom` or of node-local-dns rewrite names or contain fixed addresses.",
         "Remove a line when nothing depends on it any more; doctor removes nothing.";
     L105 Warning None, Nobody false,
         "hostAliases lead pods elsewhere",
         "A pod template writes a name with the address of a load balancer or a Service into `/etc/hosts` of its pods.",
         "Remove the entry from the template.";
     L106 Info None, Nobody false,
-        "cert-manager asks name servers of its own",
+        "cert-manager uses its own name servers",
         "Flags of cert-manager name the resolvers that it uses for its self checks; they are often there because of a short circuit.",
-        "Remove the flags when the self check works without.";
+        "Remove the flags if the self check works without them.";
     L107 Warning None, Nobody false,
         "a setting hides load balancers from a service proxy",
         "A setting of the service proxy, or a label of a Service, makes nodes ignore the addresses of load balancers: of all of them, or of one Service.",
-        "Where addresses are published with `ipMode: Proxy`, put the setting back to its default.";
+        "Where addresses are published with `ipMode: Proxy`, reset the setting to its default, or remove the label.";
     L108 Info None, Nobody false,
         "a CronJob touches Services",
-        "A CronJob annotates or patches Services, as people do to make a controller look again. openstack-ccm checks for drift by itself.",
+        "A CronJob annotates or patches Services, as people do to make a controller reconcile again. openstack-ccm checks for drift by itself.",
         "Delete the CronJob if that was its purpose.";
 }
 
@@ -399,7 +399,7 @@ pub fn markdown() -> String {
 
     let mut page = String::from(
         "# Findings of doctor\n\n`openstack-ccm doctor` follows a packet to a load balancer, hop by hop, and gives each finding a code, \
-         whose meaning never changes. Errors and warnings are defects; the rest is for information. What could not be looked at is \
+         whose meaning never changes. Errors and warnings are defects; the rest is for information. What could not be checked is \
          `unknown`, and never counts as good.\n",
     );
     let mut heading = "";

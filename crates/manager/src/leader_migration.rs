@@ -77,7 +77,10 @@ impl Migration {
             file.api_version,
             file.kind,
         );
-        anyhow::ensure!(!file.leader_name.is_empty(), "leaderName is missing: it names the lease");
+        anyhow::ensure!(
+            !file.leader_name.is_empty(),
+            "leaderName is missing: set it to the name of the lease"
+        );
         anyhow::ensure!(
             ["", "leases", "endpoints"].contains(&file.resource_lock.as_str()),
             "resourceLock: {:?} is not known; write leases",

@@ -174,7 +174,9 @@ fn row(service: &Service, plan: Plan) -> Row {
         State::Unreadable => (unreadable(service), true),
         State::Waiting(chosen) => (format!("{chosen}; no address is published yet"), false),
         State::Refused(chosen, refusal) => (format!("{chosen}; not changed: {refusal}"), false),
-        State::ServerUnknown(chosen) => (format!("{chosen}; the request to the API server failed"), true),
+        State::ServerUnknown(chosen) => {
+            (format!("{chosen}; not changed: the API server did not tell whether it stores ipMode"), true)
+        }
         State::Decided(chosen, decided) => {
             let why = decided.warning.unwrap_or_else(|| decided.reason.to_string());
             (format!("{chosen}: {why}"), changes || decided.mode == Mode::Vip)

@@ -22,12 +22,13 @@ impl Metrics {
         let metrics = Self::default();
         registry.register(
             "services_refused",
-            "Services that a rule selects but whose address is left alone, by reason",
+            "Services that a rule selects but whose status is not changed, by reason",
             metrics.refused.clone(),
         );
         registry.register(
             "services_contested",
-            "Services whose status another manager keeps rewriting, so that it is left alone for a while",
+            "Services whose status another controller keeps overwriting, so this controller stops writing \
+             it for a while",
             metrics.contested.clone(),
         );
         registry.register(

@@ -40,7 +40,7 @@ pub enum Refusal {
     #[error("it is published by hostname, which nodes never short-circuit")]
     HostnamesOnly,
     /// The Service belongs to the canary, which measures by its mode.
-    #[error("it belongs to the canary, which measures by its mode")]
+    #[error("it belongs to the canary, which needs its ipMode for measurements")]
     Canary,
 }
 

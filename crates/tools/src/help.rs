@@ -52,7 +52,7 @@ pub const TABLE: &[Help] = &[
             "packets reach, or should reach, all applications",
             "an error: the command line is wrong, or the cluster cannot be read",
             "something at or above --fail-on was found",
-            "nothing was found, but something that was asked for is not known, or packets may end",
+            "nothing was found, but something that was asked for could not be checked, or packets may not arrive",
         ],
     ),
     help(
@@ -81,7 +81,7 @@ pub const TABLE: &[Help] = &[
             "nothing would be done",
             "an error, or something could not be planned",
             "something would be done",
-            "something is refused, keeps a setting that should change, or raises a question",
+            "something is refused, a setting keeps its old value, or a question has to be answered",
         ],
     ),
     help(
@@ -91,7 +91,7 @@ pub const TABLE: &[Help] = &[
             "nothing would be done",
             "an error, or something could not be planned",
             "something would be done",
-            "something is refused, keeps a setting that should change, or raises a question",
+            "something is refused, a setting keeps its old value, or a question has to be answered",
         ],
     ),
     help(

@@ -147,7 +147,7 @@ impl Canary {
     /// Ends the wait for first verdicts: the namespace or a permission may be missing for long.
     fn interrupted(&self, what: &str, error: &kube::runtime::watcher::Error) {
         let namespace = &self.options.namespace;
-        tracing::warn!(%error, namespace, "watch of {what} of the canary interrupted");
+        tracing::warn!(%error, namespace, "the watch of {what} of the canary was interrupted; it is retried");
         self.measured.set_ready();
     }
 

@@ -29,7 +29,7 @@ use openstack_ccm_runtime::watch::{events, list_all};
 /// Number of nodes for which an old list is doubted. The encoder of the registry ends help texts with a full stop.
 const DOUBTED: &str = "openstack_ccm_doubted_nodes";
 const DOUBTED_HELP: &str =
-    "Nodes that an old list lacks or shows as they were, and that serve as they were known before.";
+    "Nodes that an outdated list lacks or shows in an earlier state; their last known state is used.";
 
 /// Time between two checks whether the machines of doubted nodes are gone.
 const MACHINE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -172,7 +172,13 @@ async fn ask_for_doubted(
                 let changes = store.believe(&names);
                 listeners.iter().for_each(|listener| listener.changed(&changes));
             }
-            Err(failure) => tracing::warn!(%failure, "the servers of doubted nodes could not be looked up"),
+            Err(failure) => {
+                tracing::warn!(
+                    %failure,
+                    "the servers of the Nodes that the API server returned in an earlier state could not \
+                     be looked up; this is retried"
+                );
+            }
         }
     }
 }

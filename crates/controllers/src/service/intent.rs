@@ -351,7 +351,7 @@ mod tests {
         let cut = with(&[10, 200_000]);
         assert_eq!(cut["a0"].len(), 10);
         let expected = format!(
-            "{}… (200000 bytes; 16384 are read of all annotations of a Service together)",
+            "{}… (200000 bytes; at most 16384 bytes of all annotations of a Service are read)",
             "ü".repeat(20)
         );
         assert_eq!(cut["a1"], expected);

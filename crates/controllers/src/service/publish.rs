@@ -104,7 +104,11 @@ impl ServiceSync {
         let learned = self.server.answered(sent, &published);
         if !learned && !same_entries(&published, sent, false) {
             // Another write would not help: an admission plugin changes the entries.
-            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those that were sent");
+            tracing::warn!(
+                service = %key,
+                "the API server stored ingress entries that differ from those that were sent: an \
+                 admission plugin might change them"
+            );
         }
         self.memory.with(key, |known| known.published = Some(published));
         learned
@@ -125,7 +129,11 @@ impl ServiceSync {
         let key = intent::key(service);
         let before = self.memory.with(&key, |known| known.ready.take()).flatten();
         self.notify_neighbours(&key, before.as_ref(), None);
-        tracing::warn!(service = %key, ?foreign, "the status contained an address that does not belong to the Service");
+        tracing::warn!(
+            service = %key,
+            ?foreign,
+            "the status contained an address that does not belong to the Service; it is removed"
+        );
         self.expect(&key, Some(&kept), &Written::new());
         if let StatusWriteEnd::Answer(answer) = self.write(service, Some(&kept), &Written::new()).await? {
             self.answered(&key, &answer);

@@ -153,6 +153,6 @@ fn in_removal(failure: &Failure) -> Failure {
 fn not_released() -> Failure {
     Failure::new(
         FailureClass::Bug,
-        "the provider reported a load balancer as in use that it was asked to remove",
+        "the provider was asked to remove a load balancer, but reported it as in use",
     )
 }

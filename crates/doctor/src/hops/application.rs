@@ -30,17 +30,20 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
     let scope = || Scope { ports: Some(ports.clone()), to: None };
     if let Err(cause) = look.path() {
-        return unknown(format!("whether a header is sent is not known: {cause}")).about(scope(), Stops::All);
+        return unknown(format!(
+            "whether the load balancer sends a PROXY protocol header is not known: {cause}"
+        ))
+        .about(scope(), Stops::All);
     }
     let judgement = match &look.backend {
         Ok(judgement) => judgement,
         // Without a pod nothing serves at all, which the check of endpoints reports.
         Err(cause) if header => {
-            return unknown(format!("the application cannot be looked at: {cause}"))
+            return unknown(format!("the application cannot be examined: {cause}"))
                 .about(scope(), Stops::All);
         }
         Err(cause) => {
-            return skipped(format!("no header is sent; the application cannot be looked at: {cause}"));
+            return skipped(format!("no header is sent; the application cannot be examined: {cause}"));
         }
     };
     let Judgement { program, expects, evidence, switch } = judgement;
@@ -64,7 +67,7 @@ fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
             }
         }
         (Expectation::Required, false) => {
-            let text = format!("{program} expects the header, and the load balancer does not send it");
+            let text = format!("{program} expects the header, but the load balancer does not send it");
             let finding = found(Code::D902, text);
             match send_header(look) {
                 Some(fix) => finding.fix(fix).into(),

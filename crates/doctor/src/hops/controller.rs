@@ -63,13 +63,12 @@ fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
         )
         .into();
     }
-    let program =
-        controller.program.clone().unwrap_or_else(|| "a controller that does not say what it is".into());
+    let program = controller.program.clone().unwrap_or_else(|| "an unidentified controller".into());
     let well = ok(format!("{program} leads: {}", controller.text));
     match &controller.cluster {
         Some(cluster) if *cluster != controller.given_cluster => {
             let text = format!(
-                "the leader has --cluster-name={cluster}, and doctor has --cluster-name={}",
+                "the leader has --cluster-name={cluster}, but doctor has --cluster-name={}",
                 controller.given_cluster
             );
             let name = format!("--cluster-name={cluster}");
@@ -97,7 +96,12 @@ fn deletion(look: &Look<'_>) -> Answer {
     let finalizers = look.facts.service.metadata.finalizers.clone().unwrap_or_default().join(", ");
     let minutes = age.as_mins();
     let (code, text) = if age > DELETION {
-        (Code::D006, format!("the Service was deleted {minutes} minutes ago, and is still held"))
+        (
+            Code::D006,
+            format!(
+                "the Service was deleted {minutes} minutes ago, but a finalizer still blocks its deletion"
+            ),
+        )
     } else {
         (Code::D004, "the Service is being deleted".to_owned())
     };
@@ -112,7 +116,7 @@ fn events(look: &Look<'_>) -> Answer {
     let failures: Vec<Check> = last_failures(look, events).into_iter().take(3).map(failure(look)).collect();
     Answer::found(failures, || match waits(look) {
         Some(event) => ok(event.message.clone()),
-        None => ok("no Warning Event without a success after it"),
+        None => ok("no Warning Event about a failure since the last success"),
     })
 }
 

@@ -25,7 +25,9 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     let path = match look.path() {
         Ok(path) => path,
         Err(cause) => {
-            return Questions::all(&unknown(format!("whether a header is asked for is not known: {cause}")));
+            return Questions::all(&unknown(format!(
+                "whether the Service asks for a PROXY protocol header is not known: {cause}"
+            )));
         }
     };
     let none = || skipped("no port is one of TCP");
@@ -42,7 +44,7 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
         };
     };
     let Some(wanted) = path.pools.get(&port.number) else {
-        return unknown(format!("what the pool of port {port} has to speak is not known"))
+        return unknown(format!("the protocol that the pool of port {port} should have is not known"))
             .about(Scope::port(port), Stops::Through);
     };
     let actual = pool.protocol.as_deref().unwrap_or_default();
@@ -51,7 +53,7 @@ fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Che
         return ok(format!("port {}: the pool speaks {actual}, as {} asks", port.number, path.source));
     }
     let text =
-        format!("port {}: the pool speaks {actual}, and {} asks for {wanted}", port.number, path.source);
+        format!("port {}: the pool speaks {actual}, but {} asks for {wanted}", port.number, path.source);
     Finding::new(Code::D601, text)
         .seen(pool.title(), "protocol", actual)
         .seen(look.object(), "the path", path.source.clone())

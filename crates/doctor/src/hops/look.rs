@@ -53,7 +53,7 @@ impl<'a> Look<'a> {
             return None;
         }
         let mut path =
-            PathFact { source: "the load balancer, which keeps what it has".into(), ..PathFact::default() };
+            PathFact { source: "the present state of the load balancer".into(), ..PathFact::default() };
         for port in self.tcp() {
             let Some(listener) = listener_of(cloud, port) else { continue };
             let pool = pool_of(cloud, listener);

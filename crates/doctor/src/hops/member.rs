@@ -133,7 +133,7 @@ fn current(look: &Look<'_>, cloud: &CloudFacts, pools: &[Pool<'_>]) -> Answer {
         true if look.ports().next().is_some() && cloud.children.objects.is_empty() => {
             skipped("the load balancer has no members")
         }
-        _ => ok("the members are the nodes and ports of today"),
+        _ => ok("the members match the present nodes and node ports"),
     })
 }
 
@@ -160,7 +160,7 @@ fn differs(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
     }
     let lines: Vec<String> = pool.changes.iter().map(|change| change.line()).collect();
     if parts.is_empty() {
-        parts.push("a member differs from what the controller would make of it".to_owned());
+        parts.push("a member differs from what the controller would set".to_owned());
     }
     // Members that are right and accept connections still serve some of the packets.
     let right = pool.usable().into_iter().filter(|member| !stale.contains(member.name.as_str())).count();
@@ -183,7 +183,11 @@ fn misdirected(look: &Look<'_>, pool: &Pool<'_>) -> Option<Finding> {
         .collect();
     let right = pool.usable().into_iter().filter(|member| !is_wrong(member)).count();
     (!wrong.is_empty()).then(|| {
-        let text = format!("port {}: no node port is at {}", pool.title(), some_of(&wrong, 3));
+        let text = format!(
+            "port {}: the member port is not the node port of the Service: {}",
+            pool.title(),
+            some_of(&wrong, 3)
+        );
         let finding = Finding::new(Code::D701, text).seen(pool.pool.title(), "members", some_of(&wrong, 5));
         pool.at(finding.surely(right == 0))
     })
@@ -210,7 +214,7 @@ fn usable(look: &Look<'_>, pool: &Pool<'_>) -> Check {
     // Members on nodes without endpoints have to be down.
     if look.is_local() && !all_are_idle && idle.iter().all(|(_, why)| *why == "down") {
         return ok(format!(
-            "port {}: {} of {members} are down, as nodes without endpoints have to be",
+            "port {}: {} of {members} are down, as expected for nodes without endpoints",
             pool.title(),
             idle.len()
         ));
@@ -254,7 +258,7 @@ fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
         if let Some(first) = not_ready.first() {
             let verb = if not_ready.len() == 1 { "is" } else { "are" };
             let text = format!(
-                "port {}: {} {verb} not ready, and no health monitor takes it out",
+                "port {}: {} {verb} not ready, and the pool has no health monitor",
                 pool.title(),
                 some_of(&not_ready, 3)
             );
@@ -264,7 +268,9 @@ fn nodes(look: &Look<'_>, pools: &[Pool<'_>]) -> Answer {
             found.push(pool.at(finding.fix(Fix::command(["kubectl", "describe", "node", first]))).into());
         }
     }
-    Answer::found(found, || ok("the nodes of all members that take connections are ready, or watched"))
+    Answer::found(found, || {
+        ok("the nodes of all members that take connections are ready, or a health monitor watches them")
+    })
 }
 
 /// Returns whether the member behind a door gets no connections.
@@ -285,14 +291,14 @@ enum State {
 
 fn doors(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let doors = match &cloud.doors {
-        None => return unknown("the security groups of the nodes were not looked at").into(),
+        None => return unknown("the security groups of the nodes were not checked").into(),
         Some(Err(cause)) => {
             return unknown(format!("the security groups of the nodes cannot be read: {cause}")).into();
         }
         Some(Ok(doors)) => doors,
     };
     if doors.is_empty() {
-        return skipped("no member is a machine of this project").into();
+        return skipped("no member is a server of this project").into();
     }
     let pools = pools(look, cloud);
     Answer::each(
@@ -319,7 +325,8 @@ fn door(doors: &[&Door], ports: &[Port], protocol: &str, subnet: Option<&str>) -
     let (closed, dark) = (names(State::Closed), names(State::Unknown));
     let scope = Scope { ports: Some(ports.iter().copied().collect()), to: None };
     if !closed.is_empty() {
-        let text = format!("no security group lets the load balancer in at {}", some_of(&closed, 5));
+        let text =
+            format!("no security group allows traffic from the load balancer to {}", some_of(&closed, 5));
         let mut finding = Finding::new(Code::D702, text).seen(
             "Neutron",
             "rules of the security groups of the nodes",
@@ -347,12 +354,12 @@ fn door(doors: &[&Door], ports: &[Port], protocol: &str, subnet: Option<&str>) -
     }
     if !dark.is_empty() {
         let text = format!(
-            "whether the security groups of {} let the load balancer in cannot be seen",
+            "whether security groups allow traffic from the load balancer to {} cannot be determined",
             some_of(&dark, 5)
         );
         return unknown(text).about(scope, Stops::Through);
     }
-    ok(format!("security groups let the load balancer in ({protocol})"))
+    ok(format!("security groups allow traffic from the load balancer ({protocol})"))
 }
 
 /// Evaluates the security group rules of a member.

@@ -75,12 +75,15 @@ fn is_label(name: &str) -> bool {
 fn labels(look: &Look<'_>) -> Answer {
     let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
     let found = hostnames.filter(|name| is_label(name)).map(|name| {
-        Finding::new(Code::D103, format!("{name} is no DNS name that clients outside can resolve"))
-            .seen(look.object(), "status.loadBalancer.ingress[].hostname", &name)
-            .to(name)
-            .into()
+        Finding::new(
+            Code::D103,
+            format!("{name} is not a DNS name that clients outside the cluster can resolve"),
+        )
+        .seen(look.object(), "status.loadBalancer.ingress[].hostname", &name)
+        .to(name)
+        .into()
     });
-    Answer::found(found.collect(), || skipped("no hostname that only this cluster could know"))
+    Answer::found(found.collect(), || skipped("no published hostname is for local use only"))
 }
 
 /// Judges whether the hostnames that clients have to resolve lead to the load balancer.
@@ -92,7 +95,10 @@ fn hosts(look: &Look<'_>) -> Answer {
     let unknown_here =
         hostnames.iter().filter(|name| matches!(look.facts.hosts.get(*name), Some(Host::IsNot(_))));
     unknown_here.fold(found, |found, name| {
-        let text = format!("whether pods and nodes can resolve {name} is not known: --live asks from pods");
+        let text = format!(
+            "whether pods and nodes can resolve {name} is not known: run doctor with --live to test it \
+             from pods"
+        );
         found.and(unknown(text).about(Scope::to(name), Stops::Inside))
     })
 }
@@ -102,9 +108,9 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         unknown(format!("whether {name} resolves is not known: {cause}")).about(Scope::to(name), Stops::All)
     };
     let (addresses, how) = match look.facts.hosts.get(name) {
-        Some(Host::Is(addresses)) => (addresses.clone(), "resolves, from here, to"),
+        Some(Host::Is(addresses)) => (addresses.clone(), "resolves on this machine to"),
         Some(Host::IsNot(cause)) => {
-            return Finding::new(Code::D102, format!("{name} does not resolve, as seen from here"))
+            return Finding::new(Code::D102, format!("{name} does not resolve on this machine"))
                 .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
                 .seen("name server", "said", cause)
                 .to(name)
@@ -114,10 +120,10 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         }
         // A DNS service answers such a name with the address in it.
         Some(Host::Unknown(cause)) => match dns::address_in(name).or_else(|| made_of(look, name)) {
-            Some(address) => (vec![address], "is made of"),
+            Some(address) => (vec![address], "contains"),
             None => return doubt(cause),
         },
-        None => return doubt("nobody asked"),
+        None => return doubt("doctor did not look it up"),
     };
     let Ok(cloud @ CloudFacts { addresses: Some(Ok(of_balancer)), .. }) = &look.facts.cloud else {
         return doubt("the addresses of the load balancer are not known");
@@ -128,7 +134,8 @@ fn host(look: &Look<'_>, name: &str) -> Check {
     if wrong.is_empty() && !right.is_empty() {
         if is_external(look) && right.iter().all(|address| is_behind(cloud, *address)) {
             let shown = some_of(&shown, 3);
-            let text = format!("{name} {how} {shown}, and clients outside get {}", floating(cloud));
+            let text =
+                format!("{name} {how} {shown}, but clients outside the cluster need {}", floating(cloud));
             return Finding::new(Code::D105, text)
                 .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
                 .to(name)
@@ -137,12 +144,15 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         }
         return ok(format!("{name} {how} {}", some_of(&shown, 3)));
     }
-    Finding::new(Code::D105, format!("{name} {how} {}, not to the load balancer", some_of(&shown, 3)))
-        .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-        .seen("load balancer", "addresses", balancer_addresses(Some(cloud)))
-        .to(name)
-        .surely(right.is_empty())
-        .into()
+    Finding::new(
+        Code::D105,
+        format!("{name} {how} {}, which does not match the load balancer's addresses", some_of(&shown, 3)),
+    )
+    .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
+    .seen("load balancer", "addresses", balancer_addresses(Some(cloud)))
+    .to(name)
+    .surely(right.is_empty())
+    .into()
 }
 
 /// Returns the addresses of a published address or hostname, as far as they are known.
@@ -248,7 +258,11 @@ fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
             if led.is_empty() || look.destinations().contains(address) {
                 continue;
             }
-            let text = format!("pods of {} go to {address} for {}", workload.title(), some_of(&led, 3));
+            let text = format!(
+                "hostAliases send pods of {} to {address} for {}",
+                workload.title(),
+                some_of(&led, 3)
+            );
             found.push(
                 Finding::new(Code::D101, text)
                     .seen(workload.title(), "hostAliases", format!("{address} {}", some_of(hosts, 5)))

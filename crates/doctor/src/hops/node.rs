@@ -34,7 +34,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     }
     if !look.by_proxy() {
         return Questions {
-            proxies: ok("service proxies leave hostnames alone").into(),
+            proxies: ok("service proxies do not short-circuit hostnames").into(),
             ..nothing("no address is published")
         };
     }
@@ -94,7 +94,7 @@ fn ranges(look: &Look<'_>) -> Answer {
     let is_in = |address: &IpAddr| ranges.iter().any(|range| range.contains(address));
     let (pods_in, nodes_in) = (pods.iter().any(is_in), nodes.iter().any(is_in));
     if pods_in && nodes_in {
-        return ok("the source ranges hold the cluster's own clients").into();
+        return ok("the source ranges include the cluster's own clients").into();
     }
     let shown: Vec<String> = ranges.iter().map(ToString::to_string).collect();
     let who = match (pods_in, nodes_in) {
@@ -102,9 +102,11 @@ fn ranges(look: &Look<'_>) -> Answer {
         (true, false) => "nodes",
         _ => "pods and nodes",
     };
-    let finding =
-        Finding::new(Code::D305, format!("nodes let in {} only, which holds no {who}", some_of(&shown, 3)))
-            .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
+    let finding = Finding::new(
+        Code::D305,
+        format!("nodes accept connections only from {}, which does not include {who}", some_of(&shown, 3)),
+    )
+    .seen("Service", "spec.loadBalancerSourceRanges", some_of(&shown, 5));
     Check::from(match (pods_in, nodes_in) {
         (false, true) => finding.stops(Stops::Pods),
         (true, false) => finding.surely(false),
@@ -133,7 +135,8 @@ fn closed(look: &Look<'_>) -> Vec<Check> {
         .filter(|dial| header && dial.result == DialResult::ClosedSilently)
         .map(|dial| {
             let text = format!(
-                "{}: the connection to {} was closed without a byte, as an application does that misses the header",
+                "{}: the connection to {} was closed without any data, probably because the PROXY \
+                 protocol header was missing",
                 dial.node, dial.to
             );
             Finding::new(Code::D301, text)

@@ -53,8 +53,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 fn unpublished(look: &Look<'_>) -> Check {
     if let Some(age) = look.age_while_made() {
         let seconds = age.as_secs();
-        let why =
-            controller::waits(look).map_or_else(|| "look again".to_owned(), |event| event.message.clone());
+        let why = controller::waits(look)
+            .map_or_else(|| "run doctor again later".to_owned(), |event| event.message.clone());
         return unknown(format!("the Service is {seconds} s old, and the controller is at work: {why}"));
     }
     let mut finding =
@@ -87,7 +87,7 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
             return doubt(unknown(format!("the addresses of the load balancer are not known: {cause}")));
         }
         None if cloud.load_balancer.is_none() => return skipped("there is no load balancer"),
-        None => return doubt(unknown("nobody looked for the addresses of the load balancer")),
+        None => return doubt(unknown("doctor did not read the addresses of the load balancer")),
     };
     let planned = cloud.would_publish.as_ref().filter(|_| !look.is_being_deleted());
     let is_planned = |entries: &Vec<LoadBalancerIngress>| {
@@ -101,8 +101,10 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
                 && !is_planned(entries)
                 && (is_behind || entries.iter().any(|entry| entry.ip.is_some())) =>
         {
-            let text =
-                format!("{address} is the load balancer's, and clients outside get {}", all_shown(entries));
+            let text = format!(
+                "{address} is the load balancer's, but clients outside the cluster need {}",
+                all_shown(entries)
+            );
             return Finding::new(Code::D207, text)
                 .seen(look.object(), FIELD, address.to_string())
                 .seen("openstack-ccm", "would publish", all_shown(entries))
@@ -113,7 +115,10 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         _ if known.contains(&address) && is_behind && is_external(look) => {
             return Finding::new(
                 Code::D207,
-                format!("{address} is the load balancer's, and clients outside get {}", floating(cloud)),
+                format!(
+                    "{address} is the load balancer's, but clients outside the cluster need {}",
+                    floating(cloud)
+                ),
             )
             .seen(look.object(), FIELD, address.to_string())
             .to(address.to_string())
@@ -163,9 +168,9 @@ fn modes(look: &Look<'_>) -> Answer {
                 .into()
         }
         Ok(PathFact { needs: None, .. }) if look.short_circuit() => {
-            ok("nodes may short-circuit: the path needs nothing of the load balancer").into()
+            ok("nodes may short-circuit: clients need nothing that the load balancer adds").into()
         }
-        Ok(PathFact { needs: None, .. }) => ok("nodes leave it alone").into(),
+        Ok(PathFact { needs: None, .. }) => ok("nodes do not short-circuit it").into(),
         Ok(path) => needed(look, path, path.needs.as_deref().unwrap_or_default()),
     }
 }
@@ -174,7 +179,7 @@ fn modes(look: &Look<'_>) -> Answer {
 fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     let around: Vec<&LoadBalancerIngress> = look.short_circuited().collect();
     if around.is_empty() {
-        return ok(format!("nodes leave it alone, and {needs}")).into();
+        return ok(format!("nodes do not short-circuit it, and {needs}")).into();
     }
     if look.takes_both(path) {
         return ok("nodes may short-circuit, and the application takes connections without the header")
@@ -183,13 +188,17 @@ fn needed(look: &Look<'_>, path: &PathFact, needs: &str) -> Answer {
     if look.cluster.keeps_mode == Ok(false) {
         return Check::from(dropped(look, needs)).into();
     }
-    Answer::each(around, || ok("nodes leave it alone"), |entry| short_circuited(look, path, needs, entry))
+    Answer::each(
+        around,
+        || ok("nodes do not short-circuit it"),
+        |entry| short_circuited(look, path, needs, entry),
+    )
 }
 
 fn short_circuited(look: &Look<'_>, path: &PathFact, needs: &str, entry: &LoadBalancerIngress) -> Check {
     let to = destination(entry).unwrap_or_default();
     if entry.hostname.is_some() {
-        let text = format!("{}: nodes short-circuit the address, and {needs}", shown(entry));
+        let text = format!("{}: nodes short-circuit the address, but {needs}", shown(entry));
         return Finding::new(Code::D203, text)
             .seen(look.object(), FIELD, shown(entry))
             .to(to)
@@ -250,7 +259,10 @@ fn dropped(look: &Look<'_>, needs: &str) -> Finding {
     Finding::new(Code::D202, text)
         .seen(look.object(), FIELD, all_shown(&look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")
-        .fix("publish a hostname until the API server is newer: annotation loadbalancer.openstack.org/hostname")
+        .fix(
+            "upgrade the API server to 1.30 or newer; until then, publish a hostname with the annotation \
+             loadbalancer.openstack.org/hostname",
+        )
 }
 
 /// Reports the entries that the controller would publish, where they differ but nothing is defective.
@@ -264,7 +276,7 @@ fn would_publish(look: &Look<'_>) -> Answer {
     }
     match &look.facts.wanted {
         Ok(wanted) if wanted.published || wanted.entries.is_empty() => {
-            ok("the controller would publish it so").into()
+            ok("the controller would publish the same").into()
         }
         Ok(wanted) => {
             ok(format!("openstack-ccm would publish {}: {}", all_shown(&wanted.entries), wanted.reason))
@@ -294,7 +306,7 @@ fn writers(look: &Look<'_>) -> Answer {
     let doubt = |cause: String| unknown(cause).about(Scope::default(), Stops::Nobody);
     let (leader, since) = match leader(look) {
         Looked::Ok(Some(leader)) => leader,
-        Looked::Ok(None) => return skipped("no controller leads that says by which name it writes").into(),
+        Looked::Ok(None) => return skipped("there is no leader whose field manager is known").into(),
         Looked::Err(cause) => return doubt(format!("who leads is not known: {cause}")).into(),
     };
     let Some((writer, time)) = last_writer(look) else {
@@ -309,7 +321,7 @@ fn writers(look: &Look<'_>) -> Answer {
         return ok(format!("the status was last written by {writer}")).into();
     }
     let time = time.map(|time| format!(" at {time}")).unwrap_or_default();
-    let text = format!("{leader} leads, and the status was last written by {writer}{time}");
+    let text = format!("{leader} leads, but the status was last written by {writer}{time}");
     Check::from(Finding::new(Code::D204, text).seen(look.object(), "metadata.managedFields", writer)).into()
 }
 
@@ -341,5 +353,5 @@ fn shared(look: &Look<'_>) -> Answer {
             }
         }
     }
-    Answer::found(found, || ok("no other Service publishes it otherwise"))
+    Answer::found(found, || ok("no other Service publishes it in another mode"))
 }

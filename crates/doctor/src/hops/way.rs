@@ -34,7 +34,7 @@ questions! {
 pub(super) fn judge(look: &Look<'_>) -> Questions {
     let (client, dialled, policies) = (client(look), dials(look), policies(look));
     if look.short_circuit() && !look.by_proxy() {
-        let stay = skipped("packets from inside do not leave the nodes");
+        let stay = skipped("packets from inside the cluster do not leave the nodes");
         return Questions { client, dialled, policies, ..Questions::all(&stay) };
     }
     Questions { policies, foreign: foreign(look), ranges: ranges(look), client, dialled }
@@ -79,7 +79,7 @@ fn shut_in_from(
     names.sort();
     names.dedup();
     let first = names.first()?.clone();
-    let text = format!("pods under {} may not connect to {address}", some_of(&names, 3));
+    let text = format!("pods selected by NetworkPolicy {} may not connect to {address}", some_of(&names, 3));
     let width = if address.is_ipv4() { 32 } else { 128 };
     Some(
         Finding::new(Code::D401, text)
@@ -98,7 +98,8 @@ fn shut_off_from(
     let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
     let names = shut_off(policies, look.namespace(), selector, &pods);
     let first = names.first()?;
-    let text = format!("pods under {} may connect to nothing", some_of(&names, 3));
+    let text =
+        format!("pods selected by NetworkPolicy {} may not connect to any address", some_of(&names, 3));
     Some(Finding::new(Code::D401, text).seen(format!("NetworkPolicy {first}"), "spec.egress", "empty"))
 }
 
@@ -133,11 +134,14 @@ fn foreign(look: &Look<'_>) -> Answer {
     let names: Vec<String> =
         policies.iter().filter(is_for_all).map(|policy| format!("{} {}", policy.kind, policy.name)).collect();
     if names.is_empty() {
-        return ok("no policy of another kind is for all pods").into();
+        return ok("no policy of another kind applies to all pods").into();
     }
-    unknown(format!("whether {} lets pods out to the address is not judged", some_of(&names, 3)))
-        .about(Scope::default(), Stops::Pods)
-        .into()
+    unknown(format!(
+        "doctor does not evaluate {}, which might keep pods from the address",
+        some_of(&names, 3)
+    ))
+    .about(Scope::default(), Stops::Pods)
+    .into()
 }
 
 /// Judges the source ranges that the listeners have now; those of the Service may not be applied yet.
@@ -160,9 +164,9 @@ fn ranges(look: &Look<'_>) -> Answer {
                 .fix(look.annotate(ALLOW_CLUSTER));
             Check::from(finding.surely(!found.is_empty() && !is_to_come(look))).into()
         }
-        None => {
-            Answer::found(found, || ok("the source ranges hold the cluster's own clients, or there are none"))
-        }
+        None => Answer::found(found, || {
+            ok("the source ranges include the cluster's own clients, or there are no source ranges")
+        }),
     }
 }
 
@@ -186,11 +190,12 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
         (_, false) => of_nodes(),
         (Some(Ok(translated)), true) => translated.clone(),
         (Some(Err(cause)), true) => {
-            let text = format!("from which addresses the cluster comes to {address} is not known: {cause}");
+            let text =
+                format!("the addresses from which the cluster connects to {address} are not known: {cause}");
             return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
         }
         (None, true) => {
-            let text = format!("from which addresses the cluster comes to {address} is not known");
+            let text = format!("the addresses from which the cluster connects to {address} are not known");
             return Some(unknown(text).about(Scope::to(flow.to.clone()), Stops::InsideThrough));
         }
     };
@@ -200,8 +205,10 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
         .partition(|source| networks.iter().any(|network| network.contains(source)));
     let shown: Vec<String> = lacking.iter().map(ToString::to_string).collect();
     let first = shown.first()?;
-    let text =
-        format!("the listener of {} keeps the cluster's own clients out, which come from {first}", flow.port);
+    let text = format!(
+        "the listener of port {} rejects the cluster's own clients, which connect from {first}",
+        flow.port
+    );
     let finding = Finding::new(Code::D402, text)
         .seen("listener", "allowed_cidrs", some_of(&admitted(look, flow.port), 5))
         .seen("cluster", "addresses towards the load balancer", some_of(&shown, 5))
@@ -241,7 +248,7 @@ pub(super) fn admitted_to(look: &Look<'_>, flow: &Flow) -> Vec<String> {
 
 fn client(look: &Look<'_>) -> Answer {
     let Some(client) = look.cluster.client else {
-        return skipped("nobody asked for a certain client (--from)").into();
+        return skipped("no client was given with --from").into();
     };
     if let Err(check) = look.cloud() {
         return check.about(Scope::default(), Stops::Outside).into();
@@ -256,10 +263,13 @@ fn client(look: &Look<'_>) -> Answer {
             if networks.is_empty() || networks.iter().any(holds) {
                 return ok(format!("port {port}: {client} is let in"));
             }
-            Finding::new(Code::D404, format!("port {port}: {client} is in none of {}", some_of(&networks, 5)))
-                .seen("listener", "allowed_cidrs", some_of(&networks, 5))
-                .at(port)
-                .into()
+            Finding::new(
+                Code::D404,
+                format!("port {port}: {client} is in none of the allowed networks {}", some_of(&networks, 5)),
+            )
+            .seen("listener", "allowed_cidrs", some_of(&networks, 5))
+            .at(port)
+            .into()
         },
     )
 }
@@ -296,12 +306,11 @@ fn one(dial: &Dial, header: bool) -> Option<Check> {
         DialResult::ClosedSilently if header => return None,
         DialResult::NoName(_) => return None,
         DialResult::ClosedSilently => {
-            failed(format!("{node}: {to} closed the connection without a byte"), "closed")
+            failed(format!("{node}: {to} closed the connection without sending any data"), "closed")
         }
-        DialResult::TimedOut => failed(format!("{node}: nobody answers at {to}"), "no answer in time"),
+        DialResult::TimedOut => failed(format!("{node}: {to} does not answer"), "no answer in time"),
         DialResult::Refused(how) => failed(format!("{node}: {to} refused the connection"), how),
-        DialResult::NotDialled(cause) => {
-            unknown(format!("{node}: nobody dialled: {cause}")).about(Scope::default(), Stops::Nobody)
-        }
+        DialResult::NotDialled(cause) => unknown(format!("{node}: no connection was tried: {cause}"))
+            .about(Scope::default(), Stops::Nobody),
     })
 }

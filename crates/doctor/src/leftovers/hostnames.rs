@@ -41,7 +41,7 @@ fn of_service(service: &Service) -> Vec<Check> {
         .map(|hostname| {
             Finding::new(
                 Code::L103,
-                format!("{namespace}/{name} is published by the foreign hostname {hostname}"),
+                format!("{namespace}/{name} is published with the third-party hostname {hostname}"),
             )
             .seen(object.clone(), "status.loadBalancer.ingress[].hostname", hostname)
             .into()

@@ -41,7 +41,7 @@ fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
             has.then(|| service.metadata.name.clone().unwrap_or_default())
         })?;
         let text = format!(
-            "pods of {} go to {address} (Service {whose}) for {}",
+            "hostAliases send pods of {} to {address} (Service {whose}) for {}",
             workload.title(),
             some_of(names, 3)
         );
@@ -64,7 +64,7 @@ fn cert_manager(workload: &Workload) -> Option<Check> {
     let flags: Vec<&String> =
         words.filter(|word| CERT_MANAGER.iter().any(|flag| word.split('=').next() == Some(flag))).collect();
     (!flags.is_empty()).then(|| {
-        Finding::new(Code::L106, format!("{} asks name servers of its own", workload.title()))
+        Finding::new(Code::L106, format!("{} uses its own name servers", workload.title()))
             .seen(workload.title(), "arguments", some_of(&flags, 3))
             .into()
     })

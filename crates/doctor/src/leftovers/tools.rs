@@ -78,5 +78,5 @@ fn ouroboros(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line]) -
     for service in services {
         finding = finding.seen(format!("Service {service}"), "app.kubernetes.io/managed-by", "ouroboros");
     }
-    Some(caution(cluster, finding.fix("helm uninstall ouroboros, then look again")).into())
+    Some(caution(cluster, finding.fix("helm uninstall ouroboros, then run doctor again")).into())
 }

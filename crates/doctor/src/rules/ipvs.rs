@@ -13,7 +13,7 @@ pub(super) fn walk(text: &str, target: &Target) -> Result<Walk, RulesError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(kind) = words.first().filter(|word| matches!(**word, "-A" | "-a")) else { continue };
         let Some((transport, service)) = service(&words) else {
-            let problem = "a line without an address and a port";
+            let problem = "it has no address and port";
             return Err(RulesError::Line { line: place + 1, problem: problem.to_owned() });
         };
         services += usize::from(*kind == "-A");
@@ -46,7 +46,9 @@ fn walk_of(target: &Target, services: usize, is_there: bool, pods: Vec<String>) 
     let mut steps = vec![step];
     if matches!(fate, Fate::Through) {
         steps.push(
-            "the address must not be on kube-ipvs0 either: another port of it would keep it there".into(),
+            "check that kube-ipvs0 does not have the address: a virtual service on another port would \
+             keep it there"
+                .into(),
         );
     }
     Walk { format: Format::Ipvs, steps, fate, findings }

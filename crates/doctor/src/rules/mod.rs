@@ -88,9 +88,9 @@ pub enum Fate {
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Through => f.write_str(
-                "through: no rule is about the address, so packets travel on to the load balancer",
-            ),
+            Self::Through => {
+                f.write_str("through: no rule matches the address, so packets travel on to the load balancer")
+            }
             Self::ToPod { pods, only_from } => {
                 write!(
                     f,
@@ -133,12 +133,13 @@ pub struct Walk {
 pub enum RulesError {
     /// The dump is empty.
     #[error(
-        "the dump is empty: make it as root, on the node itself; where there really are no rules, say with --mode what made it"
+        "the dump is empty: create it as root on the node itself; if the node really has no rules, set \
+         --mode, for example to iptables"
     )]
     Empty,
     /// The dump has none of the four formats.
     #[error(
-        "this is no output of iptables-save, `nft -j list ruleset`, `ipvsadm -Sn` or `cilium-dbg service list`"
+        "this is not the output of iptables-save, `nft -j list ruleset`, `ipvsadm -Sn` or `cilium-dbg service list`"
     )]
     Unknown,
     /// The dump has one of the formats, but a line is broken.
@@ -150,7 +151,7 @@ pub enum RulesError {
         problem: String,
     },
     /// JSON that nft did not write.
-    #[error("this is JSON, but none that `nft -j list ruleset` writes: {0}")]
+    #[error("this is JSON, but not the output of `nft -j list ruleset`: {0}")]
     Json(String),
 }
 

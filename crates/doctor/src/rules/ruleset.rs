@@ -172,7 +172,7 @@ fn in_iptables(nat: &Table, filter: Option<&Table>, target: &Target) -> Walk {
     }
     if !jumps("OUTPUT") {
         steps.push(
-            "nat OUTPUT: nothing jumps to KUBE-SERVICES, so packets of the node itself are not meant".into(),
+            "nat OUTPUT: nothing jumps to KUBE-SERVICES, so this does not apply to packets from the node itself".into(),
         );
     }
     Walk { format: Format::Iptables, steps, fate, findings: Vec::new() }

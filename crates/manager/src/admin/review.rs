@@ -33,7 +33,7 @@ pub(super) enum ReviewError {
     #[error("the API server did not answer within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
     /// The API server refused, or could not be reached.
-    #[error("the API server did not answer the question")]
+    #[error("the API server did not check the caller")]
     Failed(#[source] kube::Error),
 }
 

@@ -38,8 +38,8 @@ const fn flag(
 }
 
 const NO_WEBHOOKS: &str = "this program has no webhooks";
-const NO_BUFFER: &str = "records are written to standard error at once";
-const NO_IPAM: &str = "ranges of pod addresses are given to nodes by kube-controller-manager";
+const NO_BUFFER: &str = "log records are written to standard error at once";
+const NO_IPAM: &str = "kube-controller-manager assigns ranges of pod addresses to nodes";
 const HTTP_1: &str = "the endpoints speak HTTP/1.1 only";
 const TOKENS_ONLY: &str =
     "callers of the endpoints authenticate only with bearer tokens, which the API server checks";

@@ -58,7 +58,7 @@ impl AccountToken {
             Ok(new) => Ok(held.insert(new).header.clone()),
             Err(error) => match held.as_mut().filter(|held| Instant::now() < held.expires) {
                 Some(old) => {
-                    tracing::warn!("{error:#}; the old one is still used");
+                    tracing::warn!("{error:#}; the previous token is still used");
                     old.renew_from = Instant::now() + RENEWAL_RETRY_DELAY;
                     Ok(old.header.clone())
                 }

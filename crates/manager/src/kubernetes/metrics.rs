@@ -42,7 +42,7 @@ impl RequestMetrics {
         );
         registry.register(
             "rest_client_request_duration_seconds",
-            "Seconds until the Kubernetes API answered, by verb and host; of a watch until it began",
+            "Seconds until the Kubernetes API answered, by verb and host; for a watch, until it began",
             metrics.durations.clone(),
         );
         registry.register(

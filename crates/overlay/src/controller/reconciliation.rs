@@ -153,7 +153,11 @@ impl Reconciler {
         let (sent, answered) = (entries(&with_list(service, wanted)), entries(&answer));
         let learned = self.server.answered(&sent, &answered);
         if !learned && sent != answered {
-            tracing::warn!(service = %key, "the API server stored ingress entries that differ from those that were sent");
+            tracing::warn!(
+                service = %key,
+                "the API server stored ingress entries that differ from those that were sent: an \
+                 admission plugin might change them"
+            );
         }
         tracing::info!(service = %key, entries = wanted.len(), "status written");
         Ok(None)

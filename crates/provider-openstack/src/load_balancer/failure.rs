@@ -138,7 +138,8 @@ fn quota_resource(message: &str) -> Option<&str> {
 
 fn policy_advice(error: &ApiError) -> String {
     let call = error.call();
-    let rule = error.fault().and_then(|fault| policy_rule(&fault.message));
+    let message = error.fault().map(|fault| fault.message.as_str()).unwrap_or_default();
+    let rule = policy_rule(message);
     if call == "floating_ip_delete" {
         let rule = rule.unwrap_or("delete_floatingip");
         return format!(
@@ -147,8 +148,11 @@ fn policy_advice(error: &ApiError) -> String {
              loadbalancer.openstack.org/keep-floatingip: \"true\""
         );
     }
-    if call.starts_with("floating_ip_create") {
-        return role_advice(call).to_owned();
+    // The rule for a chosen address: create_floatingip:floating_ip_address.
+    if call.starts_with("floating_ip_create") && message.contains(":floating_ip_address") {
+        return "most clouds let only administrators choose the address of a floating IP: have an administrator create the floating IP in \
+                the project, or remove spec.loadBalancerIP or loadbalancer.openstack.org/floating-ip from the Service"
+            .to_owned();
     }
     rule.map_or_else(
         || role_advice(call).to_owned(),
@@ -174,9 +178,6 @@ fn role_advice(call: &str) -> &'static str {
     if call.starts_with("loadbalancer") {
         "the user of cloud.conf needs the role load-balancer_member (or member, where the cloud uses the default policy) in the project \
          of the load balancer: first check that cloud.conf names that project"
-    } else if call.starts_with("floating_ip_create") {
-        "most clouds let only administrators choose the address of a floating IP: have an administrator create the floating IP in \
-         the project, or remove spec.loadBalancerIP or loadbalancer.openstack.org/floating-ip from the Service"
     } else if call.starts_with("container") || call.starts_with("secret") {
         "the user of cloud.conf needs the role creator in the project, or an ACL on the TLS container"
     } else {

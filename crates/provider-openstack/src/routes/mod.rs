@@ -190,7 +190,7 @@ impl Routes for OpenStackRoutes {
         };
         if let Err(failure) = done {
             // Nothing was written yet; existing routes do not count as missing because of that.
-            tracing::warn!(error = %failure, "the allowed address pairs of the ports could not be checked");
+            tracing::warn!(error = %failure, "the routes could not be applied and are applied again later");
             applied.missing.extend(changes.add.iter().map(|route| (*route, failure.clone())));
             applied
                 .left

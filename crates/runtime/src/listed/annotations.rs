@@ -16,7 +16,7 @@ const MAX_SHOWN_LENGTH: usize = 20;
 pub fn shortened(value: &str) -> String {
     let begin: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
     format!(
-        "{begin}… ({} bytes; {MAX_VALUES_SIZE} are read of all annotations of a Service together)",
+        "{begin}… ({} bytes; at most {MAX_VALUES_SIZE} bytes of all annotations of a Service are read)",
         value.len()
     )
 }

@@ -74,7 +74,7 @@ async fn report(arguments: &OnceArgs) -> anyhow::Result<Report> {
 pub(crate) async fn image_in_use(client: &Client) -> anyhow::Result<String> {
     let pods =
         Api::<ObservedPod>::namespaced(client.clone(), "kube-system").list(&ListParams::default()).await;
-    let pods = pods.context("the pods of kube-system, one of which names the image, cannot be read")?;
+    let pods = pods.context("the pods of kube-system, from which the image is taken, cannot be read")?;
     let containers = pods.items.into_iter().flat_map(|pod| pod.spec.containers);
     let program = |words: &Option<Vec<String>>| {
         words.as_ref().and_then(|words| words.first()).is_some_and(|word| word.ends_with("/openstack-ccm"))
@@ -230,7 +230,9 @@ impl Once {
     async fn clean_up(&self) -> anyhow::Result<()> {
         let name = &self.canary.namespace;
         let namespaces = Api::<Namespace>::all(self.client.clone());
-        let left = || format!("the namespace {name} cannot be removed: kubectl delete namespace {name}");
+        let left = || {
+            format!("the namespace {name} cannot be removed; remove it with kubectl delete namespace {name}")
+        };
         namespaces.delete(name, &DeleteParams::default()).await.with_context(left)?;
         let deadline = Instant::now() + CLEANUP_TIMEOUT;
         while namespaces.get_opt(name).await.with_context(left)?.is_some() {

@@ -125,7 +125,7 @@ async fn lying_node(files: &Path, style: Style) -> anyhow::Result<usize> {
         name: "Canary",
         cluster: "1.36, one kube-proxy 1.29",
         published: "hostname",
-        title: "3. The canary: every kubelet says 1.36, and the kube-proxy of node-2 is 1.29",
+        title: "3. The canary: every kubelet says 1.36, but the kube-proxy of node-2 is 1.29",
         explanation: "The version of node-2 lies. The canary's pod there saw that ipMode is ignored, so a hostname is published.",
     });
     measure(&world, &mut chapter, "node-2 is unfit", &published, &CLIENTS, Outcome::Works).await?;
@@ -158,7 +158,7 @@ async fn upgrade(world: &mut World, style: Style) -> anyhow::Result<usize> {
         cluster: "1.28 to 1.36, node by node",
         published: "hostname, then Proxy",
         title: "5. The upgrade, while everything runs",
-        explanation: "A new API server alone is not enough: old nodes would ignore the mode. With the last node it turns by itself.",
+        explanation: "A new API server alone is not enough: old nodes would ignore ipMode. After the last node, Proxy is published.",
     });
     world.upgrade_api_server(ApiVersion::V1_36).await?;
     world.wait_until_asked().await?;

@@ -54,8 +54,11 @@ pub(super) async fn dial(
         () = stop.cancelled() => Err(anyhow::anyhow!("interrupted")),
     };
     // The namespace is removed, whatever the dials found.
-    let left =
-        || format!("the namespace {NAMESPACE} cannot be removed: kubectl delete namespace {NAMESPACE}");
+    let left = || {
+        format!(
+            "the namespace {NAMESPACE} cannot be removed; remove it with kubectl delete namespace {NAMESPACE}"
+        )
+    };
     let cleaned = Api::<Namespace>::all(client.clone()).delete(NAMESPACE, &DeleteParams::default()).await;
     let dialled = match (dialled, cleaned) {
         (Ok(dialled), Ok(_)) => dialled,

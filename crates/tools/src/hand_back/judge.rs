@@ -81,7 +81,9 @@ impl Return {
         let mut datagrams = protocols.filter(|(_, protocol)| proxy && *protocol != "TCP");
         if let Some((port, protocol)) = datagrams.next() {
             let text = format!(
-                "OCCM deletes the pool of port {}/{protocol}, to create a PROXY pool, which Octavia refuses: datagrams are lost, and OCCM cannot update this Service any further",
+                "OCCM deletes the pool of port {}/{protocol}, but Octavia refuses to create the PROXY \
+                 pool that replaces it: datagrams are lost, and OCCM cannot update this Service any \
+                 further",
                 port.port
             );
             findings.push(Finding { severity: Severity::Fails, text });

@@ -102,7 +102,7 @@ impl fmt::Display for Adoption {
         match (identity_tags, self.tagging()) {
             (_, None) => f.write_str("none, because identity-tags-per-minute in [LoadBalancer] is 0.")?,
             (0, Some(_)) if *refused > 0 => {
-                f.write_str("not known for what is refused; all others have them.")?;
+                f.write_str("not known for the refused Services; all others have them.")?;
             }
             (0, Some(_)) => f.write_str("all are there.")?,
             (_, Some(time)) => write!(

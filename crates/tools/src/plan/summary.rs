@@ -153,7 +153,7 @@ pub(super) fn text(
     line(format_args!("Planned at {}: {}.", summary.time, interruption(summary, colours)));
     if summary.proxy_switches > 0 {
         line(format_args!(
-            "! {} the PROXY protocol: the pods must follow at that moment, see below.",
+            "! {} the PROXY protocol: switch the pods at the same moment, see below.",
             if summary.proxy_switches == 1 {
                 "1 Service switches".to_owned()
             } else {

@@ -67,7 +67,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             Forecast::Unknown(cause) => {
                 unknown(format!("whether there is a load balancer is not known: {cause}"))
             }
-            _ if look.age_while_made().is_some() => unknown("the load balancer is still to be created"),
+            _ if look.age_while_made().is_some() => unknown("the load balancer has not been created yet"),
             _ => Finding::new(Code::D506, "the cloud has no load balancer for the Service")
                 .seen(look.object(), "load balancer", "none was found")
                 .into(),
@@ -97,7 +97,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 /// Judges what stops the controller.
 fn forecast(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let check = match &cloud.forecast {
-        Forecast::Settled => ok("the controller has nothing in its way"),
+        Forecast::Settled => ok("nothing prevents the controller from serving the Service"),
         Forecast::Waits(cause) => skipped(format!("the controller waits: {cause}")),
         Forecast::Keeps(cause) => Finding::new(
             Code::D512,
@@ -227,7 +227,11 @@ fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -
                 .seen(object.title(), "provisioning_status", object.provisioning.clone())
                 .into()
         }
-        _ => unknown(format!("{} is {}: look again when it is done", object.title(), object.provisioning)),
+        _ => unknown(format!(
+            "{} is {}: run doctor again when Octavia has finished",
+            object.title(),
+            object.provisioning
+        )),
     }
 }
 
@@ -243,12 +247,12 @@ fn operating(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -
             object.kind == "load balancer" || !ports.iter().all(|port| is_disabled(cloud, *port))
         })
         .map(|(object, ports)| {
-            unknown(format!("{} is OFFLINE: Octavia has no word of it from where it runs", object.title()))
+            unknown(format!("{} is OFFLINE: Octavia has no status report about it", object.title()))
                 .about(Scope { ports: Some(ports.into_iter().collect()), to: None }, Stops::Through)
         });
     let any_disabled = cloud.children.objects.iter().any(|object| object.disabled);
     let found: Vec<Check> = if any_disabled { Vec::new() } else { found.collect() };
-    Answer::found(found, || ok("nothing of it is OFFLINE that is enabled"))
+    Answer::found(found, || ok("no enabled part is OFFLINE"))
 }
 
 fn is_disabled(cloud: &CloudFacts, port: Port) -> bool {
@@ -271,11 +275,11 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
                     .into()
             };
             let Some(listener) = listener_of(cloud, port) else {
-                return missing(format!("the load balancer has no listener for {port}"));
+                return missing(format!("the load balancer has no listener for port {port}"));
             };
             match pool_of(cloud, listener) {
                 Some(_) => ok(format!("listener {port} leads to a pool")),
-                None => missing(format!("the listener of {port} leads to no pool")),
+                None => missing(format!("the listener of port {port} has no pool")),
             }
         },
     )
@@ -292,7 +296,7 @@ fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
             continue;
         }
         let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
-        let text = format!("the listener of {} accepts no client of {family}", flow.port);
+        let text = format!("the listener of port {} accepts no {family} clients", flow.port);
         let finding = Finding::new(Code::D511, text)
             .seen(listener.title(), "allowed_cidrs", some_of(&listener.allowed, 5))
             .at(flow.port)
@@ -301,13 +305,16 @@ fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
             .surely(true);
         found.push(finding.into());
     }
-    Answer::found(found, || ok("the listeners accept clients of each family that is published"))
+    Answer::found(found, || ok("the listeners accept clients of each published IP family"))
 }
 
 fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let one = |(reason, message): &(String, String)| -> Option<Check> {
         if reason == UNSUPPORTED {
-            let text = format!("the provider {} cannot do all that is asked for", cloud.provider);
+            let text = format!(
+                "the provider {} does not support everything that the Service asks for",
+                cloud.provider
+            );
             return Some(Finding::new(Code::D504, text).seen(look.object(), reason, message).into());
         }
         let known = ELSEWHERE.contains(&reason.as_str());

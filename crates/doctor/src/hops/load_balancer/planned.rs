@@ -55,7 +55,8 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
                 && let Some(ranges) = field("allowed_cidrs")
             {
                 let text = format!(
-                    "the listener of port {} has other allowed_cidrs than the source ranges that the Service asks for: {}",
+                    "allowed_cidrs of the listener of port {} differ from the source ranges that the \
+                     Service asks for: {}",
                     change.name, ranges.text
                 );
                 return Some(at(seen(Finding::new(Code::D511, text))));
@@ -68,9 +69,12 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             }
             let text = match field("default_pool") {
                 Some(_) if change.mark == "~" => {
-                    format!("the listener of {} leads to another pool", change.name)
+                    format!(
+                        "the listener of port {} leads to another pool than the Service asks for",
+                        change.name
+                    )
                 }
-                _ => format!("the listener of {} is another one than the Service asks for", change.name),
+                _ => format!("the listener of port {} differs from what the Service asks for", change.name),
             };
             Some(at(seen(Finding::new(Code::D503, text))))
         }
@@ -80,7 +84,7 @@ fn on_the_way(look: &Look<'_>, cloud: &CloudFacts, change: &Change) -> Option<Fi
             if may_serve || is_said_astray(look, cloud) {
                 return None;
             }
-            let text = "the floating IP of the Service is not the load balancer's".to_owned();
+            let text = "the floating IP of the load balancer is not as the Service asks for".to_owned();
             let finding = seen(Finding::new(Code::D509, text));
             Some(match vip {
                 // Clients in the VIP's network need no floating IP.
@@ -137,5 +141,5 @@ pub(super) fn repairs(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
         let text = format!("{} {verb}", format!("{kind} {}", change.name).trim_end());
         Some(Finding::new(Code::D507, text).seen(look.object(), "plan", change.line()).into())
     });
-    Answer::found(found.collect(), || ok("the controller would change nothing else of it"))
+    Answer::found(found.collect(), || ok("the controller would change nothing else"))
 }

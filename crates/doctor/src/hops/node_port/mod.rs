@@ -161,8 +161,9 @@ fn is_uneven(look: &Look<'_>, cloud: &CloudFacts, pool: &CloudObject) -> bool {
 
 fn ports(look: &Look<'_>) -> Answer {
     if let Some(other) = look.left_to() {
-        let text =
-            format!("kube-proxy makes no node port: the Service is left to the service proxy {other:?}");
+        let text = format!(
+            "kube-proxy opens no node port: a label leaves the Service to the service proxy {other:?}"
+        );
         let finding = Finding::new(Code::D806, text)
             .seen(look.object(), "metadata.labels", format!("{SERVICE_PROXY_NAME}={other}"))
             .fix(Fix::kubectl(

@@ -90,7 +90,7 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
 fn closed(port: Port, entrance: &Entrance, whom: &str) -> Finding {
     let policies = &entrance.policies;
     let text =
-        format!("port {port}: NetworkPolicy {} does not let in what comes from {whom}", some_of(policies, 3));
+        format!("port {port}: NetworkPolicy {} does not allow traffic from {whom}", some_of(policies, 3));
     let first = policies.first().map(String::as_str).unwrap_or_default();
     Finding::new(Code::D805, text)
         .seen(format!("NetworkPolicy {first}"), "spec.ingress", format!("no rule for the port from {whom}"))
@@ -131,5 +131,9 @@ pub(super) fn foreign(look: &Look<'_>) -> Answer {
     if selecting.is_empty() {
         return ok("no policy of another kind selects the pods").into();
     }
-    unknown(format!("whether {} lets packets into the pods is not judged", some_of(&selecting, 3))).into()
+    unknown(format!(
+        "doctor does not evaluate {}, which might keep packets from the pods",
+        some_of(&selecting, 3)
+    ))
+    .into()
 }

@@ -74,8 +74,10 @@ pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
                 None => spec.port.to_string(),
             };
             let text = match lacking.as_slice() {
-                [family] if !with_port.is_empty() => format!("port {port}: no endpoint of {family} has it"),
-                _ => format!("port {port}: no endpoint has it (targetPort {target})"),
+                [family] if !with_port.is_empty() => {
+                    format!("port {port}: no {family} endpoint has this port")
+                }
+                _ => format!("port {port}: no endpoint has this port (targetPort {target})"),
             };
             let shown: BTreeSet<String> = ready(slices)
                 .flat_map(|(slice, _)| slice.ports.iter().flatten())
@@ -135,12 +137,13 @@ pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
                 .map(ToString::to_string)
                 .collect();
             if foreign.is_empty() {
-                return ok(format!("port {port}: a container declares where it leads"));
+                return ok(format!("port {port}: a container declares its target port"));
             }
             let known: Vec<String> =
                 declared.iter().map(|(number, protocol)| format!("{number}/{protocol}")).collect();
             let text = format!(
-                "port {port} leads to {}, and the containers declare {} only: whether anything listens there is not known",
+                "port {port} leads to {}, but the containers declare only {}: whether anything listens \
+                 there is not known",
                 foreign.join(", "),
                 some_of(&known, 5)
             );

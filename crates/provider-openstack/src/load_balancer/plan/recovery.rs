@@ -192,7 +192,7 @@ fn leave(
     };
     let statuses = statuses(broken);
     let message = format!(
-        "{statuses}; openstack-ccm takes no action because {reason}: have an administrator fail the load balancer over (openstack \
+        "{statuses}; openstack-ccm takes no action now ({reason}): have an administrator fail the load balancer over (openstack \
          loadbalancer failover {id}){deletion}"
     );
     draft.warn(IN_ERROR, message);

@@ -94,8 +94,10 @@ impl Resolver {
         let text = &refusal.message;
         let advice = if text.contains("Provider '") && text.contains("not enabled") {
             let names = Vec::from_iter(self.provider_names().await).join(", ");
+            let known =
+                if names.is_empty() { names } else { format!("this cloud has the providers {names}: ") };
             format!(
-                "this cloud has the providers {names}: correct lb-provider in cloud.conf, or in the annotation {} of the Service",
+                "{known}correct lb-provider in cloud.conf, or in the annotation {} of the Service",
                 LB_PROVIDER.key
             )
         } else if text.contains("Invalid flavor_id") {

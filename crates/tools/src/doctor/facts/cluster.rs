@@ -160,7 +160,8 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
         ServerSupport::Keeps => Ok(true),
         ServerSupport::Drops => Ok(false),
         ServerSupport::Unknown => Err(format!(
-            "the version {} does not tell, and the API server refused the dry-run write that would (patch of services/status with dryRun=All)",
+            "version {} does not tell whether the API server stores ipMode, and the dry-run write that \
+             would tell was refused (patch of services/status with dryRun=All)",
             version.git_version
         )),
     }

@@ -72,7 +72,7 @@ impl Network {
             found.extend(gateway.filter_map(|fixed| fixed.ip_address.parse::<IpAddr>().ok()));
         }
         if found.len() == before {
-            return Err("the router of the nodes cannot be seen".to_owned());
+            return Err("no router with an external address was found for the nodes".to_owned());
         }
         Ok(found)
     }

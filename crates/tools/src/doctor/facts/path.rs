@@ -68,7 +68,7 @@ fn source(service: &Service) -> String {
     });
     match found.next() {
         Some((key, value)) => format!("{key}: {value}"),
-        None => "no annotation of the Service (cloud.conf, or the defaults)".to_owned(),
+        None => "cloud.conf or the default (the Service has no annotation)".to_owned(),
     }
 }
 

@@ -158,7 +158,7 @@ fn a_broken_load_balancer_of_several_is_left_to_an_administrator() {
         cloud.load_balancer().ownership = Ownership::Shared;
     });
     assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because other Services use it too: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action now (other Services use it too): have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_broken_load_balancer_with_a_foreign_listener_is_left_to_an_administrator() 
         cloud.children().listeners[0].ours = false;
     });
     assert_snapshot!(plan, @"blocked (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because it has the listener listener_0_web (listener-5), which does not belong to this Service: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action now (it has the listener listener_0_web (listener-5), which does not belong to this Service): have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_broken_load_balancer_with_somebody_elses_floating_ip_is_left_to_an_administ
         cloud.observed.floating_ips[0].ours = false;
     });
     assert_snapshot!(plan, @"held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated");
-    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action because it has floating IP 203.0.113.6, which does not belong to this Service and would be lost: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
+    assert_snapshot!(notices(&plan), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ERROR; openstack-ccm takes no action now (it has floating IP 203.0.113.6, which does not belong to this Service and would be lost): have an administrator fail the load balancer over (openstack loadbalancer failover lb-1)");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_broken_load_balancer_that_may_serve_is_left_as_it_is_while_its_floating_ip_
     held (load_balancer_in_error): load balancer kube_service_c1_default_web (lb-1) is in ERROR, so changes of the Service or of nodes cannot be applied until the load balancer is repaired or recreated
     ");
     assert!(!as_wanted.heals);
-    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE; openstack-ccm takes no action because its operating status says that it forwards traffic: have an administrator fail the load balancer over (openstack loadbalancer failover lb-1); if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
+    assert_snapshot!(notices(&as_wanted), @"LoadBalancerInError: load balancer kube_service_c1_default_web (lb-1) has the provisioning status ERROR and the operating status ONLINE; openstack-ccm takes no action now (its operating status says that it forwards traffic): have an administrator fail the load balancer over (openstack loadbalancer failover lb-1); if no client uses the load balancer, delete it (openstack loadbalancer delete --cascade lb-1), and it is recreated");
     let other = Shape::web().with(|shape| shape.monitor_delay = Some(5));
     assert_snapshot!(serve(&other.desired(), &cloud.observed), @"
     create floating IP on network EXT1 for port vip-of-lb-1
