@@ -95,7 +95,7 @@ impl Ledger {
         changed
     }
 
-    /// Records the first reports of all pods: there is nothing to compare them with, so they count at once.
+    /// Records the first report of each pod. There is no earlier report to compare it with, so it takes effect immediately.
     pub fn report_first(&mut self, reports: &BTreeMap<String, Carried>, now: Instant) -> bool {
         let mut changed = false;
         for (node, reported) in reports {

@@ -210,12 +210,18 @@ fn port_added(stage: &mut Stage, by: &Replica, sketch: &mut ServiceSketch, port:
     stage.check(SCENARIO, &case, |stage| {
         let api = stage.api()?;
         let (writes, status) = (Writes::from_now(&stage.cloud.folders)?, status(&api)?);
+        let ensured_before = ensured(&api)?;
         sketch.ports.push(port);
         sketch.update(&api, &PLACES)?;
         soon("Octavia has the listener", || {
             let tree = Tree::of(&stage.cloud.user, PUBLIC)?;
             ensure!(tree.ports().contains(&u64::from(port)), "listeners {:?}", tree.ports());
             tree.settled()
+        })?;
+        // What is written after this Event is not about the port.
+        soon("an Event says that the load balancer is up to date", || {
+            ensure!(ensured(&api)? != ensured_before, "no EnsuredLoadBalancer so far");
+            Ok(())
         })?;
         let seen = green_on(&steps::address(&api, PUBLIC)?, port, &everybody(stage))?;
         ensure!(by.leads()?, "{} does not lead", by.name);
@@ -232,6 +238,15 @@ fn without_ids(request: &str) -> String {
     let is_id = |part: &&str| part.len() == 36 && part.matches('-').count() == 4;
     let part = |part: &str| if is_id(&part) { "…".to_owned() } else { part.to_owned() };
     request.trim_end_matches('?').split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+/// The Events EnsuredLoadBalancer of the public Service, by resource version.
+fn ensured(api: &Kubernetes) -> Result<BTreeSet<String>> {
+    let events = api.get("/apis/events.k8s.io/v1/events")?;
+    let of_public =
+        |event: &&Value| event["reason"] == "EnsuredLoadBalancer" && event["regarding"]["name"] == PUBLIC;
+    let events = events["items"].as_array().into_iter().flatten().filter(of_public);
+    Ok(events.map(|event| event["metadata"]["resourceVersion"].to_string()).collect())
 }
 
 fn status(api: &Kubernetes) -> Result<Value> {

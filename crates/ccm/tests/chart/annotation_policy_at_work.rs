@@ -38,23 +38,35 @@ async fn refusal(client: &Client, service: &Service) -> Option<String> {
     services(client).create(&asking, service).await.err().map(|error| error.to_string())
 }
 
-/// The warnings that come with a Service, which is not stored.
-async fn warnings(client: &Client, service: &Service) -> Vec<String> {
+/// What the API server answers to a Service that it is asked to take, and does not store: the status, and the warnings.
+async fn answer(client: &Client, service: &Service) -> (http::StatusCode, Vec<String>) {
     let request = http::Request::post("/api/v1/namespaces/default/services?dryRun=All")
         .header("content-type", "application/json")
         .body(serde_json::to_vec(service).unwrap().into())
         .unwrap();
     let answer = client.send(request).await.unwrap();
-    assert!(answer.status().is_success(), "{}", answer.status());
     let said = answer.headers().get_all("warning").into_iter();
-    said.map(|value| value.to_str().unwrap().replace("\\\"", "\"")).collect()
+    let warnings = said.map(|value| value.to_str().unwrap().replace("\\\"", "\"")).collect();
+    (answer.status(), warnings)
+}
+
+/// The warnings that come with a Service, which is taken.
+async fn warnings(client: &Client, service: &Service) -> Vec<String> {
+    let (status, warnings) = answer(client, service).await;
+    assert!(status.is_success(), "{status}");
+    warnings
 }
 
 /// Waits until the API server follows the policy.
 async fn until_followed(client: &Client, class: Option<&str>) {
     let wrong = service("probe", class, &json!({UNKNOWN: "true"}));
     let began = Instant::now();
-    while refusal(client, &wrong).await.is_none() && warnings(client, &wrong).await.is_empty() {
+    loop {
+        // One question: the policy may come into force between two.
+        let (status, warnings) = answer(client, &wrong).await;
+        if !status.is_success() || !warnings.is_empty() {
+            break;
+        }
         assert!(began.elapsed() < PATIENCE, "the policy is not followed");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

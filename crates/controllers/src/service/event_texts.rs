@@ -56,7 +56,8 @@ pub(crate) fn no_nodes(why: &str) -> Notice {
 pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
     let message = format!(
         "{writer} keeps overwriting the status of this Service. This controller restores it at most {most} times in {} minutes. Let one \
-         controller serve the Service: disable {writer} (k3s: --disable=servicelb), or recreate the Service with spec.loadBalancerClass",
+         controller serve the Service: disable {writer} (k3s: --disable=servicelb), or recreate the Service with \
+         this controller's class (--load-balancer-class) as spec.loadBalancerClass",
         window.as_secs() / 60
     );
     Notice::warning("LoadBalancerStatusContested", message)

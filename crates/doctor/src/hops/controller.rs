@@ -155,7 +155,7 @@ fn last_failures<'a>(look: &Look<'_>, events: &'a [EventFact]) -> Vec<&'a EventF
         reasons.push(&event.reason);
         is_new
     });
-    // The failures were resolved without an Event of success, as an older controller does.
+    // The failures were resolved, but no Event says so: older controllers write none.
     if matches!(&look.facts.cloud, Ok(cloud) if cloud.forecast == Forecast::Settled && cloud.changes.is_empty())
         && !look.is_being_deleted()
     {

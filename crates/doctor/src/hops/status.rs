@@ -260,7 +260,7 @@ fn dropped(look: &Look<'_>, needs: &str) -> Finding {
         .seen(look.object(), FIELD, all_shown(&look.entries))
         .seen("API server", "a status written on trial", "came back without its mode")
         .fix(
-            "upgrade the API server to 1.30 or newer; until then, publish a hostname with the annotation \
+            "upgrade the API server to 1.30 or newer, and until then publish a hostname with the annotation \
              loadbalancer.openstack.org/hostname",
         )
 }

@@ -300,9 +300,15 @@ mod tests {
         FailureClass::Quota, r#"quota of "floatingip" is used up"#)]
     #[case::chosen_address(
         403,
-        r#"{"NeutronError":{"type":"PolicyNotAuthorized","message":"no","detail":""}}"#,
+        r#"{"NeutronError":{"type":"PolicyNotAuthorized","message":"(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy","detail":""}}"#,
         FailureClass::Auth,
         "remove spec.loadBalancerIP"
+    )]
+    #[case::any_address(
+        403,
+        r#"{"NeutronError":{"type":"PolicyNotAuthorized","message":"rule:create_floatingip is disallowed by policy","detail":""}}"#,
+        FailureClass::Auth,
+        "the cloud's policy create_floatingip does not allow"
     )]
     #[case::no_router(
         404,

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::LONG_ENOUGH;
 use super::stage::{SHARED, Stage};
+use crate::support::PROXY;
 
 /// What may be missing while a call is refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,7 @@ const CALLS: [(Method, &str, Costs); 17] = [
     (Method::PUT, "floatingips/[^/]+", Costs::NoPort),
     (Method::DELETE, "floatingips/[^/]+", Costs::NoPort),
 ];
+const HEADER: &str = "loadbalancer.openstack.org/x-forwarded-for";
 const STATUSES: [u16; 4] = [400, 403, 404, 409];
 
 /// What listeners lead to: load balancer and port, and the addresses of members.
@@ -91,13 +93,25 @@ impl Refusal {
     }
 
     /// The call is taken again. What is not sent again by itself is sent when the Service changes, or by a person, as the Event asks for.
+    /// A port that was refused until its Service asked for the PROXY protocol beside a header is made once the Service asks for one of
+    /// the two; in the calm run it was made before that.
     pub(super) async fn end(self, stage: &Stage) {
-        stage.world.cloud.faults().remove(self.fault);
+        let world = &stage.world;
+        world.cloud.faults().remove(self.fault);
         delete_floating_ips_that_events_name(stage);
+        let services = world.kube.list("services", "default").unwrap();
+        let contradicts = |service: &Value| {
+            let annotations = &service["metadata"]["annotations"];
+            annotations[HEADER].is_string() && annotations[PROXY].is_string()
+        };
         for value in [Some("yes"), None] {
-            for service in stage.world.kube.list("services", "default").unwrap() {
+            for service in &services {
                 let name = service["metadata"]["name"].as_str().unwrap();
-                stage.world.annotate(name, "example.org/changed", value);
+                world.annotate(name, "example.org/changed", value);
+                if contradicts(service) {
+                    let before = service["metadata"]["annotations"][PROXY].as_str();
+                    world.annotate(name, PROXY, before.filter(|_| value.is_none()));
+                }
             }
             tokio::time::sleep(LONG_ENOUGH).await;
         }

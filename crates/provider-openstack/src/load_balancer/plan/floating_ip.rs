@@ -220,8 +220,9 @@ fn obtain(draft: &mut Draft, spec: &FloatingIpSpec, candidates: &[ObservedFloati
         (None, None) => {
             draft.warn(
                 FORCED_INTERNAL,
-                "the cloud has no external network for a floating IP, so the Service is internal: set \
-                 floating-network-id in cloud.conf or loadbalancer.openstack.org/floating-network-id on the Service",
+                "no external network for a floating IP was found, so the Service is internal: have an administrator share an external \
+                 network with the project, or name one with floating-network-id in cloud.conf or with \
+                 loadbalancer.openstack.org/floating-network-id on the Service",
             );
             draft.plan.address = vip.address;
         }

@@ -53,7 +53,8 @@ pub(super) fn converge(
     }
     let updates = [attributes, algorithm];
     for mut changes in updates.into_iter().filter(|changes| !changes.is_empty()) {
-        // Tags about settings that OCCM made for the Service wait until the load balancer gets its identity tags.
+        // The tags that record which settings OCCM made for the Service are not written before the identity tags of the load
+        // balancer: each write of tags makes Octavia reload it.
         let labels = changes.only_tags().is_some();
         // Without `admin_state_up`, ovn-octavia-provider (11.0) leaves the listener PENDING for ever, and fails to set session
         // persistence.

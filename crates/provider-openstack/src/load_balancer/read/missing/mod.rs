@@ -176,8 +176,8 @@ pub(crate) fn held(count: Count) -> Failure {
     let who = match count.absence() {
         Absence::Most => "most of the load balancers to which annotations of Services refer cannot be found",
         Absence::Unproven | Absence::Gone => {
-            "the only load balancer to which an annotation of a Service refers cannot be found, and nothing confirms that cloud.conf \
-             names the project and region in which it was created"
+            "only one load balancer is named by annotations of Services, and it cannot be found: cloud.conf might name another project or \
+             region than the one in which it was created"
         }
     };
     Failure::held(

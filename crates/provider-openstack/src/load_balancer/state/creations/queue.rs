@@ -55,9 +55,9 @@ struct Creation {
     began: Instant,
     /// Whether Octavia has accepted the creation.
     sent: bool,
-    /// Whether the maximum number was under way meanwhile, so that a larger maximum might have made a difference.
+    /// Whether as many creations as allowed were under way at some time during this one: only then may the maximum grow.
     was_full: bool,
-    /// Whether no other creation was under way meanwhile.
+    /// Whether no other creation was under way during this one.
     was_alone: bool,
 }
 
