@@ -397,9 +397,7 @@ async fn an_annotation_that_is_too_long_is_named_and_the_load_balancer_serves_on
     world.settings.plans = false;
     let key = "loadbalancer.openstack.org/connection-limit";
     world.annotate("web", key, Some(&"7".repeat(200_000)));
-    world
-        .until_warned("web", "(200000 bytes; at most 16384 bytes of all annotations of a Service are read")
-        .await;
+    world.until_warned("web", "(200000 bytes; limit 16384 for all annotations").await;
     assert!(world.warnings("web").iter().any(|warning| warning.contains(key)), "{:?}", world.warnings("web"));
     world.add_node("node-3", "v1.36.0");
     world.until("the node is a member", |world| world.cloud_state().contains("member node-3")).await;

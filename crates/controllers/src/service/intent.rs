@@ -350,10 +350,7 @@ mod tests {
         assert_eq!(with(&[MAX_VALUES_SIZE])["a0"].len(), MAX_VALUES_SIZE);
         let cut = with(&[10, 200_000]);
         assert_eq!(cut["a0"].len(), 10);
-        let expected = format!(
-            "{}… (200000 bytes; at most 16384 bytes of all annotations of a Service are read)",
-            "ü".repeat(20)
-        );
+        let expected = format!("{}… (200000 bytes; limit 16384 for all annotations)", "ü".repeat(20));
         assert_eq!(cut["a1"], expected);
         let many = with(&[16_000; 16]);
         assert!(many.values().map(String::len).sum::<usize>() <= MAX_VALUES_SIZE);

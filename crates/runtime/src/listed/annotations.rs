@@ -15,10 +15,7 @@ const MAX_SHOWN_LENGTH: usize = 20;
 /// Shortens a value that is too long, for a message to the user.
 pub fn shortened(value: &str) -> String {
     let begin: String = value.chars().take(MAX_SHOWN_LENGTH).collect();
-    format!(
-        "{begin}… ({} bytes; at most {MAX_VALUES_SIZE} bytes of all annotations of a Service are read)",
-        value.len()
-    )
+    format!("{begin}… ({} bytes; limit {MAX_VALUES_SIZE} for all annotations)", value.len())
 }
 
 /// The annotations that are used or reported.

@@ -89,7 +89,7 @@ fn values_that_are_too_long_can_be_shown_and_take_no_memory() {
     let of = |length: usize| "ü".repeat(length / 2);
     let kept = with_annotations([("a".to_owned(), of(200_000)), ("b".to_owned(), "1".to_owned())]);
     let kept = kept.metadata.annotations.unwrap();
-    let expected = "… (200000 bytes; at most 16384 bytes of all annotations of a Service are read)";
+    let expected = "… (200000 bytes; limit 16384 for all annotations)";
     assert_eq!(kept["a"], format!("{}{expected}", "ü".repeat(20)));
     assert_eq!(kept["b"], "1");
     let kept = with_annotations([("a".to_owned(), of(MAX_VALUES_SIZE))]).metadata.annotations.unwrap();
