@@ -59,3 +59,47 @@ pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
         _ => format!("OCCM, [proposed]({link})"),
     })
 }
+
+/// Reasons of Events that OCCM has from the libraries k8s.io/cloud-provider and k8s.io/client-go, in all recorded releases.
+const FRAMEWORK_EVENTS: [&str; 14] = [
+    "DeleteLoadBalancerFailed",
+    "DeletedLoadBalancer",
+    "DeletingLoadBalancer",
+    "DeletingNode",
+    "DeletingNodeFailed",
+    "EnsuredLoadBalancer",
+    "EnsuringLoadBalancer",
+    "FailedToCreateRoute",
+    "LeaderElection",
+    "SyncLoadBalancerFailed",
+    "Synced",
+    "UnAvailableLoadBalancer",
+    "UpdateLoadBalancerFailed",
+    "UpdatedLoadBalancer",
+];
+
+/// Beginnings of metrics that OCCM has from the same libraries and from k8s.io/component-base.
+const FRAMEWORK_METRICS: [&str; 9] = [
+    "kubernetes_",
+    "leader_election_",
+    "node_controller_",
+    "process_",
+    "rest_client_",
+    "route_controller_",
+    "running_managed_controllers",
+    "service_controller_",
+    "workqueue_",
+];
+
+/// Which releases of OCCM have an Event (`events`) or a metric (`metrics`), for a table: `yes`, `1.33`, or nothing.
+pub(crate) fn column(kind: &str, name: &str) -> String {
+    let of_framework = match kind {
+        "events" => FRAMEWORK_EVENTS.contains(&name),
+        _ => FRAMEWORK_METRICS.iter().any(|begin| name.starts_with(begin)),
+    };
+    if of_framework {
+        return "yes".to_owned();
+    }
+    let text = since(kind, name).map(|text| text.trim_start_matches("OCCM").trim().to_owned());
+    text.map_or_else(String::new, |text| if text.is_empty() { "yes".to_owned() } else { text })
+}

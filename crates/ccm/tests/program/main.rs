@@ -37,6 +37,9 @@ mod main_job;
 mod metrics_page;
 mod missing;
 mod nodes;
+#[path = "../occm/mod.rs"]
+#[allow(dead_code, reason = "the page of metrics needs a part of it")]
+mod occm;
 mod octavia_releases;
 mod optional_parts;
 mod orphan_report;

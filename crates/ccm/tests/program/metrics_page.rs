@@ -19,6 +19,7 @@ use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector,
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::occm;
 use crate::page::{GENERATED, cell};
 use crate::released::since;
 use crate::support::{World, service};
@@ -33,7 +34,7 @@ Names are those of the framework (`service_controller_*`, `workqueue_*`, `rest_c
 `running_managed_controllers`, `kubernetes_*`), of the Go implementation (`openstack_api_*`,
 `cloudprovider_openstack_*`), of every Prometheus client library (`process_*`), and our own (`openstack_ccm_*`). Every
 label has a small set of values: no label names a Service or a cloud object, only `openstack_ccm_node_ip_mode` names nodes, and only
-`openstack_ccm_retained_load_balancers` names namespaces.
+`openstack_ccm_retained_load_balancers` names namespaces. The column *OCCM* says which of them the Go implementation has.
 ";
 
 /// What is known of one metric.
@@ -47,7 +48,7 @@ struct Family {
 /// The page, from a text in the OpenMetrics format.
 fn markdown(text: &str) -> String {
     let mut page = format!(
-        "{GENERATED}\n\n{INTRODUCTION}\n| Name | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n"
+        "{GENERATED}\n\n{INTRODUCTION}\n| Name | Type | Labels | OCCM | Meaning |\n| --- | --- | --- | --- | --- |\n"
     );
     for (name, family) in families(text) {
         let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
@@ -55,7 +56,8 @@ fn markdown(text: &str) -> String {
         // Help texts of the format end in a full stop, added by the encoder.
         let help = cell(family.help.trim_end_matches('.'));
         let (name, kind, labels) = (format!("{name}{suffix}"), &family.kind, labels.join(", "));
-        page.push_str(&format!("| `{name}` | {kind} | {labels} | {}{help} |\n", since(&name)));
+        let occm = occm::column("metrics", &name);
+        page.push_str(&format!("| `{name}` | {kind} | {labels} | {occm} | {}{help} |\n", since(&name)));
     }
     page
 }
@@ -165,6 +167,6 @@ fn types_labels_and_meaning_are_read() {
     let text = "# HELP new_calls Calls.\n# TYPE new_calls counter\nnew_calls_total{request=\"a\",code=\"b\"} 1\n\
                 # HELP workqueue_depth Length.\n# TYPE workqueue_depth histogram\nworkqueue_depth_bucket{le=\"1\",name=\"a\"} 1\n# EOF\n";
     let page = markdown(text);
-    assert!(page.contains("| `new_calls_total` | counter | `code`, `request` | Since "), "{page}");
-    assert!(page.contains("| `workqueue_depth` | histogram | `name` | Length |"), "{page}");
+    assert!(page.contains("| `new_calls_total` | counter | `code`, `request` |  | Since "), "{page}");
+    assert!(page.contains("| `workqueue_depth` | histogram | `name` | yes | Length |"), "{page}");
 }

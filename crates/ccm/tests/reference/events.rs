@@ -1,6 +1,7 @@
 //! `docs/reference/events.md`: what each reason of an Event means. A test compares the reasons with those in the
 //! sources.
 
+use crate::occm;
 use crate::page::{GENERATED, cell};
 use crate::released::since;
 
@@ -116,7 +117,7 @@ pub(crate) const REASONS: &[EventReason] = &[
 const INTRODUCTION: &str = "# Events
 
 These are the Events that `kubectl describe` and `kubectl events` show. Reasons and texts are those of the framework and of the
-Go implementation, if they have one. An Event is written when something begins, ends or fails, but not for a reconciliation that
+Go implementation (column *OCCM*), if they have one. An Event is written when something begins, ends or fails, but not for a reconciliation that
 changes nothing; repeats are counted in one Event. The API server deletes an Event an hour after its last write. A Warning whose cause lasts
 is therefore written again at each check for drift (`drift-check-interval`), so that `kubectl describe` shows what holds now.
 
@@ -125,8 +126,8 @@ is said once:
 ";
 
 const TABLE: &str = "\
-| Object | Type | Reason | Meaning |
-| --- | --- | --- | --- |
+| Object | Type | Reason | OCCM | Meaning |
+| --- | --- | --- | --- | --- |
 ";
 
 /// Warnings that are said once.
@@ -156,7 +157,8 @@ pub(crate) fn markdown(is_used: impl Fn(&str) -> bool) -> String {
         .filter(|event| is_used(event.reason))
         .map(|event| {
             let EventReason { object, severity, reason, meaning } = event;
-            format!("| {object} | {severity} | `{reason}` | {}{} |\n", since(reason), cell(meaning))
+            let occm = occm::column("events", reason);
+            format!("| {object} | {severity} | `{reason}` | {occm} | {}{} |\n", since(reason), cell(meaning))
         })
         .collect();
     let once: Vec<String> = ONCE.iter().map(|reason| format!("`{reason}`")).collect();
