@@ -11,6 +11,7 @@ use crate::kubernetes::objects::ServiceSketch;
 use crate::machine::wait::until;
 use crate::network::NODES;
 use crate::network::ask::from_namespace;
+use crate::openstack::tree::Tree;
 use crate::programs::terminal::Terminal;
 use crate::scenario::fallback::{SUFFIX, add_name, published_by_name};
 use crate::scenario::plan::operator;
@@ -148,6 +149,13 @@ impl Patient {
 
     fn at_rest(stage: &mut Stage, sketch: ServiceSketch, address: String, host: String) -> Result<Self> {
         at_rest(&stage.cloud.user, SERVICE)?;
+        // Without a status report of its amphora nobody knows whether a listener is well.
+        until("Octavia has a status report of the listeners", FOLLOWS, || {
+            let listeners = Tree::of(&stage.cloud.user, SERVICE)?.listeners;
+            let silent = listeners.iter().find(|listener| listener["operating_status"] == "OFFLINE");
+            ensure!(silent.is_none(), "{silent:?}");
+            Ok(())
+        })?;
         stage.stop_controller()?;
         Ok(Self { sketch, address, host, reach: Reach::Internal, terminal: operator(stage)? })
     }
