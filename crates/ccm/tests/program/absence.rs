@@ -312,6 +312,27 @@ async fn nodes_of_then_take_the_place_of_no_node_of_now() {
     assert!(doubted(0));
 }
 
+/// A backup from before `node-3` joined is restored, and then no Node is shown at all: `node-3`, which is doubted, takes no member's place.
+#[tokio::test(start_paused = true)]
+async fn no_node_at_all_beside_one_that_is_doubted_takes_no_member_away() {
+    let world = World::serving(&annotated(&[])).await;
+    let then = world.kube.backup();
+    world.add_node("node-3", "v1.36.0");
+    world.set_kubelets("v1.36.1");
+    world.quiet().await;
+    world.kube.restore(&then);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let all = ["node-1", "node-2", "node-3"];
+    assert_eq!(member_names(&world), all);
+    ["node-1", "node-2"].iter().for_each(|name| world.kube.lose("nodes", "", name).unwrap());
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(member_names(&world), all);
+    // What comes back is from before `node-3` again.
+    world.kube.restore(&then);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(member_names(&world), all);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_that_was_left_out_then_and_is_a_member_now_stays_one_until_it_changes() {
     let world = World::started().await;

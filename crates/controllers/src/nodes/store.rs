@@ -1,7 +1,7 @@
 //! The known nodes, and the doubt about old lists of them.
 //!
 //! A list from the past (a restored backup, an API server that lags behind) shows earlier states of nodes, and lacks newer nodes.
-//! Such a list alone does not stop a node from serving. A change or deletion of the node in the watch does, or the cloud's
+//! Such a list alone, or one without any node, does not stop a node from serving. A change or deletion of the node in the watch does, or the cloud's
 //! answer that its machine is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub(crate) struct NodeStore {
 struct Known {
     /// The nodes as the API server shows them.
     nodes: Nodes,
-    /// The nodes as known before an old list that lacks them or shows an earlier state.
+    /// The nodes as known before an old or empty list that lacks them or shows an earlier state.
     doubted: Nodes,
     /// The highest resourceVersion that was seen: all changes up to it were seen.
     newest: u64,
@@ -45,9 +45,13 @@ impl NodeStore {
         lock(&self.known).nodes.values().cloned().collect()
     }
 
-    /// Returns all nodes that may serve traffic, by name; doubted nodes in the state known before the old list.
+    /// Returns all nodes that may serve traffic, by name; doubted nodes in the state known before the old list. None if the API server
+    /// shows no node at all, so that nothing follows a doubted node alone.
     pub(crate) fn serving(&self) -> Vec<Arc<NodeObject>> {
         let known = lock(&self.known);
+        if known.nodes.is_empty() {
+            return Vec::new();
+        }
         let mut serving = known.nodes.clone();
         serving.extend(known.doubted.clone());
         serving.into_values().collect()
@@ -133,7 +137,10 @@ impl Known {
     /// Replaces the known nodes by a complete list.
     fn replace(&mut self, new: Nodes) -> Vec<NodeChange> {
         let newest = new.values().filter_map(|node| number(&node.resource_version)).max().unwrap_or_default();
-        if new.values().any(|node| self.is_of_the_past(node)) {
+        if new.is_empty() {
+            // As from an API server whose data are being restored: what comes next is compared with what was known before.
+            self.doubt(&new);
+        } else if new.values().any(|node| self.is_of_the_past(node)) {
             self.doubt(&new);
             // The history continues from this list, whatever its numbers are.
             self.newest = newest;
@@ -154,9 +161,9 @@ impl Known {
     /// Whether a listed state is from the past: neither known nor newer than all that was seen. Changes come in the order of their
     /// numbers.
     fn is_of_the_past(&self, shown: &NodeObject) -> bool {
-        let is_known = self.nodes.get(&shown.name).is_some_and(|known| {
-            (&known.uid, &known.resource_version) == (&shown.uid, &shown.resource_version)
-        });
+        let known = [&self.nodes, &self.doubted].into_iter().filter_map(|nodes| nodes.get(&shown.name));
+        let mut known = known.map(|known| (&known.uid, &known.resource_version));
+        let is_known = known.any(|known| known == (&shown.uid, &shown.resource_version));
         !is_known && number(&shown.resource_version).is_some_and(|version| version <= self.newest)
     }
 
@@ -309,6 +316,42 @@ mod tests {
         let changes = store.believe(&["n3".to_owned()]);
         assert_eq!(names(&changes), [(Some("n3"), None)]);
         assert_eq!(serving(&store), ["n1@20", "old@4"]);
+    }
+
+    /// Otherwise the node that is doubted would take all traffic.
+    #[test]
+    fn an_empty_list_is_no_list_of_the_nodes_that_are_doubted() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "7"), ("n2", "8"), ("n3", "9")]);
+        list_of(&store, &[("n1", "7"), ("old", "2")]);
+        assert_eq!(serving(&store), ["n1@7", "n2@8", "n3@9", "old@2"]);
+        list_of(&store, &[]);
+        assert!(serving(&store).is_empty(), "{:?}", serving(&store));
+        list_of(&store, &[("n1", "7"), ("old", "2")]);
+        assert_eq!(serving(&store), ["n1@7", "n2@8", "n3@9", "old@2"]);
+    }
+
+    #[test]
+    fn after_an_empty_list_one_of_the_past_takes_no_node_away() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "7"), ("n2", "8")]);
+        list_of(&store, &[]);
+        list_of_status(&store, &[("n1", "3")], "False");
+        assert_eq!(serving(&store), ["n1@7", "n2@8"]);
+        change(&store, Event::Delete(node("n2", "21", "True")));
+        assert_eq!(serving(&store), ["n1@7"]);
+    }
+
+    #[test]
+    fn a_list_of_all_nodes_as_they_were_known_ends_the_doubt_about_an_empty_one() {
+        let store = NodeStore::default();
+        list_of(&store, &[("n1", "7"), ("n2", "8")]);
+        list_of(&store, &[]);
+        assert_eq!(store.doubted().len(), 2);
+        list_of(&store, &[("n1", "7"), ("n2", "8")]);
+        assert_eq!(store.doubted().len(), 0);
+        list_of(&store, &[("n1", "7")]);
+        assert_eq!(serving(&store), ["n1@7"]);
     }
 
     #[test]

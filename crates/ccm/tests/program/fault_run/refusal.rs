@@ -99,23 +99,26 @@ impl Refusal {
         let world = &stage.world;
         world.cloud.faults().remove(self.fault);
         delete_floating_ips_that_events_name(stage);
-        let services = world.kube.list("services", "default").unwrap();
-        let contradicts = |service: &Value| {
-            let annotations = &service["metadata"]["annotations"];
-            annotations[HEADER].is_string() && annotations[PROXY].is_string()
-        };
+        let contradictions: BTreeMap<String, String> =
+            world.kube.list("services", "default").unwrap().iter().filter_map(contradiction).collect();
         for value in [Some("yes"), None] {
-            for service in &services {
+            for service in world.kube.list("services", "default").unwrap() {
                 let name = service["metadata"]["name"].as_str().unwrap();
                 world.annotate(name, "example.org/changed", value);
-                if contradicts(service) {
-                    let before = service["metadata"]["annotations"][PROXY].as_str();
-                    world.annotate(name, PROXY, before.filter(|_| value.is_none()));
+                if let Some(asked) = contradictions.get(name) {
+                    world.annotate(name, PROXY, value.is_none().then_some(asked));
                 }
             }
             tokio::time::sleep(LONG_ENOUGH).await;
         }
     }
+}
+
+/// The name of a Service that asks for the PROXY protocol beside a header, and the version that it asks for.
+fn contradiction(service: &Value) -> Option<(String, String)> {
+    let annotations = &service["metadata"]["annotations"];
+    annotations[HEADER].as_str()?;
+    Some((text(&service["metadata"]["name"]), annotations[PROXY].as_str()?.to_owned()))
 }
 
 /// Where the cloud's policy forbids their deletion, they are detached and left to a person.
