@@ -189,7 +189,7 @@ async fn gone(instances: &dyn Instances, store: &NodeStore) -> Result<Vec<String
     if doubted.is_empty() {
         return Ok(Vec::new());
     }
-    let all: Vec<NodeIdentity> = store.serving().iter().map(|node| node.identity()).collect();
+    let all: Vec<NodeIdentity> = store.known().iter().map(|node| node.identity()).collect();
     let answers = instances.presence(&all).await?;
     if MissingMachines::among(&answers).doubt().is_some() {
         return Ok(Vec::new());

@@ -45,16 +45,19 @@ impl NodeStore {
         lock(&self.known).nodes.values().cloned().collect()
     }
 
-    /// Returns all nodes that may serve traffic, by name; doubted nodes in the state known before the old list. None if the API server
-    /// shows no node at all, so that nothing follows a doubted node alone.
+    /// Returns all nodes that may serve traffic, by name. None if the API server shows no node at all, so that nothing follows a doubted
+    /// node alone.
     pub(crate) fn serving(&self) -> Vec<Arc<NodeObject>> {
+        let shows_none = lock(&self.known).nodes.is_empty();
+        if shows_none { Vec::new() } else { self.known() }
+    }
+
+    /// Returns all nodes, by name; doubted nodes in the state known before the old or empty list.
+    pub(crate) fn known(&self) -> Vec<Arc<NodeObject>> {
         let known = lock(&self.known);
-        if known.nodes.is_empty() {
-            return Vec::new();
-        }
-        let mut serving = known.nodes.clone();
-        serving.extend(known.doubted.clone());
-        serving.into_values().collect()
+        let mut nodes = known.nodes.clone();
+        nodes.extend(known.doubted.clone());
+        nodes.into_values().collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<NodeObject>> {

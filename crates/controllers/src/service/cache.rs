@@ -135,7 +135,8 @@ impl Neighbours for KnownToAll {
     }
 
     fn node_addresses(&self) -> BTreeSet<IpAddr> {
-        let nodes = self.nodes.all();
+        // Nodes that an empty list or one of the past lacks are no less this cluster's.
+        let nodes = self.nodes.known();
         nodes
             .iter()
             .flat_map(|node| &node.facts.addresses)
