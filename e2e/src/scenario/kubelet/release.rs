@@ -39,7 +39,10 @@ fn command(beginning: &str) -> Result<String> {
 pub(super) fn everything(site: &Site) -> Result<BTreeSet<String>> {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_of_cluster = |object: &String| {
-        object.ends_with(" kube-root-ca.crt") || object.starts_with("Lease kube-node-lease ")
+        // The chart's end in -manager and -canary.
+        let account = object.starts_with("ServiceAccount ")
+            && (object.ends_with(" default") || object.ends_with("-controller"));
+        account || object.ends_with(" kube-root-ca.crt") || object.starts_with("Lease kube-node-lease ")
     };
     let objects = site.operator.types(EVERYTHING)?;
     Ok(objects.lines().map(words).filter(|object| !is_of_cluster(object)).collect())
