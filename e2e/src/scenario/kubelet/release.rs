@@ -39,9 +39,8 @@ fn command(beginning: &str) -> Result<String> {
 pub(super) fn everything(site: &Site) -> Result<BTreeSet<String>> {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_of_cluster = |object: &String| {
-        // The chart's end in -manager and -canary.
-        let account = object.starts_with("ServiceAccount ")
-            && (object.ends_with(" default") || object.ends_with("-controller"));
+        // kube-controller-manager makes an account for each of its controllers and each namespace; the chart has one.
+        let account = object.starts_with("ServiceAccount ") && !object.ends_with(" cloud-controller-manager");
         account || object.ends_with(" kube-root-ca.crt") || object.starts_with("Lease kube-node-lease ")
     };
     let objects = site.operator.types(EVERYTHING)?;
