@@ -91,15 +91,17 @@ const FRAMEWORK_METRICS: [&str; 9] = [
     "workqueue_",
 ];
 
-/// Which releases of OCCM have an Event (`events`) or a metric (`metrics`), for a table: `yes`, `1.33`, or nothing.
-pub(crate) fn column(kind: &str, name: &str) -> String {
+/// Which releases of OCCM have it, for a column of its own: `yes`, `1.33`. Nothing where OCCM does not have it.
+pub(crate) fn column(kind: &str, name: &str) -> Option<String> {
     let of_framework = match kind {
         "events" => FRAMEWORK_EVENTS.contains(&name),
-        _ => FRAMEWORK_METRICS.iter().any(|begin| name.starts_with(begin)),
+        "metrics" => FRAMEWORK_METRICS.iter().any(|begin| name.starts_with(begin)),
+        _ => false,
     };
     if of_framework {
-        return "yes".to_owned();
+        return Some("yes".to_owned());
     }
-    let text = since(kind, name).map(|text| text.trim_start_matches("OCCM").trim().to_owned());
-    text.map_or_else(String::new, |text| if text.is_empty() { "yes".to_owned() } else { text })
+    let text = since(kind, name)?;
+    let text = text.trim_start_matches("OCCM").trim();
+    Some(if text.is_empty() { "yes" } else { text }.to_owned())
 }

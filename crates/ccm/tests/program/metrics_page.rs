@@ -56,7 +56,7 @@ fn markdown(text: &str) -> String {
         // Help texts of the format end in a full stop, added by the encoder.
         let help = cell(family.help.trim_end_matches('.'));
         let (name, kind, labels) = (format!("{name}{suffix}"), &family.kind, labels.join(", "));
-        let occm = occm::column("metrics", &name);
+        let occm = occm::column("metrics", &name).unwrap_or_default();
         page.push_str(&format!("| `{name}` | {kind} | {labels} | {occm} | {}{help} |\n", since(&name)));
     }
     page

@@ -157,7 +157,7 @@ pub(crate) fn markdown(is_used: impl Fn(&str) -> bool) -> String {
         .filter(|event| is_used(event.reason))
         .map(|event| {
             let EventReason { object, severity, reason, meaning } = event;
-            let occm = occm::column("events", reason);
+            let occm = occm::column("events", reason).unwrap_or_default();
             format!("| {object} | {severity} | `{reason}` | {occm} | {}{} |\n", since(reason), cell(meaning))
         })
         .collect();

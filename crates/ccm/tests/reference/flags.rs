@@ -108,8 +108,7 @@ pub(crate) fn markdown() -> String {
 
 /// Which versions of OCCM have a flag: `yes`, `1.33`, `no`.
 fn of_occm(flag: &str) -> String {
-    let since = occm::since("flags", flag).map(|text| text.trim_start_matches("OCCM").trim().to_owned());
-    since.map_or_else(|| "no".to_owned(), |text| if text.is_empty() { "yes".to_owned() } else { text })
+    occm::column("flags", flag).unwrap_or_else(|| "no".to_owned())
 }
 
 fn since_of(flag: &str) -> String {

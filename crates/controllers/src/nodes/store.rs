@@ -1,8 +1,8 @@
 //! The known nodes, and the doubt about old lists of them.
 //!
 //! A list from the past (a restored backup, an API server that lags behind) shows earlier states of nodes, and lacks newer nodes.
-//! Such a list alone, or one without any node, does not stop a node from serving. A change or deletion of the node in the watch does, or the cloud's
-//! answer that its machine is gone.
+//! Such a list alone, or one without any node, does not stop a node from serving. A change or deletion of the node in the watch
+//! does, or the cloud's answer that its machine is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -48,16 +48,13 @@ impl NodeStore {
     /// Returns all nodes that may serve traffic, by name. None if the API server shows no node at all, so that nothing follows a doubted
     /// node alone.
     pub(crate) fn serving(&self) -> Vec<Arc<NodeObject>> {
-        let shows_none = lock(&self.known).nodes.is_empty();
-        if shows_none { Vec::new() } else { self.known() }
+        let known = lock(&self.known);
+        if known.nodes.is_empty() { Vec::new() } else { known.all() }
     }
 
     /// Returns all nodes, by name; doubted nodes in the state known before the old or empty list.
     pub(crate) fn known(&self) -> Vec<Arc<NodeObject>> {
-        let known = lock(&self.known);
-        let mut nodes = known.nodes.clone();
-        nodes.extend(known.doubted.clone());
-        nodes.into_values().collect()
+        lock(&self.known).all()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<NodeObject>> {
@@ -126,6 +123,12 @@ impl NodeStore {
 }
 
 impl Known {
+    fn all(&self) -> Vec<Arc<NodeObject>> {
+        let mut nodes = self.nodes.clone();
+        nodes.extend(self.doubted.clone());
+        nodes.into_values().collect()
+    }
+
     /// Applies a change or a deletion that the watch shows.
     fn changed(&mut self, name: &str, version: &str, new: Option<&Arc<NodeObject>>) -> NodeChange {
         self.newest = self.newest.max(number(version).unwrap_or_default());
@@ -185,8 +188,8 @@ impl Known {
         let names = some_of(&names, MAX_LOGGED_NODES);
         tracing::warn!(
             nodes = names,
-            "the API server returns an earlier state of these Nodes, as after a restore from a backup: members and routes are kept until \
-             these Nodes change or their servers no longer exist"
+            "the API server returns an earlier state of these Nodes, or no Node at all, as during a restore from a backup: members and \
+             routes are kept until these Nodes change or their servers no longer exist"
         );
         for (name, node) in lost {
             self.doubted.entry(name).or_insert(node);

@@ -120,7 +120,7 @@ async fn play(story: &Story, lack: Option<Lack>, weather: Weather, calm: Option<
     }
     stage.assert_nothing_taken(story);
     if let Some(calm) = calm {
-        stage.delete_orphans(&calm.edited).await;
+        stage.delete_orphans(story, &calm.edited).await;
     }
     let edited = outcome::describe(&stage.world);
     let ways = refusal::ways(&stage.world.cloud);
@@ -129,7 +129,7 @@ async fn play(story: &Story, lack: Option<Lack>, weather: Weather, calm: Option<
     tokio::time::sleep(LONG_ENOUGH).await;
     stage.assert_nothing_taken(story);
     if let Some(calm) = calm {
-        stage.delete_orphans(&calm.emptied).await;
+        stage.delete_orphans(story, &calm.emptied).await;
     }
     let emptied = outcome::describe(&stage.world);
     stage.assert_only_others_left(story);

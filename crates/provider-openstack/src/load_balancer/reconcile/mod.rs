@@ -25,7 +25,7 @@ mod release;
 mod serve;
 mod stalled;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_core::cloud::ClusterIdentity;
@@ -70,8 +70,8 @@ pub(super) struct Reconciler {
     dry_run: Mutex<Option<RemovedMembers>>,
 }
 
-/// The members that a dry run removed from pools, by Service, each with the reason.
-type RemovedMembers = BTreeMap<ServiceKey, Vec<String>>;
+/// The members that a dry run removed from pools, by Service, each with the reason: the same once, whatever number of pools has it.
+type RemovedMembers = BTreeMap<ServiceKey, BTreeSet<String>>;
 
 impl Reconciler {
     /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist.
@@ -139,14 +139,14 @@ impl Reconciler {
     fn note_removed_members(&self, service: &ServiceKey, members: String) {
         info!(service = %service, members, "members removed");
         if let Some(removed) = lock(&self.dry_run).as_mut() {
-            removed.entry(service.clone()).or_default().push(members);
+            removed.entry(service.clone()).or_default().insert(members);
         }
     }
 
     /// Returns the members that the dry run removed from pools of the Service.
     pub(super) fn removed_members(&self, service: &ServiceKey) -> Vec<String> {
         let dry_run = lock(&self.dry_run);
-        dry_run.as_ref().and_then(|removed| removed.get(service)).cloned().unwrap_or_default()
+        dry_run.iter().filter_map(|removed| removed.get(service)).flatten().cloned().collect()
     }
 
     /// Sets the source of all Services.

@@ -151,6 +151,8 @@ struct Earlier {
     /// When its last call began.
     last_call: usize,
     wrote: bool,
+    /// Whether it asked OpenStack for anything else than a list of load balancers, which may also be that of another Service.
+    went_on: bool,
     /// Paths of reads that failed and were not sent again with success: reads go side by side, so this need not be the last call.
     failed_reads: BTreeSet<String>,
 }
@@ -160,6 +162,8 @@ impl Earlier {
         self.last_call = call.begun;
         if call.side == Side::OpenStack {
             self.wrote |= call.write;
+            let is_list = call.octavia().is_some_and(|path| path.starts_with("loadbalancers?"));
+            self.went_on |= !is_list && call.path != "/";
             if call.is_accepted() {
                 self.failed_reads.remove(&call.path);
             } else if !call.write {
@@ -168,9 +172,10 @@ impl Earlier {
         }
     }
 
-    /// Whether the next one goes on with the answers that this one began with. A write of its own would have put them out of date.
+    /// Whether the next one goes on with the answers that this one began with: a read failed, or the load balancer that was found was another
+    /// Service's turn. A write of its own would have put them out of date.
     fn hands_on(&self) -> bool {
-        !self.failed_reads.is_empty() && !self.wrote
+        !self.wrote && (!self.went_on || !self.failed_reads.is_empty())
     }
 }
 
@@ -197,7 +202,8 @@ fn runs<'a>(trace: &Trace<'a>) -> BTreeMap<RunKey<'a>, Earlier> {
 }
 
 /// Each step follows an answer that shows its load balancer, and with it whose that is, from after the reconciliation before. One that
-/// wrote nothing and ended at a failed read does not count: it hands on what it began with, its list of load balancers too.
+/// wrote nothing and ended at a failed read, or had to wait for its turn when it had found its load balancer, does not count: it hands on
+/// what it began with, its list of load balancers too.
 fn owner_is_shown_before_a_step(trace: &Trace<'_>) -> Vec<String> {
     let earlier = runs(trace);
     let mut breaches = Vec::new();

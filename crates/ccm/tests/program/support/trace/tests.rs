@@ -117,6 +117,11 @@ fn listed(trace: Written, run: usize) -> Written {
     Written::new().statuses(1).failed_read(1, "pools").step(2, Method::PUT, "pools/p"),
     Written::new().step(1, Method::PUT, "listeners/l").polled().failed_read(1, "pools").step(2, Method::PUT, "pools/p")
 )]
+#[case::a_step_after_a_turn_of_another_service(
+    "owner_is_shown_before_a_step",
+    listed(Written::new(), 1).step(2, Method::PUT, "pools/p"),
+    listed(Written::new(), 1).read(1, "listeners").step(2, Method::PUT, "pools/p")
+)]
 #[case::a_step_beside_a_list_that_others_share(
     "owner_is_shown_before_a_step",
     Written::new().statuses(1).polled().read(2, "pools").read(1, "pools").step(2, Method::PUT, "pools/p"),

@@ -52,7 +52,7 @@
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer asked for after the Service's previous reconciliation; one that wrote nothing because a read failed is skipped |
+//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer asked for after the Service's previous reconciliation; one that wrote nothing because a read failed, or because it waited for the mutex of the load balancer that it had found, is skipped |
 //! | `one_step_at_a_time` | a program sends a load balancer no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | until the end is shown, for two minutes at most, the Service asks for no status tree and no listeners |
 //! | `creation_after_a_look_for_its_name` | no load balancer is created before load balancers were listed since the last attempt that might have been carried out |
