@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Command, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+#[cfg(feature = "demo")]
+use openstack_ccm_demo::args::DemoArgs;
 use openstack_ccm_manager::args::RunArgs;
 use openstack_ccm_manager::version::version;
 use openstack_ccm_tools::canary::args::CanaryArgs;
 use openstack_ccm_tools::check_config::args::CheckConfigArgs;
-#[cfg(feature = "demo")]
-use openstack_ccm_tools::demo::args::DemoArgs;
 use openstack_ccm_tools::doctor::args::DoctorArgs;
 use openstack_ccm_tools::hand_back::args::HandBackArgs;
 use openstack_ccm_tools::orphans::args::OrphansArgs;
@@ -113,7 +113,7 @@ impl Action {
             Self::Status(arguments) => status::run(&arguments).await.map(done),
             Self::Overlay(command) => Ok(overlay::run(command).await),
             #[cfg(feature = "demo")]
-            Self::Demo(arguments) => openstack_ccm_tools::demo::run(arguments).await.map(done),
+            Self::Demo(arguments) => openstack_ccm_demo::run(arguments).await.map(done),
         }
     }
 }

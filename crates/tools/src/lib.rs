@@ -16,13 +16,10 @@
 //! | [`orphans`] | `orphans`: cloud objects of deleted Services |
 //! | [`complete`] | `__complete`: the completions that kubectl offers after `kubectl openstack-ccm` |
 //! | [`overlay`] | `overlay`: the program `ip-mode-overlay`, for clusters of other clouds |
-//! | `demo` | `demo`: the demonstration on embedded simulators (cargo feature `demo`) |
 
 pub mod canary;
 pub mod check_config;
 pub mod complete;
-#[cfg(feature = "demo")]
-pub mod demo;
 pub mod doctor;
 pub mod hand_back;
 pub mod help;

@@ -20,6 +20,7 @@ fn dependencies(package: &str) -> Vec<String> {
 #[rstest]
 #[case::manager("manager", "controllers", &["tools", "openstack-api", "provider-openstack", "openstack-sim", "kube-sim"])]
 #[case::controllers("controllers", "core", &["manager", "tools", "openstack-api", "provider-openstack"])]
+#[case::tools("tools", "manager", &["demo", "openstack-sim", "kube-sim"])]
 #[case::provider("provider-openstack", "core", &["manager", "tools", "controllers", "advertise", "runtime"])]
 fn a_crate_depends_on_none_of_those_above_it(
     #[case] package: &str,

@@ -12,6 +12,7 @@ use openstack_ccm_doctor::code::Code;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_manager::args::LoggingArgs;
 use openstack_ccm_manager::{logging, signals};
+use openstack_ccm_tools::output::print_line;
 use serde_json::{Value, json};
 
 pub mod args;
@@ -23,7 +24,6 @@ mod kube_proxy;
 mod report;
 mod world;
 
-use crate::output::print_line;
 use args::DemoArgs;
 use client::{Answer, FetchError};
 use report::{Asked, Chapter, Heading, Measurement, Outcome, Style};

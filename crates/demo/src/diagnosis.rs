@@ -5,10 +5,9 @@ use openstack_ccm_doctor::code::{Code, Severity};
 use openstack_ccm_doctor::facts::Host;
 use openstack_ccm_doctor::output::Outcome;
 use openstack_ccm_doctor::report::Report;
+use openstack_ccm_tools::doctor::{self, args::WalkArgs};
 
 use super::world::{SERVICE, World};
-use crate::doctor;
-use crate::doctor::args::WalkArgs;
 
 /// Returns the outcome of doctor.
 ///

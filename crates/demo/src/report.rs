@@ -5,8 +5,7 @@ use std::io::IsTerminal as _;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use openstack_ccm_doctor::code::Code;
 use openstack_ccm_doctor::output::table;
-
-use crate::output::print_line;
+use openstack_ccm_tools::output::print_line;
 
 /// Columns of the tables where standard output is not a terminal.
 const LOG_WIDTH: u16 = 120;

@@ -102,8 +102,8 @@ fn broken_header(received: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::client::fetch;
     use super::*;
+    use crate::client::fetch;
 
     async fn send(backend: &Backend, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(backend.address).await.unwrap();
