@@ -2,7 +2,7 @@
 //!
 //! What a service proxy does can be measured ([`crate::canary`]), and kube-proxy reports its features where it can be reached
 //! ([`crate::kube_proxy`]); by default it reports them to processes on its own node only, and the API server knows none of it (KEP-4004
-//! removed even the version from the node). Without either a node is judged by what it shows: the kubelet's version stands in for
+//! removed even the version from the node). If neither is available, a node is judged by what it reports: the kubelet's version stands in for
 //! kube-proxy's, and replacements of kube-proxy are recognised by their node annotations and by the images that the node
 //! reports. That judgement may be wrong; nothing that serves may depend on it.
 //!

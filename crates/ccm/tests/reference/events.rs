@@ -34,7 +34,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Normal", "EnsuredLoadBalancer", "The load balancer matches the Service."),
     row("Service", "Normal", "UpdatedLoadBalancer", "Nodes changed, and the load balancer follows."),
     row("Service", "Normal", "DeletingLoadBalancer", "The removal of the load balancer begins."),
-    row("Service", "Normal", "DeletedLoadBalancer", "The Service has nothing on a load balancer any more. One that other Services use goes on serving them."),
+    row("Service", "Normal", "DeletedLoadBalancer", "The Service no longer uses a load balancer. A shared one keeps serving the others."),
     row("Service", "Warning", "LoadBalancerStatusContested", "Another controller, which the message names, keeps writing the status. Let one of them serve the Service: by `spec.loadBalancerClass`, or by switching the other one off."),
     row("Service", "Normal", "LoadBalancerIPModeChanged", "The published mode of the address changed, even if another controller wrote the previous one; the message says why. The first publication causes no such Event."),
     row("Service", "Warning", "LoadBalancerIPModeNotHonoured", "Pods may bypass the load balancer: the cluster, or a node, does not honour ipMode and no hostname is configured. The message names the cause and both fixes."),
@@ -65,7 +65,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerChildFailed", "Octavia failed to apply the last change of a listener, pool, member or monitor. The change is sent again."),
     row("Service", "Warning", "LoadBalancerChangeRepeated", "Changes that Octavia accepted are needed again although nothing failed: either they have no effect on this cloud, or somebody else is changing the load balancer. They are repeated after pauses that grow longer. The message names the first one."),
     row("Service", "Normal", "LoadBalancerSharedInternally", "An internal Service joins the load balancer of other Services and is published by its VIP. OCCM refuses such a Service; after a switch from OCCM it is served."),
-    row("Service", "Normal", "LoadBalancerQueued", "For ten seconds, the load balancer has not been created: others come first, because each takes longer the more Octavia creates at once. The message says about how many."),
+    row("Service", "Normal", "LoadBalancerQueued", "The creation has been queued for ten seconds: Octavia is slower the more it creates at once. The message says about how many come before it."),
     row("Service", "Normal", "LoadBalancerBusy", "For ten seconds, the Service has waited for a change that Octavia is at work on and that was not made for it, for example a failover or a change by hand."),
     row("Service", "Normal", "LoadBalancerChildPending", "For ten seconds, a listener, pool, member or monitor has been PENDING below a load balancer that is not, or Octavia has refused every change as if it were at work. LoadBalancerStuck follows after ten minutes."),
     row("Service", "Normal", "LoadBalancerShared", "For ten seconds, another Service that uses the same load balancer has been reconciled first."),
@@ -121,8 +121,7 @@ Go implementation (column *OCCM*), if they have one. An Event is written when so
 changes nothing; repeats are counted in one Event. The API server deletes an Event an hour after its last write. A Warning whose cause lasts
 is therefore written again at each check for drift (`drift-check-interval`), so that `kubectl describe` shows what holds now.
 
-It is different where something fails and is tried again, which is reported at each try (reasons with `Failed`, for example), and with what
-is said once:
+Exceptions: failures are reported at every retry (reasons with `Failed`, for example), and these are reported once:
 ";
 
 const TABLE: &str = "\

@@ -1,5 +1,4 @@
-//! One reconciliation of a Service that is to be served: `serve` takes the mutex, `converge` is the loop, and this is the protocol that they
-//! keep.
+//! Reconciles a Service that needs a load balancer. `serve` takes the mutex, `converge` loops; both follow this protocol.
 //!
 //! *Octavia's lock* is `provisioning_status` `PENDING_*` of the load balancer; *the mutex* is this program's own, one for each load balancer.
 //! A *step* is one change, as `plan` lists them: one request, but several for floating IPs. The *status tree* is the answer to
@@ -10,10 +9,13 @@
 //!    balancer without its children while Octavia's lock is held. Three things can stand in for it: the cached state of a plan in progress
 //!    (4); if nothing but nodes has changed since the Service was converged, the state of then with the members of the status tree; at a
 //!    drift check, a digest (8). The mutex is that of the load balancer's id, or of its name until a full read shows the id.
-//! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs. A list
-//!    is used for a minute, if it was requested after the reconciliation began that met the last change, drift check or convergence; after
-//!    the last pause of the Service began; for the first look, after the end of Octavia's lock that was waited for; and after the last write
-//!    of this process to the load balancer, or to any floating IP ([`crate::load_balancer::read::lists`]).
+//! 2. **Shared lists.** Reconciliations that read at the same time share lists of load balancers, listeners, pools and floating IPs; whoever
+//!    is alone asks alone, and nobody waits longer than ten seconds for a list. A list is used for a minute, if it was requested after all of
+//!    ([`crate::load_balancer::read::lists`]):
+//!    - the beginning of the reconciliation that met the last change, drift check or convergence;
+//!    - the beginning of the Service's last pause;
+//!    - for the first look, the end of Octavia's lock that was waited for;
+//!    - the last write of this process to the load balancer, or to any floating IP.
 //! 3. **One step.** A reconciliation ends with the first step that Octavia accepts and takes its lock for; steps on Neutron that come first
 //!    are sent before it. The poller, which reads load balancers without their children, sees the end of the lock and wakes the Service.
 //!    Until then reconciliations of this Service read nothing of it and send nothing; after two minutes the next one begins with a full read
@@ -52,7 +54,7 @@
 //!
 //! | rule | what holds |
 //! | --- | --- |
-//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer asked for after the Service's previous reconciliation; one that wrote nothing because a read failed, or because it waited for the mutex of the load balancer that it had found, is skipped |
+//! | `owner_is_shown_before_a_step` | before a step, the load balancer appears in an answer requested after the Service's previous reconciliation; reconciliations that wrote nothing because a read failed or the mutex was taken do not count |
 //! | `one_step_at_a_time` | a program sends a load balancer no step before an answer shows that Octavia is done with the last one |
 //! | `no_look_while_a_step_holds_the_lock` | until the end is shown, for two minutes at most, the Service asks for no status tree and no listeners |
 //! | `creation_after_a_look_for_its_name` | no load balancer is created before load balancers were listed since the last attempt that might have been carried out |
@@ -66,10 +68,10 @@
 //! | --- | --- | --- |
 //! | 400, 403, 404, 409 for another reason than a lock | the reconciliation fails, except for floating IPs of a sound load balancer, and nothing stays cached; a refused status tree leads to a full read | the step and all that needs it are left out, an Event says so, and the rest is planned from the cache. If the cause may be that something is not as cached, everything is read and the step sent once more before it is left out. A creation or deletion of the load balancer fails the reconciliation |
 //! | 404 in a check or a list of members; of a deletion | the same reconciliation reads everything | as above; a deletion counts as done |
-//! | 404 of the load balancer | it is looked for by its name, unless the user wrote the id; [`crate::load_balancer::read`] (`absence`) decides whether it is created again | as in the first row |
+//! | 404 of the load balancer | it is looked for by its name, also where the user wrote the id; [`crate::load_balancer::read`] (`absence`) decides whether it is created again | as in the first row |
 //! | 409, locked (`immutable`) | does not occur | everything is read when the lock has ended; if none is seen, after at most 60 seconds |
 //! | 412, older revision | does not occur | everything is read, and planned anew |
-//! | 429, 502, 503, no connection | after a pause the read is sent again; what a check or a list of members was compared with stays cached | after a pause the load balancer is read and the same step sent; everything is read first after 502 and 503 of a creation of anything, and if steps were left out |
+//! | 429, 502, 503, no connection | after a pause the read is sent again; what a check or a list of members was compared with stays cached | after a pause the load balancer is read and the same step sent; everything is read first after 502, 503 or no connection of a creation of anything, and if steps were left out |
 //! | 500, 504, time-out (60 s), lost or unreadable answer | the reconciliation fails, and nothing stays cached; instead of a list, objects are read one by one; a status tree's 500 leads to a full read | the reconciliation fails; everything is read before another step: this one might have been carried out |
 //! | a child in ERROR | is read as such | the child is sent again, at once the first time, then after pauses that grow for all of the Service's children together; other steps go on meanwhile, but nothing that relies on the child |
 //! | load balancer in ERROR | is read as such | one that was never built is deleted and created again, if nothing of others is on it; any other is failed over or replaced only if `error-recovery` in cloud.conf says so (replaced only if the Service's reclaim policy allows it), else it stays as it is, but for its floating IPs, and an Event says so ([`crate::load_balancer::plan`], `recovery`) |
@@ -85,7 +87,7 @@
 //!
 //! | module | does |
 //! | --- | --- |
-//! | `look` | finds out what is there: what a plan under way has made, a check, or everything |
+//! | `look` | reads what exists: the cached plan in progress, a check, or everything |
 //! | `wanted` | what the Service wants of what is there, and the plan |
 //! | `facts` | looks up what the tree needs to know |
 //! | `apply` | carries the plan out, and says how the Service is served then |
