@@ -35,19 +35,6 @@ impl Fence {
         Self(None)
     }
 
-    /// Returns a fence that holds while both fences hold.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        match (&self.0, &other.0) {
-            (None, _) => other.clone(),
-            (_, None) => self.clone(),
-            (Some(one), Some(other)) => {
-                let (one, other) = (Arc::clone(one), Arc::clone(other));
-                Self::new(move |target| one(target) && other(target))
-            }
-        }
-    }
-
     /// Whether a write may begin now.
     pub fn holds(&self, target: Target) -> bool {
         self.0.as_ref().is_none_or(|holds| holds(target))
@@ -207,13 +194,5 @@ mod tests {
             let gate = Gate::new(Arc::new(Cluster(Err(why.clone()))), Fence::always());
             assert_eq!(gate.permit(Target::Cloud).await.unwrap_err(), why);
         }
-    }
-
-    #[test]
-    fn of_several_leases_all_have_to_be_held() {
-        let cloud_only = Fence::new(|target| target == Target::Cloud);
-        let both = Fence::always().and(&cloud_only).and(&Fence::new(|_| true));
-        assert_eq!((both.holds(Target::Cloud), both.holds(Target::Cluster)), (true, false));
-        assert!(!both.and(&Fence::new(|_| false)).holds(Target::Cloud));
     }
 }

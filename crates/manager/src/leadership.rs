@@ -1,16 +1,13 @@
 //! Work under a Lease, and the annotation by which a leader describes itself there to all who may read Leases.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use openstack_ccm_core::cloud::Cloud;
-use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::permit::Fence;
-use openstack_ccm_runtime::election::{
-    ElectionMetrics, ElectionOptions, Elector, Ended, Heartbeat, LeaseAnnotations,
-};
+use openstack_ccm_runtime::election::{ElectionMetrics, ElectionOptions, Elector, Ended, LeaseAnnotations};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -23,15 +20,13 @@ const EVENT_SOURCE: &str = "cloud-controller-manager";
 /// How long beyond the lease duration a leader may be without a renewal before it counts as stuck.
 const RENEWAL_GRACE: Duration = Duration::from_secs(20);
 
-/// Takes part in elections for this process. Clones are the same candidate.
-#[derive(Clone)]
+/// Takes part in the election for this process.
 pub struct Leadership {
-    client: Client,
-    options: ElectionOptions,
+    elector: Elector,
+    /// Name of the Lease.
+    lease: String,
     /// How long the work may take to end after a stop, before the Lease is released.
     grace: Duration,
-    metrics: ElectionMetrics,
-    heartbeats: Arc<Mutex<Vec<Heartbeat>>>,
 }
 
 /// A leadership that ended without a requested stop.
@@ -50,44 +45,32 @@ impl Leadership {
         metrics: ElectionMetrics,
         health: &Health,
     ) -> Self {
-        let heartbeats: Arc<Mutex<Vec<Heartbeat>>> = Arc::default();
-        let limit = options.lease_duration + RENEWAL_GRACE;
-        let watched = Arc::clone(&heartbeats);
+        let (limit, lease) = (options.lease_duration + RENEWAL_GRACE, options.name.clone());
+        let elector = Elector::new(client, options).counted_in(metrics);
+        let heartbeat = elector.heartbeat();
         health.ask("leaderElection", Probe::Liveness, move || {
-            let heartbeats = lock(&watched);
-            let oldest = heartbeats.iter().filter_map(Heartbeat::age).max()?;
-            (oldest > limit).then(|| {
-                format!("this process leads and has not renewed its lease for {} s", oldest.as_secs())
-            })
+            let age = heartbeat.age().filter(|age| *age > limit)?;
+            Some(format!("this process leads and has not renewed its lease for {} s", age.as_secs()))
         });
-        Self { client, options, grace, metrics, heartbeats }
+        Self { elector, lease, grace }
     }
 
-    /// Waits for the Lease, then works while it is held; each write of the work asks the fence. `lease` names another Lease than
-    /// the flags do.
+    /// Waits for the Lease, then works while it is held; each write of the work asks the fence.
     ///
     /// # Errors
     /// The lease was lost.
     pub async fn lead<Work>(
-        &self,
-        lease: Option<&str>,
+        self,
         stop: CancellationToken,
         work: impl FnOnce(CancellationToken, Fence) -> Work,
     ) -> Result<(), LeadershipLost>
     where
         Work: Future<Output = ()>,
     {
-        let mut options = self.options.clone();
-        if let Some(name) = lease {
-            name.clone_into(&mut options.name);
-        }
-        let name = options.name.clone();
-        let elector = Elector::new(self.client.clone(), options).counted_in(self.metrics.clone());
-        lock(&self.heartbeats).push(elector.heartbeat());
-        let fence = elector.fence();
-        match elector.lead(stop, self.grace, |leading| work(leading, fence)).await {
+        let fence = self.elector.fence();
+        match self.elector.lead(stop, self.grace, |leading| work(leading, fence)).await {
             Ended::Stopped | Ended::WorkEnded => Ok(()),
-            Ended::Lost => Err(LeadershipLost { lease: name }),
+            Ended::Lost => Err(LeadershipLost { lease: self.lease }),
         }
     }
 }

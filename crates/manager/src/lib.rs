@@ -14,7 +14,7 @@
 //! | [`health`], [`admin`] | the endpoints for probes and scrapers |
 //! | [`backoff`] | retries during start-up |
 //! | [`cloud_metrics`], [`process_metrics`] | metrics that no controller has |
-//! | [`leadership`], [`leader_migration`] | the lease, and a second one for controllers that move |
+//! | [`leadership`], [`leader_migration`] | the lease, and what was once a second one |
 //! | [`overlay`] | the controller that sets ipMode beside another cloud's controller |
 //! | [`wiring`] | which controllers run over a provider, and with which settings |
 //! | [`program`] | what a leader runs: the controllers over the cloud |

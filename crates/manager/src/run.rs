@@ -15,13 +15,12 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::{self, Pages};
 use crate::args::RunArgs;
 use crate::args::feature_gates::FeatureGates;
-use crate::args::path::given;
 use crate::backoff::until_it_works;
 use crate::cloud_metrics::CallMetrics;
 use crate::health::{Health, Probe};
 use crate::kubernetes::{AGENT, Connection, ControllerClients, RequestLimit, RequestMetrics, cluster_uid};
-use crate::leader_migration::{Migration, Place};
-use crate::leadership::{self, LeaderRecord, Leadership, LeadershipLost};
+use crate::leader_migration::Migration;
+use crate::leadership::{self, LeaderRecord, Leadership};
 use crate::logging;
 use crate::process_metrics;
 use crate::program::{Program, ProgramOptions};
@@ -54,7 +53,6 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let route = wiring::options::route(&arguments.controller.route, &selection, provider)?;
     tracing::info!(version = version(), cluster = %arguments.controller.cluster_name, "openstack-ccm starts");
 
-    let migration = migration(&arguments)?;
     let stop = stop_on_signals()?;
     let health = Health::default();
     let mut registry = Registry::default();
@@ -90,6 +88,16 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
         until_it_works("kubernetes", &health, &stop, || cluster_uid(clients.shared().clone())),
     );
     let (Some((cloud, options)), Some(cluster_uid)) = (cloud, cluster_uid) else { return Ok(()) };
+    if arguments.leader_election.enable_leader_migration {
+        let ask = || Migration::beside(clients.shared());
+        match until_it_works("kubernetes", &health, &stop, ask).await {
+            None => return Ok(()),
+            Some(Migration::Refused(why)) => anyhow::bail!(why),
+            Some(Migration::NothingToShare) => tracing::warn!(
+                "--enable-leader-migration has no effect: Kubernetes has had no in-tree cloud provider since 1.26; remove the flag"
+            ),
+        }
+    }
     let logged_in = Arc::clone(&cloud);
     health.ask(entry.name, Probe::Readiness, move || logged_in.problem());
     let asked = Arc::clone(&cloud);
@@ -106,7 +114,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     );
     let election = leadership::options(&arguments.leader_election, record, asked);
     let leadership = Leadership::new(election, SHUTDOWN_GRACE, client, election_metrics, &health);
-    lead(&leadership, migration.as_ref(), stop, &parts, options).await?;
+    leadership.lead(stop, |leading, fence| parts.run(options, fence, leading)).await?;
     Ok(())
 }
 
@@ -135,45 +143,6 @@ impl ProgramParts {
         );
         program.run(&self.health, stop).await;
     }
-}
-
-/// Runs the controllers while the lease is held, and those that migrate while the second one is held as well.
-async fn lead(
-    leadership: &Leadership,
-    migration: Option<&Migration>,
-    stop: CancellationToken,
-    parts: &ProgramParts,
-    options: ProgramOptions,
-) -> Result<(), LeadershipLost> {
-    let Some(migration) = migration else {
-        return leadership.lead(None, stop, |leading, fence| parts.run(options, fence, leading)).await;
-    };
-    let main = options.only(|controller| migration.place(controller) == Place::Main);
-    let migrated = options.only(|controller| migration.place(controller) == Place::Migrated);
-    let mut second = Ok(());
-    leadership
-        .lead(None, stop, async |leading: CancellationToken, fence: Fence| {
-            // Where one side ends, so does the other: a process that does half of its work helps nobody.
-            let both = leading.child_token();
-            let main = async {
-                parts.run(main, fence.clone(), both.clone()).await;
-                both.cancel();
-            };
-            let migrated = async {
-                let work = |leading, second: Fence| parts.run(migrated, fence.and(&second), leading);
-                second = leadership.lead(Some(&migration.lease), both.clone(), work).await;
-                both.cancel();
-            };
-            tokio::join!(main, migrated);
-        })
-        .await?;
-    second
-}
-
-fn migration(arguments: &RunArgs) -> anyhow::Result<Option<Migration>> {
-    let election = &arguments.leader_election;
-    let file = given(election.leader_migration_config.as_ref());
-    election.enable_leader_migration.then(|| Migration::load(file)).transpose()
 }
 
 /// The parts of the User-Agent header: the last flag first, then the program.

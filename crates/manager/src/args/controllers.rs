@@ -17,19 +17,15 @@ impl ControllerName {
     /// All controllers.
     pub const ALL: [Self; 4] = [Self::CloudNode, Self::CloudNodeLifecycle, Self::ServiceLb, Self::NodeRoute];
 
-    /// Canonical name, alias, ServiceAccount, and the former name in leader migration.
-    const fn names(self) -> (&'static str, &'static str, &'static str, Option<&'static str>) {
+    /// Canonical name, alias and ServiceAccount.
+    const fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::CloudNode => ("cloud-node-controller", "cloud-node", "node-controller", None),
+            Self::CloudNode => ("cloud-node-controller", "cloud-node", "node-controller"),
             Self::CloudNodeLifecycle => {
-                ("cloud-node-lifecycle-controller", "cloud-node-lifecycle", "node-controller", None)
+                ("cloud-node-lifecycle-controller", "cloud-node-lifecycle", "node-controller")
             }
-            Self::ServiceLb => {
-                ("service-lb-controller", "service", "service-controller", Some("service-controller"))
-            }
-            Self::NodeRoute => {
-                ("node-route-controller", "route", "route-controller", Some("route-controller"))
-            }
+            Self::ServiceLb => ("service-lb-controller", "service", "service-controller"),
+            Self::NodeRoute => ("node-route-controller", "route", "route-controller"),
         }
     }
 
@@ -47,14 +43,6 @@ impl ControllerName {
     /// (`system:controller:service-controller`, ...), bound to the account of this name in kube-system.
     pub const fn service_account(self) -> &'static str {
         self.names().2
-    }
-
-    /// Returns the controller with this name: canonical, alias, or the former name in leader migration.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|controller| {
-            let (canonical, alias, _, previous) = controller.names();
-            name == canonical || name == alias || previous == Some(name)
-        })
     }
 }
 
@@ -133,8 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_former_versions_are_known_to_leader_migration_only() {
-        assert_eq!(ControllerName::named("route-controller"), Some(ControllerName::NodeRoute));
+    fn names_of_former_versions_are_unknown() {
         assert!(ControllerSelection::parse(&["route-controller".into()]).is_err());
     }
 }

@@ -33,9 +33,6 @@ pub enum ArgumentError {
         /// Retry period.
         retry: Duration,
     },
-    /// Leader migration without leader election.
-    #[error("--enable-leader-migration requires leader election: remove --leader-elect=false")]
-    MigrationWithoutElection,
     /// An empty cluster name.
     #[error(
         "--cluster-name is empty: it is part of the name of every load balancer; give the cluster a name"

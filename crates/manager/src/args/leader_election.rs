@@ -30,11 +30,11 @@ pub struct LeaderElectionArgs {
     /// The Lease.
     #[command(flatten)]
     pub lease: LeaseArgs,
-    /// Run the controllers that a migration configuration lists only under a second Lease, shared with another controller manager.
+    /// Without effect: leader migration was for in-tree cloud providers, which Kubernetes 1.26 removed. On an older one the program ends.
     #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
     pub enable_leader_migration: bool,
-    /// File with a LeaderMigrationConfiguration; by default the one of upstream.
+    /// Without effect, as --enable-leader-migration.
     #[arg(long, value_name = "FILE", value_parser = path::parse)]
     pub leader_migration_config: Option<PathBuf>,
 }
@@ -61,9 +61,6 @@ impl LeaderElectionArgs {
         let mut problems = Vec::new();
         if self.leader_elect && (retry.is_zero() || renew <= retry.mul_f64(1.2) || lease <= renew) {
             problems.push(ArgumentError::LeaderElection { lease, renew, retry });
-        }
-        if self.enable_leader_migration && !self.leader_elect {
-            problems.push(ArgumentError::MigrationWithoutElection);
         }
         problems
     }

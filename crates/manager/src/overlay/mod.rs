@@ -65,7 +65,7 @@ pub async fn run(arguments: Box<OverlayRunArgs>) -> anyhow::Result<()> {
     admin::start_metrics(flags, &connection, Arc::new(Mutex::new(registry)), &stop).await?;
     let client = connection.client("leader-election", RequestLimit::none())?;
     let leadership = Leadership::new(election(&arguments), SHUTDOWN_GRACE, client, election_metrics, &health);
-    hold_lead(&leadership, overlay, &lead, health, stop).await
+    hold_lead(leadership, overlay, &lead, health, stop).await
 }
 
 fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
@@ -83,14 +83,14 @@ fn election(arguments: &OverlayRunArgs) -> ElectionOptions {
 }
 
 async fn hold_lead(
-    leadership: &Leadership,
+    leadership: Leadership,
     overlay: Overlay,
     lead: &OnceLock<Fence>,
     health: Health,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let mut ended = Ok(());
-    let led = leadership.lead(None, stop, async |leading: CancellationToken, fence: Fence| {
+    let led = leadership.lead(stop, async |leading: CancellationToken, fence: Fence| {
         lead.get_or_init(|| fence);
         let mut listed = overlay.listed();
         health.set("services", Probe::Readiness, Some("the Services have not been listed yet".to_owned()));

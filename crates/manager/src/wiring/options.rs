@@ -47,19 +47,6 @@ impl ProgramOptions {
         let run = ControllerName::ALL.into_iter().filter(|controller| self.runs(*controller));
         run.map(|controller| controller.canonical().to_owned()).collect()
     }
-
-    /// Returns the options of some controllers only.
-    #[must_use]
-    pub fn only(&self, chosen: impl Fn(ControllerName) -> bool) -> Self {
-        let Self { cluster_name, service, route, node, node_lifecycle } = self.clone();
-        Self {
-            cluster_name,
-            service: service.filter(|_| chosen(ControllerName::ServiceLb)),
-            route: route.filter(|_| chosen(ControllerName::NodeRoute)),
-            node: node.filter(|_| chosen(ControllerName::CloudNode)),
-            node_lifecycle: node_lifecycle.filter(|_| chosen(ControllerName::CloudNodeLifecycle)),
-        }
-    }
 }
 
 /// Chooses the controllers to run, and their settings.

@@ -213,7 +213,9 @@ impl World {
             .clone()
             .map(|options| Elector::new(kube::Client::new(self.kube.service(), "default"), options));
         let asked = elector.as_ref().filter(|_| self.settings.asks_elector);
-        let fence = asked.map_or_else(Fence::always, Elector::fence).and(&self.settings.fence);
+        let (elected, ended) =
+            (asked.map_or_else(Fence::always, Elector::fence), self.settings.fence.clone());
+        let fence = Fence::new(move |target| elected.holds(target) && ended.holds(target));
         let program = Program::new(
             &ControllerClients::same(line.kubernetes(&self.kube)),
             &self.cloud_of(openstack),
