@@ -114,12 +114,22 @@ pub struct Failure {
     pub rests: Option<Duration>,
     /// Whether the cloud was overloaded (429, 503): the same request may work later, and the answer says nothing about objects.
     pub is_overload: bool,
+    /// Whether only a change of the Service helps, because a text of it means nothing: the next try is its next change, or the next
+    /// check for drift.
+    pub lasts: bool,
 }
 
 impl Failure {
     /// Creates a failure of a class.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), retry_after: None, rests: None, is_overload: false }
+        Self {
+            class,
+            message: message.into(),
+            retry_after: None,
+            rests: None,
+            is_overload: false,
+            lasts: false,
+        }
     }
 
     /// Creates a failure for a [`Hold`].

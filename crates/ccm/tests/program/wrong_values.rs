@@ -310,8 +310,7 @@ async fn a_degraded_service_is_cheap() {
     let calls = world.take_calls().into_iter();
     let calls: Vec<String> =
         calls.filter(|call| call.side == Side::OpenStack).map(|call| call.name).collect();
-    // It is read now and then: what stands in for a wrong value is what is there.
-    assert!(calls.iter().all(|call| call.starts_with("GET ")) && calls.len() < 30, "{calls:?}");
+    assert!(calls.is_empty(), "{calls:?}");
     assert_eq!(world.warnings("web").len(), 1);
 }
 

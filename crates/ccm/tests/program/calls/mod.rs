@@ -71,19 +71,20 @@ async fn node_joins(world: &World, node: &str) {
     tokio::time::sleep(CONFIRMED).await;
 }
 
+/// The calls to Octavia since the last time.
+fn octavia_calls(world: &World) -> Vec<String> {
+    let collections = ["loadbalancers", "listeners", "pools", "healthmonitors"];
+    let calls = world.take_calls().into_iter().filter(|call| call.side == Side::OpenStack);
+    let is_octavia = |name: &String| {
+        let path = name.split_once(' ').map_or("", |(_, path)| path);
+        path == "/" || collections.iter().any(|collection| path.starts_with(collection))
+    };
+    calls.map(|call| call.name).filter(is_octavia).collect()
+}
+
 /// The calls to Octavia since the last time may be as many as the table says.
 fn assert_within(world: &World, change: &str, count: usize) {
-    let collections = ["loadbalancers", "listeners", "pools", "healthmonitors"];
-    let calls = world.take_calls();
-    let calls: Vec<&str> = calls
-        .iter()
-        .filter(|call| call.side == Side::OpenStack)
-        .map(|call| call.name.as_str())
-        .filter(|name| {
-            let path = name.split_once(' ').map_or("", |(_, path)| path);
-            path == "/" || collections.iter().any(|collection| path.starts_with(collection))
-        })
-        .collect();
+    let calls = octavia_calls(world);
     let most = table::most(change, count).expect("the table has the change");
     assert!(calls.len() <= most, "{change} {count}: {} calls, at most {most}: {calls:#?}", calls.len());
 }
@@ -137,6 +138,32 @@ async fn bursts_cost_no_more_calls_than_the_table_says() {
         world.quiet().await;
         world.take_calls();
     }
+}
+
+/// A text that means nothing is told, and what the last full read showed stands in for it: nothing has to be read for it again.
+#[tokio::test(start_paused = true)]
+async fn a_wrong_annotation_makes_no_change_dearer() {
+    let world = small_cloud().await;
+    create(&world, 0..16);
+    until_served(&world, 0..16).await;
+    world.take_calls();
+    let mut costs = Vec::new();
+    for (node, switched) in [("right", 0), ("wrong", 1)] {
+        node_joins(&world, node).await;
+        let joined = octavia_calls(&world).len();
+        world.annotate(&name(switched), PROXY, Some("false"));
+        world.quiet().await;
+        let switched = octavia_calls(&world).len();
+        costs.push((joined, switched));
+        for number in 0..16 {
+            world.annotate(&name(number), "loadbalancer.openstack.org/timeout-client-data", Some("soon"));
+        }
+        world.quiet().await;
+        world.take_calls();
+    }
+    let [right, wrong] = costs[..] else { unreachable!() };
+    assert!(wrong.0 * 4 <= right.0 * 5, "a node joins: {} calls, {} beside wrong values", right.0, wrong.0);
+    assert!(wrong.1 * 4 <= right.1 * 5, "PROXY off: {} calls, {} beside a wrong value", right.1, wrong.1);
 }
 
 /// Who the Service with the many ports is on its load balancer.

@@ -39,7 +39,7 @@ pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
 pub(super) use refusal::Refusal;
 
-/// How long networks, subnets, routers, providers and certificates are cached.
+/// How long networks, subnets, routers, providers, certificates, and that a quota is unlimited, are cached.
 const PLACE_LIFETIME: Duration = Duration::from_secs(600);
 /// How long subnet and port of a node's address are cached.
 const NODE_LIFETIME: Duration = Duration::from_secs(3600);
@@ -61,6 +61,8 @@ pub(super) struct Resolver {
     /// Ports of a network, and all floating IPs.
     cluster_sources: Cache<String, (Vec<Port>, Vec<FloatingIp>)>,
     routers: Cache<String, Router>,
+    /// The ids of projects that may have any number of listeners.
+    unlimited: Cache<String, ()>,
     providers: Cache<String, Vec<Provider>>,
     flavors_of_provider: Cache<String, bool>,
     /// Octavia's default provider, if a refusal named it.
@@ -81,6 +83,7 @@ impl Resolver {
             certificates: Cache::new(PLACE_LIFETIME),
             cluster_sources: Cache::new(PLACE_LIFETIME),
             routers: Cache::new(PLACE_LIFETIME),
+            unlimited: Cache::new(PLACE_LIFETIME),
             providers: Cache::new(PLACE_LIFETIME),
             flavors_of_provider: Cache::new(PLACE_LIFETIME),
             default_provider: Mutex::default(),

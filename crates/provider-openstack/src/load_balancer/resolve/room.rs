@@ -1,6 +1,7 @@
 //! Checks that the project's quota allows another listener.
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::{ApiError, ErrorKind};
 use openstack_ccm_openstack_api::octavia::ChildFilter;
 use openstack_ccm_openstack_api::optional::OptionalPart;
@@ -16,14 +17,20 @@ impl Resolver {
     /// The quota is exhausted, or the query failed.
     pub(crate) async fn room_for_listener(&self, project_id: Option<&str>) -> Result<(), Failure> {
         let octavia = &self.openstack.octavia;
-        let Some(project_id) = project_id else { return Ok(()) };
+        let Some(project_id) = project_id.filter(|id| self.unlimited.get(*id).is_none()) else {
+            return Ok(());
+        };
+        let asked = Moment::now();
         let quota = match octavia.quota(project_id).await {
             Err(error) if self.openstack.client.lacks(OptionalPart::Quotas) || is_not_shown(&error) => {
                 return Ok(());
             }
             answer => answer.while_doing("reading the quota before a listener is replaced")?,
         };
-        let Some(most) = quota.listener.and_then(|most| usize::try_from(most).ok()) else { return Ok(()) };
+        let Some(most) = quota.listener.and_then(|most| usize::try_from(most).ok()) else {
+            self.unlimited.insert(project_id.to_owned(), asked, ());
+            return Ok(());
+        };
         let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
         let listeners = octavia.list_listeners(&of_project).await;
         let used = listeners.while_doing("counting listeners before a listener is replaced")?.len();

@@ -26,10 +26,12 @@ impl Fault {
 pub struct Faults {
     messages: Vec<String>,
     unreadable: Aspects,
+    /// Whether one of them lies in what was looked up: the cloud can mend it. A text that means nothing stays what it is.
+    may_heal: bool,
 }
 
 impl Faults {
-    /// Adds a fault, without repeating a known message.
+    /// Adds a fault of a text, without repeating a known message.
     pub fn add(&mut self, fault: Fault) {
         self.unreadable.extend(fault.aspects);
         if !self.messages.contains(&fault.message) {
@@ -37,13 +39,17 @@ impl Faults {
         }
     }
 
-    /// Adds several.
+    /// Adds faults of what was looked up in the cloud.
     pub fn extend(&mut self, faults: impl IntoIterator<Item = Fault>) {
-        faults.into_iter().for_each(|fault| self.add(fault));
+        for fault in faults {
+            self.may_heal = true;
+            self.add(fault);
+        }
     }
 
     /// Adds all faults of another collection.
     pub fn absorb(&mut self, others: Self) {
+        self.may_heal |= others.may_heal;
         self.unreadable.extend(others.unreadable);
         for message in others.messages {
             if !self.messages.contains(&message) {
@@ -62,9 +68,15 @@ impl Faults {
         &self.unreadable
     }
 
+    /// Returns whether the cloud can mend one of them, so that it is worth looking again.
+    pub fn may_heal(&self) -> bool {
+        self.may_heal
+    }
+
     /// Returns all faults as one failure; `None` without faults.
     pub fn failure(&self) -> Option<Failure> {
-        (!self.messages.is_empty()).then(|| Failure::user_input(self.to_string()))
+        let failure = Failure { lasts: !self.may_heal, ..Failure::user_input(self.to_string()) };
+        (!self.messages.is_empty()).then_some(failure)
     }
 
     /// Adds the faults to another failure.

@@ -211,12 +211,11 @@ impl Serving<'_> {
         Ok(Some(observation))
     }
 
-    /// Returns the last converged state with the members that Octavia shows now. With faults in the Service's settings, everything
-    /// is read, since they are judged by current values.
+    /// Returns the last converged state with the members that Octavia shows now. With faults that the cloud can mend, everything is read.
     async fn with_members(&self, known: Converged) -> Result<Option<Observation>, Failure> {
         let Converged { observed, project_id, address, agreement, warnings } = known;
         let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
-        if !may_go_on || self.faults.failure().is_some() || !self.settings.odd.is_empty() {
+        if !may_go_on || self.faults.may_heal() || !self.settings.odd.is_empty() {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);

@@ -23,7 +23,7 @@
 //! 4. **Cached.** Between steps the last read is kept, each accepted step applied to it ([`crate::load_balancer::known::advance`]).
 //!    Everything is read again when the Service changed, when nodes changed or a drift check is due while a plan is in progress, when the
 //!    lock ended otherwise than in ACTIVE, when the load balancer's name, description or tags are not as cached, when a check disagrees,
-//!    after another client held the lock, after its deletion or failover, when a setting is wrong, and where the second table says so.
+//!    after another client held the lock, after its deletion or failover, where what was looked up is wrong, and where the second table says so.
 //! 5. **Looks.** Some steps need a fresh look: the table is in [`crate::load_balancer::known::looks`]. The look is chosen for the steps that
 //!    are sent now, without those that wait out a pause (10).
 //! 6. **Order.** Members of pools in use come before all but tags that announce the Service and the removal of an unfit monitor; then build,
@@ -45,7 +45,7 @@
 //!     create. It ends as failed, with a growing pause, before any repair but the first (a step that is sent again because Octavia failed at
 //!     it), and when two full reads in a row, with nothing failed or changed between them, lead to the same steps, which is also a Warning.
 //!     Other failures, also beside `Ready`, are tried again after 1 second to 5 minutes, by their class; a refused step after a pause of its
-//!     own.
+//!     own; a text that means nothing only when the Service changes, or at the next drift check.
 //! 11. **Restart.** Of Services that were served before, one list of each kind, begun since the start, serves all that read within a minute.
 //!     Each is read in full. Identity tags wait for a minute, replacements for five, and other load balancers of a Service are looked for
 //!     once more.

@@ -68,8 +68,9 @@ impl Serving<'_> {
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
-            // Current values that replace faulty ones, or members that replace unusable nodes, must have been read now.
-            let keeps = wanted.faults.failure().is_some() || wanted.desired.keeps_members;
+            // What the cloud may have mended, and members that replace unusable nodes, must have been read now. The values that stand in
+            // for a text that means nothing are those of the last full read: nothing is sent for them.
+            let keeps = wanted.faults.may_heal() || wanted.desired.keeps_members;
             if keeps && !observation.is_whole() {
                 return Ok(None);
             }
