@@ -33,7 +33,8 @@ use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Neighbours, Reconciliation};
 use openstack_ccm_core::service::{Goal, ServiceKey};
-use tracing::info;
+use tracing::{info, warn};
+use uuid::Uuid;
 
 use super::plan::ON_INTERNAL;
 use super::report::Report;
@@ -114,8 +115,11 @@ impl Reconciler {
             Goal::Serve(intent) => (&intent.service, self.serve(intent, &mut report).await),
             Goal::Release(service) => (service, Box::pin(self.release(service, &mut report)).await),
         };
-        let lacking = self.lists.openstack().client.newly_lacking();
-        report.notices(lacking.iter().map(|lacking| Notice::warning(PART_MISSING, lacking.to_string())));
+        for lacking in self.lists.openstack().client.newly_lacking() {
+            warn!(%lacking, "the cloud lacks a part of its API");
+            // The refused call may be about a Service of another namespace.
+            report.notice(Notice::warning(PART_MISSING, without_ids(&lacking.to_string())));
+        }
         report.end(service, result)
     }
 
@@ -175,4 +179,15 @@ impl Reconciler {
             others: Others(self.observer.neighbours()),
         }
     }
+}
+
+/// Returns the text with `ID` in place of each UUID.
+fn without_ids(text: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
+    let words = text.split_inclusive(|letter| !is_part(letter));
+    let masked = words.map(|word| {
+        let id = word.trim_end_matches(|letter| !is_part(letter));
+        if Uuid::try_parse(id).is_ok() { format!("ID{}", &word[id.len()..]) } else { word.to_owned() }
+    });
+    masked.collect()
 }

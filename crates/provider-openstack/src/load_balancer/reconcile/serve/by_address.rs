@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::Service;
+use tracing::info;
 
 use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
 use crate::load_balancer::identity::ids::{PublishedId, WrittenId};
@@ -39,7 +40,10 @@ impl Reconciler {
             }
             let taken = settings.vip.addresses().find(|asked| other.published.contains(asked));
             return Ok(taken.filter(|_| !service.is_published).map(|address| {
-                let (asked_by, user) = (settings.vip.asked_by, ownership::user(other));
+                // The Event does not name a Service of another namespace.
+                let (service, other_key) = (&service.key, &other.key);
+                info!(%service, %address, other = %other_key, "the requested address belongs to another Service");
+                let (asked_by, user) = (settings.vip.asked_by, ownership::user(service, other));
                 Fault::new([Aspect::Creation], format!("{asked_by} {address} is the address of {user}"))
             }));
         }
