@@ -97,6 +97,8 @@ struct Record {
     last_plan: Option<Digest>,
     /// Whether that plan was repeated, so that it may be sent once more after its pause.
     may_repeat: bool,
+    /// Since when the Service has let another one that asks for the same address go first.
+    yields_since: Option<Instant>,
 }
 
 impl Record {
@@ -114,6 +116,7 @@ impl Record {
             annotated_floating_ip: None,
             last_plan: None,
             may_repeat: false,
+            yields_since: None,
         }
     }
 }
@@ -136,16 +139,27 @@ impl Records {
         records.get_mut(key).map(act).unwrap_or_default()
     }
 
+    fn record_for(&self, intent: &Intent) -> Record {
+        // A Service that was served before this process started counts from its start.
+        let was_there = outputs::was_served(&intent.service);
+        let since = if was_there { self.started } else { Moment::now() };
+        Record { nodes: Arc::clone(&intent.nodes), ..Record::new(Digest::of_service(&intent.service), since) }
+    }
+
+    /// Returns for how long the Service has let another one go first that asks for the same address, with this time.
+    pub(crate) fn yields(&self, intent: &Intent) -> Duration {
+        let mut records = lock(&self.records);
+        let key = intent.service.key.clone();
+        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
+        record.yields_since.get_or_insert_with(Instant::now).elapsed()
+    }
+
     /// Begins a reconciliation and hands it the cached state: if it is cancelled, that state is lost.
     pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
         let mut records = lock(&self.records);
-        let record = records.entry(intent.service.key.clone()).or_insert_with(|| {
-            // A Service that was served before this process started counts from its start.
-            let was_there = outputs::was_served(&intent.service);
-            let since = if was_there { self.started } else { Moment::now() };
-            Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
-        });
+        let key = intent.service.key.clone();
+        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
         // The previous reconciliation has converged, so this one has a later cause.
         let begins_anew = matches!(record.known, Cached::Converged(_));
         let service_changed = record.service != service;

@@ -89,6 +89,11 @@ impl Creations {
         }
     }
 
+    /// Returns whether the Service's load balancer is being created, or waits for its turn.
+    pub(in crate::load_balancer) fn includes(&self, service: &ServiceKey) -> bool {
+        self.lock().includes(service)
+    }
+
     /// Notes that Octavia accepted the creation.
     pub(in crate::load_balancer) fn sent(&self, service: &ServiceKey) {
         let ((), next) = self.change(|queue| queue.sent(service));
