@@ -16,6 +16,7 @@ const SHARE: &str = "loadbalancer.openstack.org/share-by-address";
 const FLOATING_IP: &str = "loadbalancer.openstack.org/floating-ip";
 const VIP_ADDRESS: &str = "loadbalancer.openstack.org/vip-address";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+const KEEP: &str = "loadbalancer.openstack.org/keep-floatingip";
 const NETWORK_ID: &str = "loadbalancer.openstack.org/network-id";
 const ELSEWHERE: &str = "00000000-0000-4000-8000-000000000000";
 const ASKED: &str = "198.19.0.77";
@@ -219,4 +220,40 @@ async fn an_older_one_waits_for_the_load_balancer_of_a_younger_one(#[values(fals
     world.quiet().await;
     assert!(leads(&world, &[80, 81], 2), "{}", world.state());
     assert_eq!(world.cloud.load_balancers().len(), 1);
+}
+
+/// As when one ingress controller takes the place of another: nobody waits by the clock for what this program does.
+#[rstest]
+#[case::made_for_the_service(None, false)]
+#[case::somebody_made(Some(FLOATING_IP), false)]
+#[case::in_the_subnet(Some(VIP_ADDRESS), true)]
+#[tokio::test(start_paused = true)]
+async fn an_address_that_comes_free_goes_at_once_to_who_waits_for_it(
+    #[case] asks_by: Option<&str>,
+    #[case] is_internal: bool,
+) {
+    let world = without_plans().await;
+    let prefix = world.cloud.nodes()[0].addresses[0].rsplit_once('.').unwrap().0.to_owned();
+    let asked = if is_internal { format!("{prefix}.200") } else { ASKED.to_owned() };
+    let mut first = service("web", json!({"metadata": {"annotations": {KEEP: "true"}}}));
+    first["metadata"]["annotations"][INTERNAL] = json!(is_internal.to_string());
+    if let Some(key) = asks_by {
+        first["metadata"]["annotations"][key] = json!(asked);
+    }
+    world.serve(&first).await;
+    let address = match asks_by {
+        Some(_) => asked,
+        None => world.ingress("web")[0].trim_end_matches("(VIP)").to_owned(),
+    };
+    let mut next = asking("next", 81, false);
+    let key = if is_internal { VIP_ADDRESS } else { FLOATING_IP };
+    next["metadata"]["annotations"] = json!({key: address, INTERNAL: is_internal.to_string()});
+    world.create(&next);
+    world.pass(400).await;
+    assert!(world.ingress("next").is_empty() && !world.warnings("next").is_empty());
+    world.delete("web");
+    world.until_gone("web").await;
+    let start = Instant::now();
+    world.until_ingress("next", &format!("{address}(VIP)")).await;
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }

@@ -26,12 +26,13 @@ mod serve;
 mod stalled;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Neighbours, Reconciliation};
+use openstack_ccm_core::provider::{Neighbours, Reconciliation, Wake};
 use openstack_ccm_core::service::{Goal, ServiceKey};
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -69,13 +70,14 @@ pub(super) struct Reconciler {
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
     dry_run: Mutex<Option<RemovedMembers>>,
+    wake: Arc<dyn Wake>,
 }
 
 /// The members that a dry run removed from pools, by Service, each with the reason: the same once, whatever number of pools has it.
 type RemovedMembers = BTreeMap<ServiceKey, BTreeSet<String>>;
 
 impl Reconciler {
-    /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist.
+    /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist, and wakes Services with `wake`.
     pub(super) fn new(
         lists: Lists,
         config: Arc<Config>,
@@ -83,6 +85,7 @@ impl Reconciler {
         watchlist: Watchlist,
         creations: Creations,
         locks: LoadBalancerLocks,
+        wake: Arc<dyn Wake>,
     ) -> Self {
         let section = &config.load_balancer;
         let openstack = lists.openstack().clone();
@@ -105,7 +108,14 @@ impl Reconciler {
             lists,
             config,
             cluster,
+            wake,
         }
+    }
+
+    /// Wakes the Services that ask for one of these addresses, which a Service has given up.
+    fn given_up(&self, addresses: &[IpAddr], by: &ServiceKey) {
+        let asking = self.records.asking_for(addresses);
+        asking.iter().filter(|key| *key != by).for_each(|key| self.wake.wake(key));
     }
 
     /// Runs one reconciliation, and returns its result with all notices.

@@ -164,7 +164,7 @@ impl Reconciler {
         let Some(mut lock) = self.locks.take(named, &service.key) else {
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         };
-        let mut beginning = self.records.begin(intent);
+        let mut beginning = self.records.begin(intent, asks_for);
         let known = std::mem::take(&mut beginning.known);
         report.notices(notices);
         let features = self.resolver.features_of_new(&settings).await?;
