@@ -109,6 +109,8 @@ pub struct Service {
     pub key: ServiceKey,
     /// `metadata.uid`
     pub uid: String,
+    /// `metadata.creationTimestamp`, in seconds since 1970.
+    pub created: i64,
     /// `metadata.annotations`, whole.
     pub annotations: BTreeMap<String, String>,
     /// `spec.ports`, in order; the order gives the index in generated names.
@@ -141,6 +143,7 @@ impl Service {
         Self {
             key,
             uid: uid.into(),
+            created: 0,
             annotations: BTreeMap::new(),
             ports: Vec::new(),
             ip_families: Vec::new(),

@@ -60,6 +60,7 @@ mod shares;
 mod support;
 mod switch;
 mod takeover;
+mod tenants;
 mod unchanged;
 mod upgrade;
 mod verification;

@@ -419,6 +419,73 @@ async fn a_published_address_shows_whose_a_load_balancer_is(#[case] _name: &str,
     world.until("its nodes are members", |world| member_names(world) == ["own-1", "own-2"]).await;
 }
 
+const NAME: &str = "shop.example.org";
+const OTHER_ADDRESS: &str = "203.0.113.99";
+
+/// What OCCM writes into a Service that it publishes by a name of the user's own: in the annotations, with what the other cluster's load
+/// balancer has, and in the status.
+fn named(world: &World, annotations: &[(&str, &str)], published: Option<&str>) {
+    let there = world.cloud.load_balancers().remove(0);
+    let of_floating_ip = only_floating_ip(world);
+    let filled = annotations.iter().map(|(key, value)| match *value {
+        "ID" => (*key, there["id"].as_str().unwrap()),
+        "VIP" => (*key, there["vip_address"].as_str().unwrap()),
+        "FLOATING" => (*key, of_floating_ip["floating_ip_address"].as_str().unwrap()),
+        value => (*key, value),
+    });
+    world.create(&annotated(&filled.collect::<Vec<_>>()));
+    if let Some(hostname) = published {
+        let status = json!({"status": {"loadBalancer": {"ingress": [{"hostname": hostname}]}}});
+        world.kube.patch_status("services", "default", "web", &status).unwrap();
+    }
+}
+
+/// A status is this cluster's own. With it the annotations of the controller say what a hostname stands for.
+#[rstest]
+#[case::by_name(&[(LB_ID, "ID"), ("hostname", NAME)])]
+#[case::by_the_floating_ip(&[(LB_ID, "ID"), (ADDRESS, "FLOATING")])]
+#[case::by_the_vip(&[(LB_ID, "ID"), (ADDRESS, "VIP"), (OWNED, "ID")])]
+#[tokio::test(start_paused = true)]
+async fn a_name_of_its_own_with_what_the_controller_wrote_shows_whose_a_load_balancer_is(
+    #[case] annotations: &[(&str, &str)],
+) {
+    let (_, mut world) = beside_occm("").await;
+    named(&world, annotations, Some(NAME));
+    world.start().await;
+    world.until("its nodes are members", |world| member_names(world) == ["own-1", "own-2"]).await;
+    world.quiet_unplanned().await;
+    assert!(world.warnings("web").is_empty(), "{:?}", world.warnings("web"));
+    world.delete("web");
+    world.until_gone("web").await;
+    assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
+}
+
+/// Annotations travel with a copy, and two clusters of one name give the same names and descriptions.
+#[rstest]
+#[case::a_copy(&[(LB_ID, "ID"), (ADDRESS, "FLOATING"), ("hostname", NAME)], None)]
+#[case::without_an_id(&[(ADDRESS, "FLOATING"), ("hostname", NAME)], Some(NAME))]
+#[case::published_by_another_name(&[(LB_ID, "ID"), ("hostname", NAME)], Some("other.example.org"))]
+#[case::with_another_address(&[(LB_ID, "ID"), (ADDRESS, OTHER_ADDRESS)], Some(NAME))]
+#[case::of_another_load_balancer(&[(LB_ID, "ID"), (OWNED, OTHER_UID), ("hostname", NAME)], Some(NAME))]
+#[case::with_its_description_alone(&[], Some(NAME))]
+#[tokio::test(start_paused = true)]
+async fn less_than_that_shows_nothing(
+    #[case] annotations: &[(&str, &str)],
+    #[case] published: Option<&str>,
+    #[values("", CLOSED)] cloud_conf: &str,
+) {
+    let (_, mut world) = beside_occm(cloud_conf).await;
+    named(&world, annotations, published);
+    let before = world.cloud_state();
+    world.start().await;
+    world.until_warned("web", NOT_OURS).await;
+    world.quiet_unplanned().await;
+    world.delete("web");
+    world.until_gone("web").await;
+    assert_eq!(world.cloud_state(), before);
+    assert!(world.take_cloud_writes().is_empty());
+}
+
 /// The operator may say so, in the list of the namespace.
 #[tokio::test(start_paused = true)]
 async fn the_list_of_a_namespace_lets_it_take_a_load_balancer() {

@@ -148,6 +148,7 @@ fn reduce(service: &k8s::Service) -> (Service, Vec<String>) {
     let facts = Service {
         key: key(service),
         uid: uid(service).to_owned(),
+        created: service.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second()),
         annotations: service.metadata.annotations.clone().map(short_enough).unwrap_or_default(),
         ports,
         ip_families: spec.ip_families.iter().flatten().filter_map(|family| ip_family(family)).collect(),

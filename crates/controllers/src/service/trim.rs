@@ -21,7 +21,6 @@ fn trim_ours(service: &mut k8s::Service) {
     metadata.annotations = metadata.annotations.take().map(short_enough);
     metadata.labels = None;
     metadata.owner_references = None;
-    metadata.creation_timestamp = None;
     if let Some(spec) = &mut service.spec {
         spec.cluster_ip = None;
         spec.cluster_ips = None;
@@ -88,7 +87,7 @@ mod tests {
     fn of_our_services_everything_stays_that_a_load_balancer_depends_on() {
         for service in [trimmed("LoadBalancer", false), trimmed("ClusterIP", true)] {
             assert_eq!(service["metadata"]["annotations"], json!({"a": "1"}), "those that mean something");
-            assert_eq!(service["metadata"]["creationTimestamp"], Value::Null);
+            assert_eq!(service["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
             assert_eq!(service["metadata"]["labels"], Value::Null);
             assert_eq!(service["spec"], json!({"type": service["spec"]["type"], "ports": [{"port": 80}]}));
             assert_eq!(service["status"]["loadBalancer"]["ingress"][0]["ip"], "192.0.2.1");

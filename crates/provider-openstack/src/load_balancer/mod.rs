@@ -97,14 +97,14 @@ impl OpenStackLoadBalancers {
     ) -> (Self, Poller) {
         let watchlist = Watchlist::default();
         let locks = LoadBalancerLocks::new(Arc::clone(&wake));
-        let creations = Creations::new(wake);
+        let creations = Creations::new(Arc::clone(&wake));
         let observer = Arc::new(creations.clone());
         let lists = Lists::new(openstack.clone());
         let poller = Poller::new(lists.clone(), watchlist.clone(), observer);
         let load_balancers = Self {
             openstack: openstack.clone(),
             orphan_candidates: OrphanCandidates::new(openstack, cluster.clone()),
-            reconciler: Reconciler::new(lists, config, cluster, watchlist, creations, locks),
+            reconciler: Reconciler::new(lists, config, cluster, watchlist, creations, locks, wake),
         };
         (load_balancers, poller)
     }

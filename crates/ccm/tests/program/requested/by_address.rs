@@ -1,6 +1,11 @@
 //! Services that share a load balancer because they ask for one address.
 
+use std::time::Duration;
+
+use openstack_ccm_openstack_sim::OperationKind;
+use rstest::rstest;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::contract::setup::{configured, floating_ip};
 use crate::refused::leads;
@@ -11,6 +16,9 @@ const SHARE: &str = "loadbalancer.openstack.org/share-by-address";
 const FLOATING_IP: &str = "loadbalancer.openstack.org/floating-ip";
 const VIP_ADDRESS: &str = "loadbalancer.openstack.org/vip-address";
 const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+const KEEP: &str = "loadbalancer.openstack.org/keep-floatingip";
+const NETWORK_ID: &str = "loadbalancer.openstack.org/network-id";
+const ELSEWHERE: &str = "00000000-0000-4000-8000-000000000000";
 const ASKED: &str = "198.19.0.77";
 
 fn asking(name: &str, port: u16, shares: bool) -> Value {
@@ -139,4 +147,113 @@ async fn a_guest_that_goes_before_it_knows_the_id_leaves_nothing() {
     world.start().await;
     world.quiet_unplanned().await;
     assert!(leads(&world, &[80], 2), "{}", world.state());
+}
+
+/// A world with the floating IP that is asked for. A plan does not know which of two is published first.
+async fn without_plans() -> World {
+    let mut world = with_floating_ip("").await;
+    world.settings.plans = false;
+    world.restart().await;
+    world
+}
+
+/// One that only the cloud can refuse is waited for a while, and any other not at all.
+#[rstest]
+#[case::a_wrong_value(NETWORK_ID, "none", 60)]
+#[case::an_id_that_does_not_exist(LB_ID, ELSEWHERE, 60)]
+#[case::a_subnet_that_does_not_exist("loadbalancer.openstack.org/subnet-id", ELSEWHERE, 200)]
+#[tokio::test(start_paused = true)]
+async fn a_service_that_cannot_be_served_keeps_nobody_waiting(
+    #[case] key: &str,
+    #[case] value: &str,
+    #[case] seconds: u64,
+) {
+    let world = without_plans().await;
+    let mut wrong = asking("aaa", 80, true);
+    wrong["metadata"]["annotations"][key] = json!(value);
+    world.create(&wrong);
+    world.pass(5).await;
+    let start = Instant::now();
+    world.create(&asking("web", 81, true));
+    world.until_published("web").await;
+    assert!(start.elapsed() < Duration::from_secs(seconds), "{:?}", start.elapsed());
+    world.annotate("aaa", key, None);
+    world.until_published("aaa").await;
+    world.quiet().await;
+    assert!(leads(&world, &[80, 81], 2), "{}", world.state());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_new_ones_the_older_gets_the_load_balancer() {
+    let mut world = without_plans().await;
+    world.stop().await;
+    world.create(&asking("web", 80, true));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.create(&asking("aaa", 81, true));
+    world.start().await;
+    world.until_published("aaa").await;
+    world.quiet().await;
+    assert_eq!(world.annotation("aaa", OWNED).as_deref(), Some("none"));
+    assert!(leads(&world, &[80, 81], 2), "{}", world.state());
+}
+
+/// Whatever the ages: the load balancer that is there, or is being made, is the one to share.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn an_older_one_waits_for_the_load_balancer_of_a_younger_one(#[values(false, true)] is_killed: bool) {
+    let mut world = without_plans().await;
+    let mut older = asking("aaa", 80, true);
+    older["metadata"]["annotations"][NETWORK_ID] = json!("none");
+    world.create(&older);
+    world.pass(5).await;
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(300));
+    world.create(&asking("web", 81, true));
+    world.until("it is being made", |world| world.annotation("web", LB_ID).is_some()).await;
+    if is_killed {
+        world.kill().await;
+    }
+    world.annotate("aaa", NETWORK_ID, None);
+    if is_killed {
+        world.start().await;
+    }
+    world.until_published("aaa").await;
+    world.quiet().await;
+    assert!(leads(&world, &[80, 81], 2), "{}", world.state());
+    assert_eq!(world.cloud.load_balancers().len(), 1);
+}
+
+/// As when one ingress controller takes the place of another: nobody waits by the clock for what this program does.
+#[rstest]
+#[case::made_for_the_service(None, false)]
+#[case::somebody_made(Some(FLOATING_IP), false)]
+#[case::in_the_subnet(Some(VIP_ADDRESS), true)]
+#[tokio::test(start_paused = true)]
+async fn an_address_that_comes_free_goes_at_once_to_who_waits_for_it(
+    #[case] asks_by: Option<&str>,
+    #[case] is_internal: bool,
+) {
+    let world = without_plans().await;
+    let prefix = world.cloud.nodes()[0].addresses[0].rsplit_once('.').unwrap().0.to_owned();
+    let asked = if is_internal { format!("{prefix}.200") } else { ASKED.to_owned() };
+    let mut first = service("web", json!({"metadata": {"annotations": {KEEP: "true"}}}));
+    first["metadata"]["annotations"][INTERNAL] = json!(is_internal.to_string());
+    if let Some(key) = asks_by {
+        first["metadata"]["annotations"][key] = json!(asked);
+    }
+    world.serve(&first).await;
+    let address = match asks_by {
+        Some(_) => asked,
+        None => world.ingress("web")[0].trim_end_matches("(VIP)").to_owned(),
+    };
+    let mut next = asking("next", 81, false);
+    let key = if is_internal { VIP_ADDRESS } else { FLOATING_IP };
+    next["metadata"]["annotations"] = json!({key: address, INTERNAL: is_internal.to_string()});
+    world.create(&next);
+    world.pass(400).await;
+    assert!(world.ingress("next").is_empty() && !world.warnings("next").is_empty());
+    world.delete("web");
+    world.until_gone("web").await;
+    let start = Instant::now();
+    world.until_ingress("next", &format!("{address}(VIP)")).await;
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
+use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -75,6 +76,28 @@ async fn creations_that_never_end_delay_other_tenants_for_three_minutes_at_most(
         until_active(&world, name).await;
         assert!(start.elapsed() < Duration::from_secs(190), "{name} after {:?}", start.elapsed());
     }
+}
+
+/// The minutes that each waits are the same, so that one asks again and again at the very moment when a place comes free.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn who_asks_in_step_with_creations_that_never_end_is_not_passed_over(
+    #[values(6, 24)] stuck: usize,
+    #[values(0, 1, 2)] late: u64,
+) {
+    let mut world = World::started().await;
+    world.settings.plans = false;
+    for number in 0..stuck {
+        let name = format!("stuck-{number}");
+        let hold = WorkerFault::hold(OperationKind::LoadBalancerCreate).of(&lb_name(&name));
+        world.cloud.faults().add_worker(hold);
+        world.create(&service(&name, json!({})));
+    }
+    tokio::time::sleep(Duration::from_millis(60_000 + late)).await;
+    let start = Instant::now();
+    create_other(&world, "web");
+    until_active(&world, "web").await;
+    assert!(start.elapsed() < Duration::from_secs(190), "after {:?}", start.elapsed());
 }
 
 /// Batches of eight load balancers of one tenant end in 504, after as long as a gateway waits, and again.

@@ -117,6 +117,19 @@ pub fn is_generated_elsewhere(name: &str, cluster: &str) -> bool {
     }
 }
 
+/// Describes a load balancer, or what is on it, for the Event of a Service. Who has access to its namespace only (`seen_from`) learns
+/// neither name nor id of what was generated for a Service of another one.
+pub fn shown(kind: &str, name: &str, id: &str, seen_from: Option<&str>) -> String {
+    let generated = name.find(SERVICE_PREFIX).map(|begin| GeneratedName::parse(&name[begin..]));
+    let made_in = generated.map(|parsed| parsed.map(|parsed| parsed.service.namespace));
+    match (seen_from, made_in) {
+        (Some(seen_from), Some(made_in)) if made_in.as_deref() != Some(seen_from) => {
+            format!("a {kind} of another namespace")
+        }
+        _ => format!("{kind} {name} ({id})"),
+    }
+}
+
 /// Returns whether OCCM or this controller generated this name, for any cluster.
 pub fn is_generated(name: &str) -> bool {
     name.starts_with(SERVICE_PREFIX)

@@ -34,7 +34,7 @@ use crate::user_tag::MAX_OCTAVIA_LENGTH;
 use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,
-    is_made_for_service, is_retained, renamed_child, retained_description,
+    is_made_for_service, is_retained, renamed_child, retained_description, shown,
 };
 pub use owner::{described_owner, read_owner};
 use tags::{CLUSTER_TAG, SERVICE_TAG};

@@ -220,9 +220,13 @@ pub(crate) struct ObservedMonitor {
 impl ObservedFloatingIp {
     /// Returns whether the floating IP is the Service's and is attached to something other than a load balancer.
     pub(crate) fn is_astray(&self) -> bool {
-        // Octavia sets this device id on the ports of its VIPs.
+        self.ours && self.port_id.is_some() && !self.is_on_load_balancer()
+    }
+
+    /// Returns whether the floating IP is attached to the VIP of a load balancer: Octavia sets this device id on the ports of its VIPs.
+    pub(crate) fn is_on_load_balancer(&self) -> bool {
         let is_vip = |device: &String| device.rsplit(' ').next().is_some_and(|id| id.starts_with("lb-"));
-        self.ours && self.port_id.is_some() && !self.device.as_ref().is_some_and(is_vip)
+        self.device.as_ref().is_some_and(is_vip)
     }
 }
 

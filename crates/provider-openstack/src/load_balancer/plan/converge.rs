@@ -12,7 +12,7 @@ use super::floating_ip::{self, VipPort};
 use super::port::{self, Port};
 use super::rename::Rename;
 use super::types::Plan;
-use crate::load_balancer::names;
+use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::objects::step::{Changes as _, Handle, LoadBalancerStep, Step};
 use crate::load_balancer::objects::{
     Children, Desired, FloatingIpGoal, ListenerKey, LoadBalancerSpec, OVN, Observed, ObservedListener,
@@ -137,16 +137,21 @@ fn conflicts(
     let foreign = below.listeners.iter().filter(|listener| !listener.ours);
     let taken: Vec<_> = foreign.filter(|listener| desired.listeners.contains_key(&listener.key())).collect();
     if !taken.is_empty() {
+        let is_new = load_balancer.ownership == Ownership::Guest && !children::any_own(below);
+        let own = GeneratedName::parse(&desired.load_balancer.name);
+        let seen_from = is_new.then(|| own.as_ref().map_or("", |own| &*own.service.namespace));
         let names: Vec<String> = taken
             .iter()
             .map(|listener| {
                 let ObservedListener { id, name, protocol, .. } = listener;
-                format!("port {} is already used by listener {name} ({id}, {protocol})", listener.key())
+                let user = names::shown("listener", name, &format!("{id}, {protocol}"), seen_from);
+                format!("port {} is already used by {user}", listener.key())
             })
             .collect();
         draft.block(Failure::user_input(format!(
-            "{}, on {load_balancer}; choose another port, or another load balancer",
-            names.join(", ")
+            "{}, on {}; choose another port, or another load balancer",
+            names.join(", "),
+            names::shown("load balancer", &load_balancer.name, &load_balancer.id, seen_from)
         )));
     }
     taken.iter().map(|listener| listener.key()).collect()

@@ -281,8 +281,11 @@ fn unavailable(found: &ObservedFloatingIp, asked_by: &str) -> Option<Failure> {
         )));
     }
     let port = found.port_id.as_ref()?;
+    // The load balancer may be of another namespace, which Events do not name.
+    let place =
+        if found.is_on_load_balancer() { "a load balancer".to_owned() } else { format!("port {port}") };
     Some(Failure::user_input(format!(
-        "{asked_by} {} is a floating IP that is already attached to port {port}: detach the floating IP, or choose another address",
+        "{asked_by} {} is a floating IP that is already attached to {place}: detach the floating IP, or choose another address",
         found.address
     )))
 }

@@ -9,7 +9,9 @@ use openstack_ccm_core::service::Service;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::find::{Found, looking};
+use crate::load_balancer::annotations::{Annotation, HOSTNAME, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use crate::load_balancer::failure::present;
+use crate::load_balancer::identity::outputs;
 use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::objects::Ownership;
 use crate::load_balancer::objects::convert::MemberList;
@@ -47,12 +49,20 @@ pub(crate) async fn leads_elsewhere(
     Ok(has_members)
 }
 
-/// Returns whether the Service was published with an address of the load balancer. Users cannot write a status.
+/// Returns whether the Service was published with the load balancer. Users cannot write a status. A controller's annotations travel
+/// with a copy of the Service; with a status of this cluster they say what a hostname of the user's own stands for.
 async fn is_published(reader: Reader<'_>, service: &Service, there: &LoadBalancer) -> Result<bool, Failure> {
     if !service.is_published {
         return Ok(false);
     }
-    let is_one = |text: &str| text.parse().is_ok_and(|address: IpAddr| has_published(service, address));
+    let value = |annotation: &Annotation| service.annotations.get(annotation.key);
+    let is_named = value(&LOAD_BALANCER_ID) == Some(&there.id) && !outputs::may_have_moved(service);
+    if is_named && value(&HOSTNAME).is_some_and(|own| service.published_hostnames.contains(own)) {
+        return Ok(true);
+    }
+    let annotated = value(&LOAD_BALANCER_ADDRESS).filter(|_| is_named).and_then(|text| text.parse().ok());
+    let is_known = |address: IpAddr| annotated == Some(address) || has_published(service, address);
+    let is_one = |text: &str| text.parse().is_ok_and(is_known);
     let additional = there.additional_vips.iter().filter_map(|vip| vip.ip_address.as_deref());
     let mut vips = there.vip_address.as_deref().into_iter().chain(additional);
     if vips.any(is_one) {

@@ -6,6 +6,7 @@ use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::octavia::{
     LoadBalancer, LoadBalancerFilter, OperatingStatus, ProvisioningStatus,
 };
+use tracing::info;
 
 use super::floating_ip::VipOwner;
 use crate::load_balancer::failure::{self, Missing};
@@ -216,7 +217,11 @@ fn judge(
         Purpose::Serve(sharing) => match claim.judge(&found, by, sharing) {
             Verdict::Usable(ownership) => Some(ownership),
             Verdict::Unrelated => None,
-            Verdict::Refused(failure) => return Err(failure),
+            Verdict::Refused(failure) => {
+                // The Event does not name what belongs to another namespace.
+                info!(service = %claim.key, load_balancer = found.name, id = found.id, "must not be used by the Service");
+                return Err(failure);
+            }
         },
     };
     Ok(ownership.map(|ownership| {

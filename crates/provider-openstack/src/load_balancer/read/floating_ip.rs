@@ -8,9 +8,10 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::optional::OptionalPart;
+use tracing::info;
 
 use crate::load_balancer::failure::{self, Missing};
-use crate::load_balancer::identity::ownership::Claim;
+use crate::load_balancer::identity::ownership::{self, Claim};
 use crate::load_balancer::names;
 use crate::load_balancer::objects::observed::{ObservedFloatingIp, Ownership};
 use crate::load_balancer::objects::{FloatingIpMarks, convert};
@@ -57,7 +58,11 @@ pub(crate) async fn read(
     let seen = list(reader, claim, question, vip).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
     let marks = FloatingIpMarks::of(&reader.openstack().client);
-    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip, marks)).collect()
+    let asked = match question {
+        FloatingIpQuery::ForVip { asked, .. } => *asked,
+        FloatingIpQuery::Nothing | FloatingIpQuery::OnVip | FloatingIpQuery::ToRelease { .. } => None,
+    };
+    seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip, marks, asked)).collect()
 }
 
 async fn list(
@@ -177,6 +182,7 @@ fn observed(
     claim: &Claim<'_>,
     vip: Option<&VipOwner>,
     marks: FloatingIpMarks,
+    asked: Option<IpAddr>,
 ) -> Result<ObservedFloatingIp, Failure> {
     let tags = seen.tags.clone();
     let (text, described) = names::read_owner(&seen.description);
@@ -188,12 +194,18 @@ fn observed(
             && claim.inherits_floating_ip(&seen, &vip.load_balancer_name)
     });
     let ours = claim.owns_floating_ip(&seen) || inherited;
+    let user = if ours { None } else { claim.user_of(&seen) };
+    if let Some(user) = user.as_ref().filter(|_| asked.is_some_and(|asked| has_address(&seen, asked))) {
+        // The Event does not name a Service of another namespace.
+        let (service, address) = (claim.key, &seen.floating_ip_address);
+        info!(%service, address, other = %user.key, "the requested floating IP belongs to another Service");
+    }
     let claimed_by = claim.claim_of_another(&seen).filter(|_| !ours);
     Ok(ObservedFloatingIp {
         in_use: seen.is_in_use(),
         fixed_address: seen.fixed_ip_address.as_ref().and_then(|address| address.parse().ok()),
         device: seen.device(),
-        user: if ours { None } else { claim.user_of(&seen) },
+        user: user.map(|other| ownership::user(claim.key, &other)),
         address: convert::address("floating IP", &seen.id, &seen.floating_ip_address)?,
         id: seen.id,
         network_id: seen.floating_network_id,

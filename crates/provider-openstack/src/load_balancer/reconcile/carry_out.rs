@@ -86,6 +86,9 @@ impl Reconciler {
         let steps = &self.due(service, plan).steps;
         let (applied, result) = apply::apply(self.lists.openstack(), steps).await;
         self.note_writes(context, steps, &applied);
+        let accepted = applied.accepted.iter().filter_map(|(place, _)| steps.get(*place));
+        let given_up: Vec<IpAddr> = accepted.filter_map(Step::gives_up).collect();
+        self.given_up(&given_up, &service.key);
         self.records.applied(&service.key, &applied, gives_up, plan.heals && resting.is_none());
         report.notices(applied.notices.iter().cloned());
         if let Some(observation) = &observation {

@@ -26,14 +26,16 @@ mod serve;
 mod stalled;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::lock::lock;
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::provider::{Neighbours, Reconciliation};
+use openstack_ccm_core::provider::{Neighbours, Reconciliation, Wake};
 use openstack_ccm_core::service::{Goal, ServiceKey};
-use tracing::info;
+use tracing::{info, warn};
+use uuid::Uuid;
 
 use super::plan::ON_INTERNAL;
 use super::report::Report;
@@ -68,13 +70,14 @@ pub(super) struct Reconciler {
     replacements: Replacements,
     identity_tags: IdentityTagQueue,
     dry_run: Mutex<Option<RemovedMembers>>,
+    wake: Arc<dyn Wake>,
 }
 
 /// The members that a dry run removed from pools, by Service, each with the reason: the same once, whatever number of pools has it.
 type RemovedMembers = BTreeMap<ServiceKey, BTreeSet<String>>;
 
 impl Reconciler {
-    /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist.
+    /// Creates a reconciler of a cluster's Services; it puts PENDING load balancers on the watchlist, and wakes Services with `wake`.
     pub(super) fn new(
         lists: Lists,
         config: Arc<Config>,
@@ -82,6 +85,7 @@ impl Reconciler {
         watchlist: Watchlist,
         creations: Creations,
         locks: LoadBalancerLocks,
+        wake: Arc<dyn Wake>,
     ) -> Self {
         let section = &config.load_balancer;
         let openstack = lists.openstack().clone();
@@ -104,7 +108,14 @@ impl Reconciler {
             lists,
             config,
             cluster,
+            wake,
         }
+    }
+
+    /// Wakes the Services that ask for one of these addresses, which a Service has given up.
+    fn given_up(&self, addresses: &[IpAddr], by: &ServiceKey) {
+        let asking = self.records.asking_for(addresses);
+        asking.iter().filter(|key| *key != by).for_each(|key| self.wake.wake(key));
     }
 
     /// Runs one reconciliation, and returns its result with all notices.
@@ -114,8 +125,11 @@ impl Reconciler {
             Goal::Serve(intent) => (&intent.service, self.serve(intent, &mut report).await),
             Goal::Release(service) => (service, Box::pin(self.release(service, &mut report)).await),
         };
-        let lacking = self.lists.openstack().client.newly_lacking();
-        report.notices(lacking.iter().map(|lacking| Notice::warning(PART_MISSING, lacking.to_string())));
+        for lacking in self.lists.openstack().client.newly_lacking() {
+            warn!(%lacking, "the cloud lacks a part of its API");
+            // The refused call may be about a Service of another namespace.
+            report.notice(Notice::warning(PART_MISSING, without_ids(&lacking.to_string())));
+        }
         report.end(service, result)
     }
 
@@ -175,4 +189,15 @@ impl Reconciler {
             others: Others(self.observer.neighbours()),
         }
     }
+}
+
+/// Returns the text with `ID` in place of each UUID.
+fn without_ids(text: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_hexdigit() || letter == '-';
+    let words = text.split_inclusive(|letter| !is_part(letter));
+    let masked = words.map(|word| {
+        let id = word.trim_end_matches(|letter| !is_part(letter));
+        if Uuid::try_parse(id).is_ok() { format!("ID{}", &word[id.len()..]) } else { word.to_owned() }
+    });
+    masked.collect()
 }

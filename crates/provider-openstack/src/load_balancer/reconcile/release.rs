@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 
 use super::Reconciler;
 use super::carry_out::{PlanContext, Progress};
+use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
 use crate::load_balancer::desired;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::identity::ownership::Claim;
@@ -97,6 +98,10 @@ impl Reconciler {
         self.locks.forget(&service.key);
         self.replacements.forget(&service.key);
         report.forget_load_balancer(service);
+        let annotated = service.annotations.get(LOAD_BALANCER_ADDRESS.key);
+        let annotated = annotated.and_then(|address| address.parse().ok());
+        let addresses: Vec<IpAddr> = service.published.iter().copied().chain(annotated).collect();
+        self.given_up(&addresses, &service.key);
         Ok(Outcome::Released)
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_openstack_api::neutron::{Port, PortFilter};
+use tracing::info;
 
 use super::Resolver;
 use crate::load_balancer::annotations::{AVAILABILITY_ZONE, FLAVOR_ID, LB_PROVIDER};
@@ -123,6 +124,14 @@ fn names(text: &str, word: &str) -> bool {
 }
 
 fn in_use(address: IpAddr, port: &Port) -> String {
+    if port.device_owner == "Octavia" {
+        // Perhaps of another namespace: its Events name none of that.
+        info!(%address, port = port.id, device = port.device_id, "the requested address is in use");
+        return format!(
+            "{address} is in use by the VIP port of a load balancer: choose another address; if that load balancer no longer exists, \
+             have the operator delete the port, which openstack-ccm orphans lists"
+        );
+    }
     let owner = if port.device_owner.is_empty() { "no device" } else { &port.device_owner };
     format!(
         "{address} is in use by port {} ({owner}): choose another address, or delete the port if it is no longer needed",

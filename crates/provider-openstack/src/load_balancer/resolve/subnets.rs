@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
-use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::service::{IpFamily, ServiceKey};
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
+use tracing::info;
 
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use super::node_ports::MAX_IDS_PER_QUERY;
 use crate::load_balancer::annotations::PORT_ID;
 use crate::load_balancer::failure::{self, Answered as _};
+use crate::load_balancer::names;
 use crate::load_balancer::objects::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, AddressChoice, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
@@ -113,7 +115,7 @@ impl Resolver {
             self.subnet(id, "member-subnet-id").await?;
         }
         if let Some(id) = &vip.port_id {
-            self.refuse_taken_port(id).await?;
+            self.refuse_taken_port(id, &lookup.intent.service.key).await?;
             places.vip_family = family_of_port(&self.port(id).await?).unwrap_or(places.vip_family);
         } else if let Some(id) = &vip.subnet_id {
             let subnet = self.subnet(id, "subnet-id").await?;
@@ -186,7 +188,7 @@ impl Resolver {
     }
 
     /// Refuses a port that is already a VIP port: Octavia accepts a second load balancer on it, and breaks.
-    async fn refuse_taken_port(&self, id: &str) -> Result<(), Failure> {
+    async fn refuse_taken_port(&self, id: &str, service: &ServiceKey) -> Result<(), Failure> {
         let filter = LoadBalancerFilter { vip_port_id: Some(id.to_owned()), ..LoadBalancerFilter::default() };
         let users = self.openstack.octavia.list_load_balancers(&filter).await;
         let users = users.while_doing("looking for users of the port")?;
@@ -194,9 +196,11 @@ impl Resolver {
         else {
             return Ok(());
         };
+        info!(%service, port = id, load_balancer = user.name, id = user.id, "the port of port-id is a VIP port");
+        let shown = names::shown("load balancer", &user.name, &user.id, Some(&service.namespace));
         let message = format!(
-            "annotation {}: {id:?} is already the VIP port of load balancer {} ({}); specify another port",
-            PORT_ID.key, user.name, user.id
+            "annotation {}: {id:?} is already the VIP port of {shown}; specify another port",
+            PORT_ID.key
         );
         let goes = user.provisioning_status == ProvisioningStatus::PendingDelete;
         Err(Failure::new(if goes { FailureClass::Busy } else { FailureClass::UserInput }, message))

@@ -37,11 +37,7 @@ impl Settings {
         if settings.keeps(Aspect::Exposure) && is_internal(service, observed, existing) {
             settings.exposure = Exposure::Internal;
         }
-        if settings.is_unreadable(Aspect::FloatingIp)
-            && let Exposure::External(floating_ip) = &mut settings.exposure
-        {
-            floating_ip.address = None;
-        }
+        settings.drop_rejected_addresses();
         if settings.keeps(Aspect::ClusterSources) {
             // Those that may already connect are selected where the tree is built.
             settings.allow_cluster_sources = true;

@@ -245,6 +245,18 @@ impl Settings {
         self.vip.addresses().chain(floating)
     }
 
+    /// Drops the addresses that rejected values ask for: nothing is looked for, joined or waited for by them.
+    fn drop_rejected_addresses(&mut self) {
+        if self.is_unreadable(Aspect::Creation) {
+            (self.vip.address, self.vip.second_address) = (None, None);
+        }
+        if self.is_unreadable(Aspect::FloatingIp)
+            && let Exposure::External(floating_ip) = &mut self.exposure
+        {
+            floating_ip.address = None;
+        }
+    }
+
     /// Returns whether the aspect keeps an existing state: its value is invalid, or a bool that is neither `true` nor `false`.
     pub fn keeps(&self, aspect: Aspect) -> bool {
         self.is_unreadable(aspect) || self.odd.contains(&aspect)

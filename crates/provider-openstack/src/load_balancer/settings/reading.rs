@@ -35,6 +35,7 @@ impl Reading {
         notices.extend(address_as_wish(service, None));
         settings.odd = odd;
         settings.unreadable.clone_from(faults.unreadable());
+        settings.drop_rejected_addresses();
         if faults.failure().is_some() {
             // Settings without effect do not matter as long as others are invalid.
             notices.retain(|notice| notice.reason != WITHOUT_EFFECT);

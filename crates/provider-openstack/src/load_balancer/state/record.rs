@@ -97,6 +97,10 @@ struct Record {
     last_plan: Option<Digest>,
     /// Whether that plan was repeated, so that it may be sent once more after its pause.
     may_repeat: bool,
+    /// The addresses that the Service asks for.
+    asks_for: Vec<IpAddr>,
+    /// Since when the Service has let another one that asks for the same address go first.
+    yields_since: Option<Instant>,
 }
 
 impl Record {
@@ -114,6 +118,8 @@ impl Record {
             annotated_floating_ip: None,
             last_plan: None,
             may_repeat: false,
+            asks_for: Vec::new(),
+            yields_since: None,
         }
     }
 }
@@ -136,16 +142,35 @@ impl Records {
         records.get_mut(key).map(act).unwrap_or_default()
     }
 
+    fn record_for(&self, intent: &Intent) -> Record {
+        // A Service that was served before this process started counts from its start.
+        let was_there = outputs::was_served(&intent.service);
+        let since = if was_there { self.started } else { Moment::now() };
+        Record { nodes: Arc::clone(&intent.nodes), ..Record::new(Digest::of_service(&intent.service), since) }
+    }
+
+    /// Returns for how long the Service has let another one go first that asks for the same address, with this time.
+    pub(crate) fn yields(&self, intent: &Intent) -> Duration {
+        let mut records = lock(&self.records);
+        let key = intent.service.key.clone();
+        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
+        record.yields_since.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Returns the Services that ask for one of these addresses.
+    pub(crate) fn asking_for(&self, addresses: &[IpAddr]) -> Vec<ServiceKey> {
+        let records = lock(&self.records);
+        let asks = |record: &Record| record.asks_for.iter().any(|asked| addresses.contains(asked));
+        records.iter().filter(|(_, record)| asks(record)).map(|(key, _)| key.clone()).collect()
+    }
+
     /// Begins a reconciliation and hands it the cached state: if it is cancelled, that state is lost.
-    pub(crate) fn begin(&self, intent: &Intent) -> Beginning {
+    pub(crate) fn begin(&self, intent: &Intent, asks_for: Vec<IpAddr>) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
         let mut records = lock(&self.records);
-        let record = records.entry(intent.service.key.clone()).or_insert_with(|| {
-            // A Service that was served before this process started counts from its start.
-            let was_there = outputs::was_served(&intent.service);
-            let since = if was_there { self.started } else { Moment::now() };
-            Record { nodes: Arc::clone(nodes), ..Record::new(service, since) }
-        });
+        let key = intent.service.key.clone();
+        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
+        record.asks_for = asks_for;
         // The previous reconciliation has converged, so this one has a later cause.
         let begins_anew = matches!(record.known, Cached::Converged(_));
         let service_changed = record.service != service;

@@ -1,6 +1,6 @@
 //! Determines who owns the children of a load balancer, its floating IPs and its security groups.
 
-use openstack_ccm_core::service::Service;
+use openstack_ccm_core::service::{Service, ServiceKey};
 use openstack_ccm_openstack_api::neutron::{FloatingIp, SecurityGroup};
 use openstack_ccm_openstack_api::octavia::{Listener, Pool};
 
@@ -9,8 +9,16 @@ use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
 use crate::load_balancer::names::{self, GeneratedName};
 use crate::load_balancer::objects::{Ownership, Tags};
 
-/// Describes the Service that has an address, and how to share its load balancer.
-pub(crate) fn user(other: &Service) -> String {
+/// Describes the Service that has an address, and how to share its load balancer. Who belongs to another namespace learns neither its
+/// name nor the id of its load balancer, by which it could be shared without a word of its owner.
+pub(crate) fn user(own: &ServiceKey, other: &Service) -> String {
+    if other.key.namespace != own.namespace {
+        return format!(
+            "a Service of another namespace: to share that Service's load balancer, annotate both Services with {}: \"true\"; or choose \
+             another address",
+            SHARE_BY_ADDRESS.key
+        );
+    }
     let load_balancer = other.annotations.get(LOAD_BALANCER_ID.key);
     let share = load_balancer.map_or_else(String::new, |id| {
         format!(
@@ -104,10 +112,10 @@ impl Claim<'_> {
         tag.cloned().or_else(|| self.description_of_another(&floating_ip.description))
     }
 
-    /// Describes the other Service that has a floating IP, with its load balancer.
-    pub(crate) fn user_of(&self, floating_ip: &FloatingIp) -> Option<String> {
+    /// Returns the other Service that has a floating IP.
+    pub(crate) fn user_of(&self, floating_ip: &FloatingIp) -> Option<Service> {
         let Scope { others, cluster, .. } = self.scope;
-        others.with_floating_ip(self.key, floating_ip, cluster).as_ref().map(user)
+        others.with_floating_ip(self.key, floating_ip, cluster)
     }
 
     fn description_of_another(&self, description: &str) -> Option<String> {

@@ -17,7 +17,7 @@ impl Claim<'_> {
     fn judge_known(&self, found: &LoadBalancer, by: FoundBy, sharing: SharingRules) -> Verdict {
         if self.elsewhere {
             let shares = by == FoundBy::Annotation && self.shares_foreign && !self.is_mistakable(found);
-            return if shares { self.judge_guest(found, sharing) } else { foreign_cluster(found, by) };
+            return if shares { self.judge_guest(found, sharing) } else { foreign_cluster(self, found, by) };
         }
         let owned = match by {
             FoundBy::Annotation => self.is_named_for_service(found),
@@ -29,7 +29,7 @@ impl Claim<'_> {
             FoundBy::Annotation if self.is_copied(found) => self.copied(found),
             FoundBy::Annotation => self.judge_guest(found, sharing),
             FoundBy::CutName => Verdict::Unrelated,
-            FoundBy::Name | FoundBy::LegacyName => not_described(found),
+            FoundBy::Name | FoundBy::LegacyName => not_described(self, found),
         }
     }
 
@@ -116,7 +116,7 @@ impl Claim<'_> {
                  Service: it then gets its own load balancer and address"
             ),
         };
-        refused(found, &why)
+        refused(self, found, &why)
     }
 
     fn judge_guest(&self, found: &LoadBalancer, sharing: SharingRules) -> Verdict {
@@ -126,7 +126,7 @@ impl Claim<'_> {
         if !sharing.tags {
             let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia API 2.5): remove \
                        loadbalancer.openstack.org/load-balancer-id";
-            return refused(found, why);
+            return refused(self, found, why);
         }
         let most = usize::try_from(sharing.most_users).unwrap_or(usize::MAX);
         if !is_user && users >= most {
@@ -134,18 +134,19 @@ impl Claim<'_> {
                 "is already used by {users} Services, which is the limit: raise max-shared-lb in cloud.conf, or choose another load \
                  balancer"
             );
-            return refused(found, &why);
+            return refused(self, found, &why);
         }
         Verdict::Usable(Ownership::Guest)
     }
 }
 
-fn refused(found: &LoadBalancer, why: &str) -> Verdict {
-    Verdict::Refused(Failure::user_input(format!("load balancer {} ({}) {why}", found.name, found.id)))
+fn refused(claim: &Claim<'_>, found: &LoadBalancer, why: &str) -> Verdict {
+    let shown = names::shown("load balancer", &found.name, &found.id, Some(&claim.key.namespace));
+    Verdict::Refused(Failure::user_input(format!("{shown} {why}")))
 }
 
 /// Refuses a load balancer with the identity of another cluster.
-fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
+fn foreign_cluster(claim: &Claim<'_>, found: &LoadBalancer, by: FoundBy) -> Verdict {
     let uids = names::cluster_uids(&found.tags).collect::<Vec<_>>().join(", ");
     let remedy = if by == FoundBy::Annotation {
         format!("remove {} from the Service", LOAD_BALANCER_ID.key)
@@ -156,15 +157,15 @@ fn foreign_cluster(found: &LoadBalancer, by: FoundBy) -> Verdict {
         "belongs to another cluster (kube-system namespace {uids}): {remedy}; if that cluster no longer exists, the operator can set \
          adopt-foreign-cluster in cloud.conf to take over its load balancers"
     );
-    refused(found, &why)
+    refused(claim, found, &why)
 }
 
 /// Refuses a load balancer that has only the name of the Service's.
-fn not_described(found: &LoadBalancer) -> Verdict {
+fn not_described(claim: &Claim<'_>, found: &LoadBalancer) -> Verdict {
     let why = format!(
         "has this Service's name, but not the Service's tags or description: set {} to {} to adopt the load balancer, or rename the load \
          balancer",
         LOAD_BALANCER_ID.key, found.id
     );
-    refused(found, &why)
+    refused(claim, found, &why)
 }

@@ -4,6 +4,8 @@ mod display;
 mod kinds;
 mod outcome;
 
+use std::net::IpAddr;
+
 use openstack_ccm_openstack_api::octavia::{
     UpdateHealthMonitor, UpdateListener, UpdateLoadBalancer, UpdatePool,
 };
@@ -30,6 +32,16 @@ impl Step {
     /// Returns whether Octavia carries out the step, and locks the load balancer. Neutron carries out the others.
     pub(crate) fn locks(&self) -> bool {
         !matches!(self, Self::FloatingIp(_))
+    }
+
+    /// Returns the address that leads to no load balancer after the step.
+    pub(crate) fn gives_up(&self) -> Option<IpAddr> {
+        match self {
+            Self::FloatingIp(
+                FloatingIpStep::Detach { address, .. } | FloatingIpStep::Delete { address, .. },
+            ) => Some(*address),
+            _ => None,
+        }
     }
 
     /// Returns whether the step gives Octavia a new certificate reference.

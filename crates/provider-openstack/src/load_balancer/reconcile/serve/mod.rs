@@ -109,6 +109,7 @@ mod recovery;
 mod security_group;
 mod wanted;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
@@ -156,7 +157,8 @@ impl Reconciler {
         let service = &intent.service;
         let names = Names::new(&self.cluster, service);
         let Reading { mut settings, mut faults, notices } = Reading::of(service, &self.config);
-        faults.extend(self.share_by_address(service, &mut settings)?);
+        let asks_for: Vec<IpAddr> = settings.asked_addresses().collect();
+        faults.extend(self.share_by_address(intent, &asks_for, &mut settings)?);
         // Before anything is taken out of the record: who has to wait for its turn begins later as if it had not been here.
         // The annotation may not have been written yet.
         let used = self.records.load_balancer(&service.key).map(|(id, _)| id);
@@ -164,7 +166,7 @@ impl Reconciler {
         let Some(mut lock) = self.locks.take(named, &service.key) else {
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         };
-        let mut beginning = self.records.begin(intent);
+        let mut beginning = self.records.begin(intent, asks_for);
         let known = std::mem::take(&mut beginning.known);
         report.notices(notices);
         let features = self.resolver.features_of_new(&settings).await?;

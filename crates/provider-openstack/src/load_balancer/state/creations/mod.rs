@@ -76,14 +76,22 @@ impl Creations {
 
     /// Asks whether the Service may create its load balancer now. If not, the Service is queued, and woken when it may.
     pub(in crate::load_balancer) fn ask(&self, service: &ServiceKey) -> Result<(), Waiting> {
-        let (admission, next) = self.change(|queue| queue.ask(service, Instant::now()));
+        let (admission, mut next) = self.change(|queue| queue.ask(service, Instant::now()));
+        // Who asks while a place comes free may be the next one. It uses the place now: woken for it, it would lose it before.
+        let is_next = next.iter().position(|admitted| admitted == service).map(|place| next.remove(place));
         self.wake_all(&next);
         match admission {
             Admission::Granted => Ok(()),
+            Admission::Queued { .. } if is_next.is_some() => Ok(()),
             Admission::Queued { before } => {
                 Err(Waiting { on: WaitsOn::Creations(before), at_most: ADMISSION_LIFETIME, unfinished: None })
             }
         }
+    }
+
+    /// Returns whether the Service's load balancer is being created, or waits for its turn.
+    pub(in crate::load_balancer) fn includes(&self, service: &ServiceKey) -> bool {
+        self.lock().includes(service)
     }
 
     /// Notes that Octavia accepted the creation.

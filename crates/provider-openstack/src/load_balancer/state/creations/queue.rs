@@ -66,6 +66,11 @@ impl CreationQueue {
         Counts { waiting: self.waiting.len(), under_way: self.under_way.len(), limit: self.window.size() }
     }
 
+    /// Returns whether the Service creates its load balancer, or waits to create it.
+    pub(in crate::load_balancer) fn includes(&self, service: &ServiceKey) -> bool {
+        self.under_way.contains_key(service) || self.waiting.contains(service)
+    }
+
     /// Asks whether the Service may create its load balancer now.
     pub(in crate::load_balancer) fn ask(&mut self, service: &ServiceKey, now: Instant) -> Admission {
         self.expire(now);

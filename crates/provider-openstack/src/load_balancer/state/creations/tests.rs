@@ -124,6 +124,21 @@ async fn what_nobody_ends_holds_nobody_up_for_long() {
     assert_eq!(bells.take(), ["n/b"], "nobody saw the first one end");
 }
 
+/// Those that never end, and those that wait for them, count the same minutes.
+#[tokio::test(start_paused = true)]
+async fn who_asks_at_the_moment_when_a_place_comes_free_has_it() {
+    let (creations, bells) = creations();
+    ask(&creations, &["n/stuck", "n/stuck-2"]);
+    creations.sent(&key("n/stuck"));
+    creations.sent(&key("n/stuck-2"));
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(ask(&creations, &["other/web", "n/stuck-3"]), [false, false]);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(ask(&creations, &["other/web"]), [true]);
+    assert_eq!(bells.take(), ["n/stuck-3"], "who has asked need not be woken");
+    creations.reconciled(&key("other/web"), true);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_that_goes_waits_for_nothing() {
     let (creations, bells) = creations();
