@@ -68,16 +68,22 @@ impl Serving<'_> {
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
+            wanted.desired.replaced_servers.clone_from(&self.beginning.replaced_servers);
             // Current values that replace faulty ones, or members that replace unusable nodes, must have been read now.
             let keeps = wanted.faults.failure().is_some() || wanted.desired.keeps_members;
             if keeps && !observation.is_whole() {
                 return Ok(None);
             }
             let observed = observation.seen();
-            let refusals = &reconciler.records.attempts(&self.service.key).refusals;
-            let mut refusals = refusals.at(self.beginning.at, observed, wish);
+            let attempts = reconciler.records.attempts(&self.service.key);
+            let mut refusals = attempts.refusals.at(self.beginning.at, observed, wish);
+            refusals.new_members = attempts.members_refused;
             refusals.steps.extend_from_slice(&without_room);
             let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
+            if plan.makes_pool() && observation.has_members_from_status() {
+                // A new pool takes over what administrators set on the members of the present one.
+                return Ok(None);
+            }
             let successors = plan.successors();
             if !successors.is_empty() && without_room.is_empty() {
                 let room = reconciler.resolver.room_for_listener(observation.project_id()).await;
