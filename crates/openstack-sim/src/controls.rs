@@ -200,6 +200,16 @@ impl Sim {
         });
     }
 
+    /// No new member may have this address from now on (`[networking] reserved_ips`).
+    pub fn reserve_member_address(&self, address: &str) {
+        self.write(|world| world.load_balancing.reserved_ips.insert(address.to_owned()));
+    }
+
+    /// New members may have all addresses again but for that of the metadata service.
+    pub fn free_member_addresses(&self) {
+        self.write(|world| world.load_balancing.reserved_ips.clear());
+    }
+
     /// Limits how many Neutron resources the project `demo` may have (`port`, `floatingip`, `security_group`, ...).
     pub fn set_neutron_quota(&self, resource: &str, limit: i64) {
         let project = self.seed().project_id.clone();

@@ -7,7 +7,9 @@ use openstack_ccm_kube_sim::{ApiVersion, Fault};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::contract::setup::{INTERNAL, attach, cluster_uid, floating_ip, load_balancer, make_for_namesake};
+use crate::contract::setup::{
+    INTERNAL, attach, cluster_uid, floating_ip, id, load_balancer, make_for_namesake, put,
+};
 use crate::support::{ANNOTATION, PROXY, World, service};
 
 /// Three or four checks for drift: one after half an hour, and a random part of up to a fifth.
@@ -50,6 +52,21 @@ async fn another_address() -> World {
         &json!({"metadata": {"annotations": {INTERNAL: null}}, "spec": {"loadBalancerIP": "198.19.0.99"}}),
     );
     world.until_ingress("web", "198.19.0.88(VIP)").await;
+    world.quiet().await;
+    world.take_calls();
+    world
+}
+
+/// An administrator took all members out of service.
+async fn drained() -> World {
+    let mut world = serving_on(ApiVersion::V1_36, &service("web", json!({}))).await;
+    world.stop().await;
+    let pool = id(&world.cloud.pools()[0]);
+    for member in world.cloud.members(&pool) {
+        let path = format!("/v2.0/lbaas/pools/{pool}/members/{}", id(&member));
+        put(&world, &path, &json!({"member": {"weight": 0}}));
+    }
+    world.start().await;
     world.quiet().await;
     world.take_calls();
     world
@@ -131,6 +148,7 @@ fn all_servers_go(world: &World) {
 #[case::of_the_publication(Box::pin(not_honoured()), "LoadBalancerIPModeNotHonoured")]
 #[case::of_the_tree(Box::pin(local_without_monitor()), "LoadBalancerLocalWithoutMonitor")]
 #[case::of_the_plan(Box::pin(another_address()), "LoadBalancerIPIgnored")]
+#[case::of_drained_members(Box::pin(drained()), "LoadBalancerMembersDrained")]
 #[case::of_the_settings(Box::pin(unknown_annotation()), "UnknownAnnotation")]
 #[case::of_an_orphan(Box::pin(orphan()), "LoadBalancerWithoutService")]
 #[case::of_a_replaced_server(Box::pin(replaced_server()), "NodeServerReplaced")]

@@ -34,6 +34,7 @@ mod history;
 mod lasting_warnings;
 mod lost_work;
 mod main_job;
+mod members;
 mod metrics_page;
 mod missing;
 mod nodes;

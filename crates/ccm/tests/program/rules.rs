@@ -175,6 +175,35 @@ async fn a_replica_that_lags_behind_ends_no_drain(#[case] path: &str, #[case] wh
     assert_eq!(first_member(&world.cloud).1["weight"], 0);
 }
 
+/// One that shows no member at all is asked once more, too.
+#[rstest]
+#[case::in_the_status_tree("/status$", false)]
+#[case::in_the_list_of_members("/members$", true)]
+#[tokio::test(start_paused = true)]
+async fn a_replica_without_members_ends_no_drain(#[case] path: &str, #[case] while_stopped: bool) {
+    let mut world = World::serving(&service("web", json!({}))).await;
+    world.settings.plans = false;
+    let (pool, member) = first_member(&world.cloud);
+    let path_of_member = format!("/v2.0/lbaas/pools/{pool}/members/{}", id(&member));
+    put(&world, &path_of_member, &json!({"member": {"weight": 0}}));
+    let now = world.cloud.snapshot();
+    put(&world, &format!("/v2.0/lbaas/pools/{pool}/members"), &json!({"members": []}));
+    world.cloud.settle();
+    let behind = world.cloud.snapshot();
+    world.cloud.restore(now);
+    if while_stopped {
+        world.stop().await;
+    }
+    world.cloud.faults().add(octavia(Method::GET, path).as_of(behind).once());
+    world.add_node("node-3", "v1.36.0");
+    if while_stopped {
+        world.start().await;
+    }
+    world.quiet().await;
+    assert_eq!(world.cloud.members(&pool).len(), 3, "{}", world.cloud_state());
+    assert_eq!(first_member(&world.cloud).1["weight"], 0);
+}
+
 /// So many creations are under way at most on an Octavia that does one thing after another.
 const WINDOW: usize = 10;
 

@@ -91,6 +91,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerChecksOverlap", "A check of the health monitor may last longer than the time between two checks. Lower health-monitor-timeout or raise health-monitor-delay."),
     row("Service", "Warning", "LoadBalancerWithoutNodePorts", "Some ports have no node port, so nothing answers there."),
     row("Service", "Normal", "LoadBalancerClusterSourcesAllowed", "The addresses of the cluster itself were added to the source ranges; the message lists them."),
+    row("Service", "Warning", "LoadBalancerMembersDrained", "A port takes no connections: somebody set weight 0 or `admin_state_up` false in Octavia on each member of its pool. The controller does not undo this; the message has the command that does."),
     row("Service", "Warning", "LoadBalancerDriftRepaired", "Somebody changed something in the cloud although the Service did not change, and it was corrected; the message lists what was done."),
     row("Service", "Warning", "LoadBalancerLocalWithoutMonitor", "externalTrafficPolicy is Local and there is no health monitor, so nodes without endpoints also get traffic and drop it. Set enable-health-monitor."),
     row("Service", "Warning", "LoadBalancerMetricsPortTaken", "Another listener of the load balancer has the port for its metrics, so there are none. Choose another one with metrics-port."),

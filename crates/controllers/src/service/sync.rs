@@ -101,7 +101,9 @@ impl ServiceSync {
             self.record_event(&key, &facts.uid, event_texts::no_nodes(why));
         }
         self.memory.with(&key, |known| {
-            known.drift = drift::after(known.drift.take(), causes);
+            // What nodes changed is no drift.
+            let are_same = known.backends.as_ref().is_some_and(|last| same_backends(last, &backends, &[]));
+            known.drift = drift::after(known.drift.take(), causes).filter(|_| are_same);
         });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);

@@ -100,6 +100,9 @@ pub struct MonitorStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct MemberStatus {
     pub id: String,
+    /// Empty if it has none.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
     /// Whether the last change succeeded.
     pub provisioning_status: ProvisioningStatus,
     /// The address. With the port it identifies the member within its pool.

@@ -9,7 +9,7 @@ use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
 use super::locks::{begin, lock_tree, mark_pool_and_listeners};
 use super::schema::{Reading, name_whole_body, parse, read_object, root_object};
-use super::validation::check_quota;
+use super::validation::{check_address, check_quota};
 use super::{Action, create, list_of_kind, listeners, ovn, pools, schema, views};
 use crate::neutron;
 use crate::reply::{Answer, Reply};
@@ -28,7 +28,7 @@ pub(crate) fn answer(
 ) -> Answer {
     let pool = pools::owned(world, caller, pool_id)?.clone();
     if request.method == Method::PUT && path.is_empty() {
-        return batch(world, request, &pool);
+        return batch(world, caller, request, &pool);
     }
     match Action::of(request, path)? {
         Action::List => {
@@ -60,11 +60,8 @@ fn lock(world: &mut World, pool: &Pool) -> Result<(), OctaviaFault> {
 
 fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool) -> Answer {
     let given = schema::read_body(request, ObjectKind::Member, world.load_balancing.api_minor)?;
-    if let Some(subnet) = given.get("subnet_id").and_then(Value::as_str)
-        && neutron::visible_subnet(world, caller, subnet).is_none()
-    {
-        return Err(OctaviaFault::InvalidReference { kind: "Subnet", id: subnet.to_owned() }.into());
-    }
+    check_address(world, &given)?;
+    check_subnet(world, caller, &given)?;
     check_quota(world, &pool.entity.project_id, ObjectKind::Member, 1)?;
     lock(world, pool)?;
     match create::member(world, &pool.entity.id, &pool.entity.project_id, &given) {
@@ -77,6 +74,15 @@ fn create_one(world: &mut World, caller: &Caller, request: &Request, pool: &Pool
             listeners::unlock(world, &pool.load_balancer_id);
             Err(fault.into())
         }
+    }
+}
+
+fn check_subnet(world: &World, caller: &Caller, member: &Map<String, Value>) -> Result<(), OctaviaFault> {
+    match member.get("subnet_id").and_then(Value::as_str) {
+        Some(subnet) if neutron::visible_subnet(world, caller, subnet).is_none() => {
+            Err(OctaviaFault::InvalidReference { kind: "Subnet", id: subnet.to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -116,8 +122,9 @@ fn mark_deleted(world: &mut World, id: &str) {
 
 /// The batch: adds and updates, and deletes what it does not name unless `additive_only`.
 ///
-/// Nothing is compared: an unchanged batch costs a full round. An unknown subnet is accepted here and fails in the worker.
-fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
+/// Nothing is compared: an unchanged batch costs a full round. Only new members are checked: another subnet of a member that is there
+/// fails in the worker.
+fn batch(world: &mut World, caller: &Caller, request: &Request, pool: &Pool) -> Answer {
     let minor = world.load_balancing.api_minor;
     if let Some((name, _)) = request.query.iter().find(|(name, _)| name != "additive_only" || minor < 11) {
         return Err(OctaviaFault::BadRequest(format!("Unknown argument: \"{name}\"")).into());
@@ -139,11 +146,15 @@ fn batch(world: &mut World, request: &Request, pool: &Pool) -> Answer {
         .filter(|id| !additive && !kept.contains(id))
         .collect();
     ovn::check_batch(world, &pool.load_balancer_id, &wanted)?;
+    let added = wanted.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(one, _)| one);
+    let added: Vec<&Map<String, Value>> = added.collect();
+    added.iter().try_for_each(|one| check_address(world, one))?;
     // What goes makes room in the same request.
-    let more = found.iter().filter(|found| found.is_none()).count().saturating_sub(gone.len());
+    let more = added.len().saturating_sub(gone.len());
     if more > 0 {
         check_quota(world, project_id, ObjectKind::Member, more)?;
     }
+    added.iter().try_for_each(|one| check_subnet(world, caller, one))?;
     lock(world, pool)?;
     mark_pool_and_listeners(world, &pool.entity.id);
     if has_duplicates {

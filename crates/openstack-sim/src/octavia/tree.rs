@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::fault::OctaviaFault;
 use super::kind::ObjectKind;
-use super::validation::{check_protocols, check_quota, check_session_persistence};
+use super::validation::{check_address, check_protocols, check_quota, check_session_persistence};
 use super::{create, ovn};
 use crate::world::World;
 
@@ -107,6 +107,7 @@ fn grow_pool(
     let members = objects(pool.get("members"));
     check_quota(world, project_id, ObjectKind::Member, members.len())?;
     for member in &members {
+        check_address(world, member)?;
         create::member(world, &id, project_id, member)?;
     }
     Ok(id)

@@ -227,6 +227,21 @@ pub(crate) fn complete_monitor(attributes: &mut Map<String, Value>) {
     }
 }
 
+/// The default of `[networking] reserved_ips`.
+const METADATA_SERVICE: &str = "169.254.169.254";
+
+/// Checks the address of a new member.
+pub(crate) fn check_address(world: &World, member: &Map<String, Value>) -> Result<(), OctaviaFault> {
+    let address = member.get("address").and_then(Value::as_str).unwrap_or_default();
+    match address == METADATA_SERVICE || world.load_balancing.reserved_ips.contains(address) {
+        true => {
+            let (value, option) = (address.to_owned(), "member address".to_owned());
+            Err(OctaviaFault::InvalidOption { value, option })
+        }
+        false => Ok(()),
+    }
+}
+
 /// Checks that the project may have `more` objects of a kind.
 pub(crate) fn check_quota(
     world: &World,

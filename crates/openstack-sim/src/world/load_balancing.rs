@@ -37,6 +37,8 @@ pub(crate) struct LoadBalancing {
     pub(crate) default_provider: Option<String>,
     /// Limits that differ from the default -1, by project and resource.
     pub(crate) quotas: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Addresses that no new member may have, beside Octavia's default (`[networking] reserved_ips`).
+    pub(crate) reserved_ips: BTreeSet<String>,
     /// Which Octavia answers.
     pub(crate) release: OctaviaRelease,
     /// The newest API version 2.x that this Octavia knows.

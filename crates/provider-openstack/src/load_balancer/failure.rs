@@ -130,7 +130,7 @@ fn quota_advice(error: &ApiError) -> String {
 
 /// Returns the resource in Octavia's `Quota has been met for resources: Load Balancer` or Neutron's
 /// `Quota exceeded for resources: ['floatingip'].`
-fn quota_resource(message: &str) -> Option<&str> {
+pub(super) fn quota_resource(message: &str) -> Option<&str> {
     let (_, resources) = message.lines().next()?.split_once("for resources:")?;
     let name = resources.trim_matches(|letter: char| letter.is_whitespace() || "[]'\".".contains(letter));
     (!name.is_empty()).then_some(name)

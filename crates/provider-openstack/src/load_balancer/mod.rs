@@ -162,6 +162,11 @@ impl LoadBalancers for OpenStackLoadBalancers {
             value: self.reconciler.exposed_internal_services(),
         });
         gauges.push(Gauge {
+            name: "openstack_ccm_services_with_drained_pools",
+            help: "Services with a pool none of whose members takes connections, because somebody set weight 0 or admin_state_up false in Octavia",
+            value: self.reconciler.drained_services(),
+        });
+        gauges.push(Gauge {
             name: "openstack_ccm_cloud_parts_missing",
             help: "Optional parts of the OpenStack API that are known to be missing in the cloud",
             value: self.openstack.client.lacking().len(),

@@ -1,7 +1,8 @@
-//! A quarter of the runs: the cloud refuses one call for as long as the story lasts and long after, and nothing else goes wrong. Then
-//! everything is as in the calm run but for what needs that call; once it is taken again, nothing is missing.
+//! A quarter of the runs: the cloud refuses one call, one member, or members beyond a quota, for as long as the story lasts and long after,
+//! and nothing else goes wrong. Then everything is as in the calm run but for what needs that; once it is taken again, nothing is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 use fastrand::Rng;
 use http::Method;
@@ -13,7 +14,7 @@ use super::stage::{SHARED, Stage};
 use crate::support::PROXY;
 
 /// What may be missing while a call is refused.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Costs {
     /// Listeners that are not there yet.
     NewPorts,
@@ -25,6 +26,10 @@ enum Costs {
     Removal,
     /// No listener and no member.
     NoPort,
+    /// The member with this address.
+    Member(String),
+    /// Members and listeners that are not there yet, where there are as many members as may be.
+    Quota(usize),
 }
 
 /// Method and path of a call, and what needs it. What becomes of clouds without tags is tested in `crate::optional_parts`.
@@ -53,31 +58,57 @@ const STATUSES: [u16; 4] = [400, 403, 404, 409];
 /// What listeners lead to: load balancer and port, and the addresses of members.
 pub(super) type Ways = BTreeMap<(String, u64), BTreeSet<String>>;
 
-/// A call that is refused from now on.
+/// A call, a member or a quota that is refused from now on.
 pub(super) struct Refusal {
     what: String,
     costs: Costs,
-    fault: FaultId,
+    fault: Option<FaultId>,
 }
 
 impl Refusal {
     pub(super) fn begin(random: &mut Rng, cloud: &Cloud) -> Self {
-        let (method, path, costs) = CALLS[random.usize(0..CALLS.len())].clone();
+        let place = random.usize(0..CALLS.len() + 6);
+        let Some((method, path, costs)) = CALLS.get(place).cloned() else {
+            return if place % 2 == 0 {
+                Self::of_member(random, cloud)
+            } else {
+                Self::by_quota(random, cloud)
+            };
+        };
         // What is not there to be deleted is gone: that is no refusal.
         let statuses = if method == Method::DELETE { &STATUSES[..2] } else { &STATUSES[..] };
         let status = statuses[random.usize(0..statuses.len())];
         let what = format!("{method} {path} with {status}");
         let fault = Fault::new().method(method).path(&format!("/{path}($|[?])")).answer(status, body(path));
-        Self { what, costs, fault: cloud.faults().add(fault) }
+        Self { what, costs, fault: Some(cloud.faults().add(fault)) }
+    }
+
+    /// The member of a node that is there, or of one that may join.
+    fn of_member(random: &mut Rng, cloud: &Cloud) -> Self {
+        let mut addresses: Vec<IpAddr> =
+            cloud.nodes().iter().map(|node| node.addresses[0].parse().unwrap()).collect();
+        if let Some(IpAddr::V4(last)) = addresses.iter().max() {
+            let last = u32::from(*last);
+            addresses.extend((1..4).map(|more| IpAddr::from(Ipv4Addr::from(last + more))));
+        }
+        let address = addresses[random.usize(0..addresses.len())].to_string();
+        cloud.reserve_member_address(&address);
+        Self { what: format!("members with {address}"), costs: Costs::Member(address), fault: None }
+    }
+
+    fn by_quota(random: &mut Rng, cloud: &Cloud) -> Self {
+        let limit = count(cloud) + random.usize(0..12);
+        cloud.set_octavia_quota("member", i64::try_from(limit).unwrap());
+        Self { what: format!("more than {limit} members"), costs: Costs::Quota(limit), fault: None }
     }
 
     /// Fails if anything else is missing than what needs the call.
     pub(super) fn costs_what_needs_it(&self, cloud: &Cloud, calm: &Ways) {
         let there = ways(cloud);
-        let is_excused = |(load_balancer, _): &(String, u64)| match self.costs {
-            Costs::NewPorts | Costs::Members => true,
+        let is_excused = |(load_balancer, _): &(String, u64)| match &self.costs {
+            Costs::NewPorts | Costs::Members | Costs::Quota(_) => true,
             Costs::Joining => load_balancer == SHARED,
-            Costs::Removal | Costs::NoPort => false,
+            Costs::Removal | Costs::NoPort | Costs::Member(_) => false,
         };
         let missing: Vec<_> =
             calm.keys().filter(|way| !there.contains_key(way) && !is_excused(way)).collect();
@@ -87,9 +118,21 @@ impl Refusal {
         assert!(left.is_empty(), "{} leaves {left:?}", self.what);
         for (way, members) in &there {
             let expected = calm.get(way).filter(|_| self.costs != Costs::Members);
-            let right = expected.is_none_or(|expected| expected == members);
+            let right = expected.is_none_or(|expected| self.is_right(cloud, expected, members));
             assert!(right, "{}: {way:?} leads to {members:?}, and not to {expected:?}", self.what);
         }
+    }
+
+    /// Whether a pool has all members that it can have, and none beside them but a last one.
+    fn is_right(&self, cloud: &Cloud, expected: &BTreeSet<String>, members: &BTreeSet<String>) -> bool {
+        let mut missing = expected.difference(members);
+        let is_excused = match &self.costs {
+            Costs::Member(address) => missing.all(|one| one == address),
+            Costs::Quota(limit) => missing.next().is_none() || count(cloud) >= *limit,
+            _ => missing.next().is_none(),
+        };
+        let extra = members.difference(expected).count();
+        is_excused && (extra == 0 || extra == members.len()) && (!members.is_empty() || expected.is_empty())
     }
 
     /// The call is taken again. What is not sent again by itself is sent when the Service changes, or by a person, as the Event asks for.
@@ -97,7 +140,9 @@ impl Refusal {
     /// the two; in the calm run it was made before that.
     pub(super) async fn end(self, stage: &Stage) {
         let world = &stage.world;
-        world.cloud.faults().remove(self.fault);
+        self.fault.into_iter().for_each(|fault| world.cloud.faults().remove(fault));
+        world.cloud.free_member_addresses();
+        world.cloud.set_octavia_quota("member", -1);
         delete_floating_ips_that_events_name(stage);
         let contradictions: BTreeMap<String, String> =
             world.kube.list("services", "default").unwrap().iter().filter_map(contradiction).collect();
@@ -143,6 +188,11 @@ fn body(path: &str) -> Value {
         }
         false => json!({"faultcode": "Client", "faultstring": "This is not taken.", "debuginfo": null}),
     }
+}
+
+/// How many members there are.
+fn count(cloud: &Cloud) -> usize {
+    cloud.pools().iter().map(|pool| cloud.members(&text(&pool["id"])).len()).sum()
 }
 
 /// What the listeners of all load balancers lead to.

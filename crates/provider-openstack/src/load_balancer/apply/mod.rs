@@ -61,6 +61,7 @@ impl Applier<'_> {
                 Err(error) => {
                     if matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })) {
                         self.applied.failed_creation = Some(error.kind());
+                        self.applied.members_refused = may_be_for_members(&error);
                         self.applied.not_implemented = not_implemented(&error);
                     }
                     if error.kind() == ErrorKind::BadRequest {
@@ -182,6 +183,16 @@ fn is_refusal(step: &Step, error: &ApiError) -> bool {
     };
     is_refused
         && !matches!(step, Step::LoadBalancer(step) if !matches!(step, LoadBalancerStep::Update { .. }))
+}
+
+/// Returns whether a new load balancer may have been refused for one of its members, or for want of quota for them.
+fn may_be_for_members(error: &ApiError) -> bool {
+    let resource = error.fault().and_then(|fault| failure::quota_resource(&fault.message));
+    match error.kind() {
+        ErrorKind::BadRequest => true,
+        ErrorKind::Quota => resource == Some("Member"),
+        _ => false,
+    }
 }
 
 fn is_locked(error: &ApiError) -> bool {

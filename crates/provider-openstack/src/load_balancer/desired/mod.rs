@@ -112,6 +112,7 @@ fn build(sources: Sources<'_>) -> Result<Desired, Failure> {
         serial,
         additive,
         keeps_members,
+        replaced_servers: BTreeSet::new(),
         recovery,
         notices,
     })

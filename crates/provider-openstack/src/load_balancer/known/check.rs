@@ -1,7 +1,7 @@
 //! Compares the statuses that Octavia shows with the expected children of a load balancer. Pure.
 //!
-//! The status tree shows which objects exist, their statuses, and members by address and port. It shows no attributes, no tags, and
-//! no pools without a listener.
+//! The status tree shows which objects exist, their statuses, and members by name, address and port. It shows no other attributes, no
+//! tags, and no pools without a listener.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -112,10 +112,10 @@ fn by_key(listed: &[MemberStatus]) -> Option<BTreeMap<MemberKey, &MemberStatus>>
     listed.iter().map(|member| Some((key(member)?, member))).collect()
 }
 
-/// Makes a member of a status, which has no attributes: the values here are never compared.
+/// Makes a member of a status, which has no attributes but the name: other values here are never compared.
 fn from_status(key: MemberKey, seen: &MemberStatus) -> ObservedMember {
     let member = Member {
-        name: key.to_string(),
+        name: seen.name.clone(),
         address: key.address,
         port: key.port,
         subnet_id: None,

@@ -7,22 +7,23 @@
 //! | the first of several removals | any step was made, or another reconciliation began | check |
 //! | a step on the members or the monitor of a pool in use | the other of the two was changed | check |
 //! | a step on the load balancer itself, if the last answer that shows it is older than the reconciliation | | whole |
-//! | a batch of new members for a pool that has some | they are not those of nodes that joined, and the members were not listed anew | members of that pool |
+//! | a batch with new members, but for a pool that was just made | they are not those of nodes that joined, and the members were not listed anew | members of that pool |
 //! | a batch that names members which are there | another reconciliation began, or only the status tree shows them | members of that pool |
 //! | the end, or steps on Neutron that lead to it | any step was made | check |
 //!
 //! A load balancer that is ACTIVE again proves nothing about its children: it becomes ACTIVE even after a failed listener or batch.
 //! An HTTP monitor takes all members down that were not made for it. An update replaces all tags, so that tags which another client
-//! added meanwhile would be lost. A lagging replica of Octavia's database may lack a member, and a batch that names it would undo
-//! what administrators set on it.
+//! added meanwhile would be lost. A lagging replica of Octavia's database may lack members, even all of them, and a batch that names
+//! them would undo what administrators set on them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::load_balancer::objects::step::{
     Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
-use crate::load_balancer::objects::{Children, Ownership};
+use crate::load_balancer::objects::{Children, Member, MemberKey, ObservedMember, Ownership};
 use crate::load_balancer::plan::{Plan, Then};
 
 /// A look at the cloud.
@@ -59,6 +60,8 @@ pub(in crate::load_balancer) enum Done {
     Members(String),
     Monitor(String),
     Pool(String),
+    /// The pool was made.
+    NewPool(String),
     /// A listener or a pool was deleted.
     Removal,
     Other,
@@ -74,7 +77,7 @@ impl Done {
             }
             Step::Pool(PoolStep::Update { id, .. }) => Some(Self::Pool(id.clone())),
             Step::Pool(PoolStep::Create { .. }) => {
-                Some(made.map_or(Self::Other, |id| Self::Pool(id.to_owned())))
+                Some(made.map_or(Self::Other, |id| Self::NewPool(id.to_owned())))
             }
             Step::Member(step) => pool_of_members(step).map(Self::Members),
             Step::Monitor(step) => pool_of_monitor(step).map(Self::Monitor),
@@ -84,7 +87,7 @@ impl Done {
 
     pub(in crate::load_balancer) fn pool(&self) -> Option<&str> {
         match self {
-            Self::Members(id) | Self::Monitor(id) | Self::Pool(id) => Some(id),
+            Self::Members(id) | Self::Monitor(id) | Self::Pool(id) | Self::NewPool(id) => Some(id),
             Self::Removal | Self::Other => None,
         }
     }
@@ -177,10 +180,20 @@ impl Looked {
 
     /// Returns a look that confirms that members are missing, unless they are expected to be.
     fn before_addition(&self, step: &Step, children: Option<&Children>) -> Option<Look> {
-        let Step::Member(MemberStep::Add { pool: Handle::Id(id), members }) = step else { return None };
+        let Step::Member(
+            MemberStep::Add { pool: Handle::Id(id), members }
+            | MemberStep::ReplaceAll { pool: Handle::Id(id), members },
+        ) = step
+        else {
+            return None;
+        };
         let pool = children?.pools.iter().find(|pool| pool.id == *id)?;
-        let is_expected = members.iter().all(|member| self.joined.contains(&member.address));
-        let is_sure = is_expected || pool.members.is_empty() || self.members.contains(id);
+        let there: BTreeSet<MemberKey> = pool.members.iter().map(ObservedMember::key).collect();
+        let is_expected =
+            |member: &Arc<Member>| there.contains(&member.key()) || self.joined.contains(&member.address);
+        let is_sure = members.iter().all(is_expected)
+            || self.since.contains(&Done::NewPool(id.clone()))
+            || self.members.contains(id);
         (!is_sure).then(|| Look::Members(id.clone()))
     }
 
@@ -298,9 +311,8 @@ mod tests {
         let mut cloud = Cloud::serving(&Shape::web().desired());
         let children = cloud.children();
         let there = &children.pools[0].members[0].member;
-        let new =
-            crate::load_balancer::objects::Member { address: [10, 0, 0, 99].into(), ..(**there).clone() };
-        let members = vec![std::sync::Arc::new(new)];
+        let new = Member { address: [10, 0, 0, 99].into(), ..(**there).clone() };
+        let members = vec![Arc::new(new)];
         let step = Step::Member(MemberStep::Add { pool: Handle::Id(POOL.to_owned()), members });
         let plan = Plan { steps: vec![step], ..Plan::default() };
         let joined: BTreeSet<IpAddr> = joined.iter().map(|one| one.parse().unwrap()).collect();

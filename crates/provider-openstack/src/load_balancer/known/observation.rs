@@ -127,6 +127,11 @@ impl Observation {
         self.looked.since.contains(&Done::Removal)
     }
 
+    /// Returns whether members are known from the status tree only.
+    pub(in crate::load_balancer) fn has_members_from_status(&self) -> bool {
+        self.children().is_some_and(|children| children.pools.iter().any(|pool| pool.members_from_status))
+    }
+
     /// Returns the look that the plan needs before it continues.
     pub(crate) fn look_before(&self, plan: &Plan) -> Option<Look> {
         let ownership = self.load_balancer().map(|there| there.ownership);

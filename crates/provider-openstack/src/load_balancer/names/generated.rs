@@ -71,8 +71,7 @@ impl GeneratedName {
         // Only the cluster's name may contain `_`.
         let mut parts = name.strip_prefix(SERVICE_PREFIX)?.rsplitn(3, '_');
         let (service, namespace, cluster) = (parts.next()?, parts.next()?, parts.next()?);
-        let valid = |part: &str| !part.is_empty() && part.bytes().all(is_name_byte);
-        (valid(service) && valid(namespace))
+        (is_object_name(service) && is_object_name(namespace))
             .then(|| Self { cluster: cluster.to_owned(), service: ServiceKey::new(namespace, service) })
     }
 
@@ -82,8 +81,11 @@ impl GeneratedName {
     }
 }
 
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.'
+/// Returns whether an object of Kubernetes may have this name.
+pub(crate) fn is_object_name(name: &str) -> bool {
+    let is_name_byte =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    !name.is_empty() && name.bytes().all(is_name_byte)
 }
 
 /// Returns the description of a load balancer that has outlived its Service (`reclaim-policy: retain`), made from its former one.

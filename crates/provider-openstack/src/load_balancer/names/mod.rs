@@ -31,6 +31,7 @@ use openstack_ccm_core::cloud::ClusterIdentity;
 use openstack_ccm_core::service::{Service, ServiceKey};
 
 use crate::user_tag::MAX_OCTAVIA_LENGTH;
+pub(crate) use generated::is_object_name;
 use generated::{DESCRIPTION, SECURITY_GROUP_PREFIX, cut, fit, floating_ip_description, generated_name};
 pub use generated::{
     GeneratedName, describes_floating_ip, is_generated, is_generated_elsewhere, is_generated_security_group,

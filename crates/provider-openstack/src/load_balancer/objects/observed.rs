@@ -186,7 +186,8 @@ pub(crate) struct ObservedPool {
     pub(crate) used_by: BTreeSet<String>,
     /// Members; not read, and empty, unless the pool is this Service's.
     pub(crate) members: Vec<ObservedMember>,
-    /// Whether the members come from the status tree: only their id, address, port and status are known.
+    /// Whether the members come from the status tree: only their id, name, address, port and status are
+    /// known.
     pub(crate) members_from_status: bool,
     /// Health monitor; not read, and absent, unless the pool is this Service's.
     pub(crate) monitor: Option<ObservedMonitor>,

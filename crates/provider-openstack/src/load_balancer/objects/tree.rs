@@ -31,6 +31,8 @@ pub(crate) struct Desired {
     /// Whether existing members are kept in place of those from nodes: no node is selected, the selector is invalid, or a node has
     /// no address.
     pub(crate) keeps_members: bool,
+    /// Addresses of nodes that have another server now: what an administrator set on the former one is not kept.
+    pub(crate) replaced_servers: BTreeSet<IpAddr>,
     /// What decides if the load balancer is in ERROR.
     pub(crate) recovery: Recovery,
     /// Notices about how this state was determined.

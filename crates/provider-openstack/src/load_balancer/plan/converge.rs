@@ -25,7 +25,11 @@ const SHARED_INTERNALLY: &str = "LoadBalancerSharedInternally";
 /// Creates the load balancer with everything below it.
 pub(super) fn create_tree(draft: &mut Draft, desired: &Desired, load_balancer: LoadBalancerSpec) {
     // In serial mode the children are created after the load balancer.
-    let listeners = if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
+    let mut listeners: Vec<_> =
+        if desired.serial { Vec::new() } else { desired.listeners.values().cloned().collect() };
+    if draft.refusals.new_members {
+        listeners.iter_mut().for_each(|one| one.pool.members.clear());
+    }
     let load_balancer = Box::new(load_balancer);
     draft.step(Step::LoadBalancer(LoadBalancerStep::Create { load_balancer, listeners }));
 }

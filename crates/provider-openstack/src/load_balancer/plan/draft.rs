@@ -1,6 +1,7 @@
 //! A plan under construction.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
@@ -29,6 +30,8 @@ pub(super) struct Draft {
     pub(super) serial: bool,
     /// Steps that are not sent again for now because the cloud refused them.
     pub(super) refusals: Refusals,
+    /// Addresses of nodes that have another server now.
+    pub(super) replaced_servers: BTreeSet<IpAddr>,
     /// Subnet of the VIP: the default subnet of members.
     pub(super) vip_subnet_id: Option<String>,
     /// Listeners whose protocol cannot be changed for now.

@@ -3,22 +3,30 @@
 //! A batch resets weight, backup, `admin_state_up` and monitor port of each member that it names to the values in the batch. So new
 //! members are added by a batch that names only them, and a single member is deleted by its id. Any other change is one batch of
 //! all members, which keeps what an administrator set.
+//!
+//! Octavia refuses a batch as a whole, for one new member or for want of quota. After such a refusal what goes is deleted by id, which
+//! asks for neither, and what comes is added in parts ([`super::batch`]).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
+use super::batch::Change;
 use super::draft::Draft;
-use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
-use crate::load_balancer::objects::{Member, MemberKey, ObservedMember, ObservedPool};
+use crate::load_balancer::objects::step::Handle;
+use crate::load_balancer::objects::{ListenerKey, Member, MemberKey, ObservedMember, ObservedPool};
+
+/// No member of a pool in use takes connections, because of what an administrator set.
+pub(crate) const DRAINED: &str = "LoadBalancerMembersDrained";
 
 /// How far the members follow the desired state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// In everything.
     Whole,
-    /// In which members exist. Their monitor ports stay.
+    /// In everything but their monitor ports, which stay.
     Keys,
 }
 
@@ -48,70 +56,73 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
     for member in failed {
         draft.must_heal("member", &member.member.name, &member.id, &member.status);
     }
-    let like = pool.members.first().filter(|_| extent == Extent::Keys);
-    let merged: Vec<Arc<Member>> = wanted
-        .iter()
-        .map(|member| match (before.get(&member.key()), extent) {
-            (Some(before), Extent::Keys) => Arc::clone(&before.member),
-            (before, _) => merge(before.copied(), like, member),
-        })
-        .collect();
-    let from_status = pool.members_from_status;
-    let same = |member: &Arc<Member>| {
-        before.get(&member.key()).is_some_and(|before| from_status || is_same(before, member))
-    };
-    let is_sound = |member: &ObservedMember| member.status != ProvisioningStatus::Error;
-    let handle = Handle::Id(pool.id.clone());
-    let new: Vec<Arc<Member>> =
-        merged.iter().filter(|member| !before.contains_key(&member.key())).cloned().collect();
-    let stay_as_they_are = merged.iter().filter(|member| before.contains_key(&member.key())).all(same);
-    let gone: Vec<&ObservedMember> = before
-        .values()
-        .copied()
-        .filter(|one| merged.binary_search_by_key(&one.key(), |member| member.key()).is_err())
-        .collect();
-    // New members get the monitor port of existing members, which the status tree does not show.
-    let is_known = extent == Extent::Whole || !from_status;
-    if stay_as_they_are && before.values().all(|one| is_sound(one)) {
-        match (new.as_slice(), gone.as_slice()) {
-            ([], []) => return,
-            ([_, ..], []) if draft.additive && is_known => {
-                return draft.step(Step::Member(MemberStep::Add { pool: handle, members: new }));
-            }
-            ([], [gone]) if !gone.id.is_empty() => {
-                let (pool_id, id, name) = (pool.id.clone(), gone.id.clone(), gone.member.name.clone());
-                return draft.step(Step::Member(MemberStep::Delete { pool_id, id, name }));
-            }
-            _ => {}
+    let mut merged = inherit(draft, pool, wanted);
+    for member in &mut merged {
+        let there = before.get(&member.key()).copied();
+        let subnet_id = there.map_or(&member.subnet_id, |there| &there.member.subnet_id).clone();
+        // New members get the monitor port of existing members.
+        let like = there.or(pool.members.first()).filter(|_| extent == Extent::Keys);
+        let monitor_port = like.map_or(member.monitor_port, |like| like.member.monitor_port);
+        if (&subnet_id, monitor_port) != (&member.subnet_id, member.monitor_port) {
+            *member = Arc::new(Member { subnet_id, monitor_port, ..Member::clone(member) });
         }
     }
-    // Failed members are sent with any other change, at once; sending only them is a repair.
-    let repairs = stay_as_they_are && new.is_empty() && gone.is_empty();
-    draft.change(repairs, Step::Member(MemberStep::ReplaceAll { pool: handle, members: merged }));
-}
-
-/// Returns a wanted member as it is sent: with what an administrator may have set on the existing member, and its subnet, which
-/// cannot be changed. A new member gets the monitor port of `like`.
-fn merge(
-    before: Option<&ObservedMember>,
-    like: Option<&ObservedMember>,
-    wanted: &Arc<Member>,
-) -> Arc<Member> {
-    let merged = match (before, like) {
-        (None, None) => return Arc::clone(wanted),
-        (None, Some(like)) => Member { monitor_port: like.member.monitor_port, ..(**wanted).clone() },
-        (Some(ObservedMember { member: before, .. }), _) => Member {
-            subnet_id: before.subnet_id.clone(),
-            monitor_address: before.monitor_address,
-            weight: before.weight,
-            backup: before.backup,
-            admin_state_up: before.admin_state_up,
-            ..(**wanted).clone()
-        },
+    let from_status = pool.members_from_status;
+    let same = |member: &Arc<Member>| {
+        before.get(&member.key()).is_some_and(|before| match from_status {
+            true => before.member.name == member.name && !draft.replaced_servers.contains(&member.address),
+            false => before.member == *member,
+        })
     };
-    if merged == **wanted { Arc::clone(wanted) } else { Arc::new(merged) }
+    let (stay, new): (Vec<_>, Vec<_>) =
+        merged.iter().cloned().partition(|member| before.contains_key(&member.key()));
+    let is_wanted =
+        |one: &ObservedMember| merged.binary_search_by_key(&one.key(), |member| member.key()).is_ok();
+    let change = Change {
+        pool: Handle::Id(pool.id.clone()),
+        stay_as_they_are: stay.iter().all(same),
+        are_sound: pool.members.iter().all(|one| one.status != ProvisioningStatus::Error),
+        gone: before.values().copied().filter(|one| !is_wanted(one)).collect(),
+        // The status tree does not show the monitor ports that new members get.
+        additive: draft.additive && (extent == Extent::Whole || !from_status),
+        all: merged,
+        stay,
+        new,
+    };
+    change.plan(draft);
 }
 
-fn is_same(before: &ObservedMember, merged: &Member) -> bool {
-    before.member.name == merged.name && before.member.monitor_port == merged.monitor_port
+/// Returns the wanted members with what an administrator set on their machines in this pool.
+pub(super) fn inherit(draft: &Draft, pool: &ObservedPool, wanted: &[Arc<Member>]) -> Vec<Arc<Member>> {
+    let there: BTreeMap<IpAddr, &Member> =
+        pool.members.iter().map(|one| (one.member.address, &*one.member)).collect();
+    let merge = |wanted: &Arc<Member>| {
+        let is_another = |before: &Member| {
+            draft.replaced_servers.contains(&wanted.address) || before.is_of_another_node(wanted)
+        };
+        let before = there.get(&wanted.address).filter(|before| !is_another(before));
+        let merged = before.map(|before| Member::clone(wanted).as_set_on(before));
+        merged.filter(|merged| *merged != **wanted).map_or_else(|| Arc::clone(wanted), Arc::new)
+    };
+    wanted.iter().map(merge).collect()
+}
+
+/// Warns if no member of a pool in use will take connections, because of what an administrator set.
+pub(super) fn warn_if_drained(
+    draft: &mut Draft,
+    pool: &ObservedPool,
+    wanted: &[Arc<Member>],
+    port: ListenerKey,
+) {
+    let there = pool.members.iter().map(|one| Arc::clone(&one.member));
+    let members = if wanted.is_empty() { there.collect() } else { inherit(draft, pool, wanted) };
+    if members.is_empty() || members.iter().any(|member| member.takes_connections()) {
+        return;
+    }
+    let ObservedPool { id, name, .. } = pool;
+    let message = format!(
+        "port {port} takes no connections: somebody set weight 0 or admin_state_up false in Octavia on each member of pool {name} \
+         ({id}); take that back with openstack loadbalancer member set --weight 1 --enable {id} MEMBER"
+    );
+    draft.warn(DRAINED, message);
 }

@@ -4,6 +4,7 @@
 //! each change, so a reconciliation applies the steps up to and including the first one that locks, and the next one plans again
 //! from a new observation.
 
+mod batch;
 mod children;
 mod converge;
 mod draft;
@@ -27,6 +28,7 @@ mod types;
 pub(crate) use children::any_own;
 pub(super) use draft::tags_of_own;
 pub(crate) use floating_ip::ON_INTERNAL;
+pub(crate) use members::DRAINED;
 pub(crate) use release::{LOAD_BALANCER_LEFT, release, retain};
 #[cfg(test)]
 pub(crate) use serve::serve;

@@ -32,6 +32,8 @@ pub(super) struct Port<'a> {
     existing: Option<&'a ObservedListener>,
     /// The pool that this listener uses.
     present: Option<&'a ObservedPool>,
+    /// That pool, or the one that the listener used before it made way for one of another protocol.
+    former: Option<&'a ObservedPool>,
     /// The existing pool that is to be the default pool.
     pool: Option<&'a ObservedPool>,
 }
@@ -50,9 +52,10 @@ impl<'a> Port<'a> {
         let left =
             predecessor.and_then(|before| children.pools.iter().find(|pool| pool.id == before.pool.id));
         let left = left.filter(|pool| pool.used_by.is_empty());
-        let pool = find_pool(draft, children, present.or(left), &wanted.pool);
+        let former = present.or(left);
+        let pool = find_pool(draft, children, former, &wanted.pool);
         draft.claimed_pools.extend(pool.map(|pool| pool.id.clone()));
-        Self { key, wanted, existing, present, pool }
+        Self { key, wanted, existing, present, former, pool }
     }
 }
 
@@ -62,20 +65,27 @@ pub(super) fn keep_up(draft: &mut Draft, port: &Port<'_>) {
     let stays = port.pool.is_some_and(|pool| pool.id == present.id);
     if draft.kept_up.insert(present.id.clone()) {
         pool::keep_up(draft, present, &port.wanted.pool, stays);
+        members::warn_if_drained(draft, present, &port.wanted.pool.members, port.key);
     }
 }
 
 /// Plans a port that is free or has a listener of this Service.
 pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Children, port: &Port<'_>) {
-    let Port { key, wanted, existing, pool, .. } = *port;
+    let Port { key, wanted, existing, former, pool, .. } = *port;
     let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
     if let Some(fitting) = fitting {
         draft.plan.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
     }
+    let takes_over = former.filter(|former| former.ours && pool.is_none_or(|pool| pool.id != former.id));
+    let taken_over = takes_over.map(|former| DesiredPool {
+        members: members::inherit(draft, former, &wanted.pool.members),
+        ..wanted.pool.clone()
+    });
+    let wanted_pool = taken_over.as_ref().unwrap_or(&wanted.pool);
     let default_pool = match pool {
-        Some(found) => pool::converge(draft, found, &wanted.pool, fitting.is_some()),
-        None => pool::create(draft, load_balancer_id, &wanted.pool),
+        Some(found) => pool::converge(draft, found, wanted_pool, fitting.is_some()),
+        None => pool::create(draft, load_balancer_id, wanted_pool),
     };
     if existing.is_some() && draft.is_under_repair(&default_pool) {
         draft.unready.insert(key);

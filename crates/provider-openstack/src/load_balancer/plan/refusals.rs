@@ -5,16 +5,18 @@
 //! | a step on an object that another step creates | that step |
 //! | any child of a load balancer that the Service joins | the tag that announces the Service |
 //! | the rename of the load balancer | all renames of its children |
-//! | a new health monitor | the members that it checks, and that the one before it is gone |
-//! | a listener with a new pool, a swap | all steps that complete the pool |
+//! | a new health monitor | that members of its pool which are there are made for it, and that the one before it is gone |
+//! | a listener with a new pool, a swap | all steps that complete the pool; of new members one, and those that are in the present pool |
 //! | the deletion of a listener that changes its protocol | all that its successor needs, the successor, and the tags that describe the old listener |
 //! | the deletion of a pool | the steps that remove its listeners |
 //! | steps after the attachment of a floating IP | the attachment |
 //! | members of a pool in use, the closing of a port, and everything else | nothing |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::types::{Plan, Refused};
 use crate::load_balancer::names;
@@ -23,7 +25,8 @@ use crate::load_balancer::objects::step::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
 use crate::load_balancer::objects::{
-    Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
+    Children, FormerListener, ListenerKey, Member, MemberKey, Observed, ObservedFloatingIp, ObservedListener,
+    ObservedMember, ObservedPool, Ownership, former,
 };
 
 /// A listener that was deleted for one of another protocol.
@@ -41,6 +44,8 @@ pub(crate) struct Refusals {
     pub(crate) predecessors: BTreeMap<ListenerKey, Predecessor>,
     /// The listeners that were restored after the same wish was refused, as their tags say.
     pub(crate) returned: BTreeSet<ListenerKey>,
+    /// Whether a new load balancer may have been refused for its members, which are added afterwards then.
+    pub(crate) new_members: bool,
     /// Digest of the Service's wish, for tags.
     pub(crate) wish: Option<Digest>,
 }
@@ -58,8 +63,57 @@ impl Refusals {
 
     /// Returns why a step is not sent again for now.
     pub(crate) fn of(&self, step: &Step) -> Option<&Failure> {
-        self.steps.iter().find(|refused| is_same(&refused.step, step)).map(|refused| &refused.failure)
+        self.steps.iter().find(|refused| refused.implies(step)).map(|refused| &refused.failure)
     }
+}
+
+impl Refused {
+    /// Returns whether the cloud would refuse `step` as well. A batch with all members of a refused one is refused, and where the quota
+    /// had no room for some new members, it has none for as many others.
+    fn implies(&self, step: &Step) -> bool {
+        match (&self.step, step) {
+            (
+                Step::Member(MemberStep::Add { pool, members }),
+                Step::Member(MemberStep::Add { pool: of, members: all }),
+            ) => {
+                let is_larger = self.failure.class == FailureClass::Quota && members.len() <= all.len();
+                pool == of && (is_larger || contains(all, members))
+            }
+            (
+                Step::Member(MemberStep::ReplaceAll { pool, members }),
+                Step::Member(MemberStep::ReplaceAll { pool: of, members: all }),
+            ) => pool == of && contains(all, members),
+            (refused, step) => is_same(refused, step),
+        }
+    }
+
+    /// Returns the refusal of a batch without the new members that are there by now: one of those that are left was the reason.
+    pub(crate) fn of_what_is_missing(&self, observed: &Observed) -> Option<Self> {
+        let mut left = self.clone();
+        let Step::Member(MemberStep::Add { pool, members } | MemberStep::ReplaceAll { pool, members }) =
+            &mut left.step
+        else {
+            return Some(left);
+        };
+        let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
+        let mut pools = children.into_iter().flat_map(|children| &children.pools);
+        let there = pools.find(|there| Some(there.id.as_str()) == pool.id())?;
+        let there: BTreeSet<MemberKey> = there.members.iter().map(ObservedMember::key).collect();
+        members.retain(|member| !there.contains(&member.key()));
+        match members.is_empty() {
+            // Something else than a new member was the reason.
+            true => matches!(self.step, Step::Member(MemberStep::ReplaceAll { .. })).then(|| self.clone()),
+            false => Some(left),
+        }
+    }
+}
+
+/// Returns whether `all` contain the `members`; both are sorted by key.
+fn contains(all: &[Arc<Member>], members: &[Arc<Member>]) -> bool {
+    let is_in = |member: &Arc<Member>| {
+        all.binary_search_by_key(&member.key(), |one| one.key()).is_ok_and(|place| all[place] == *member)
+    };
+    members.iter().all(is_in)
 }
 
 /// Returns whether the cloud would answer both steps alike. The default pool of a listener makes no difference, nor does the
@@ -89,7 +143,7 @@ pub(super) fn leave_out(mut plan: Plan, refusals: &Refusals, observed: &Observed
     if causes.is_empty() {
         return plan;
     }
-    let needs = Needs::of(&plan.steps, observed, refusals);
+    let needs = Needs::of(&plan.steps, observed, refusals, causes.keys().copied().collect());
     let needed: Vec<Vec<usize>> = (0..plan.steps.len()).map(|place| needs.of_step(place)).collect();
     loop {
         let is_news = |place: &usize| !causes.contains_key(place);
@@ -118,12 +172,19 @@ struct Needs<'a> {
     children: Option<&'a Children>,
     /// Pools whose listener was deleted for one of another protocol, which gets them unchanged.
     left: BTreeSet<&'a str>,
+    /// The places of refused steps.
+    refused: BTreeSet<usize>,
     /// The place of the step that announces the Service on a shared load balancer.
     announcement: Option<usize>,
 }
 
 impl<'a> Needs<'a> {
-    fn of(steps: &'a [Step], observed: &'a Observed, refusals: &'a Refusals) -> Self {
+    fn of(
+        steps: &'a [Step],
+        observed: &'a Observed,
+        refusals: &'a Refusals,
+        refused: BTreeSet<usize>,
+    ) -> Self {
         let there = observed.load_balancer.as_ref();
         let announces = |step: &Step| match (step, there) {
             (Step::LoadBalancer(LoadBalancerStep::Update { changes, .. }), Some(there)) => {
@@ -138,7 +199,7 @@ impl<'a> Needs<'a> {
         let announcement = steps.iter().position(announces);
         let children = there.and_then(|there| there.children.as_ref());
         let left = refusals.predecessors.values().map(|before| before.pool.id.as_str()).collect();
-        Self { steps, observed, children, left, announcement }
+        Self { steps, observed, children, left, refused, announcement }
     }
 
     fn places(&self, is_needed: impl Fn(&Step) -> bool) -> Vec<usize> {
@@ -166,7 +227,7 @@ impl<'a> Needs<'a> {
             }
             // An HTTP check of the health check node port takes down members without `monitor_port`.
             Step::Monitor(MonitorStep::Create { pool, .. }) => {
-                let mut before = self.filling(pool);
+                let mut before = self.filling(pool, None);
                 before.extend(self.places(|step| match step {
                     Step::Monitor(MonitorStep::Delete { pool_id, .. }) => pool.id() == Some(pool_id.as_str()),
                     _ => false,
@@ -200,8 +261,7 @@ impl<'a> Needs<'a> {
     }
 
     fn are_all_taken_out(&self, pool_id: &str) -> bool {
-        let mut pools = self.children.into_iter().flat_map(|children| &children.pools);
-        let members = pools.find(|pool| pool.id == pool_id).map_or(0, |pool| pool.members.len());
+        let members = self.members_of(Some(pool_id)).len();
         let taken_out = self.places(
             |step| matches!(step, Step::Member(MemberStep::Delete { pool_id: id, .. }) if id == pool_id),
         );
@@ -217,10 +277,13 @@ impl<'a> Needs<'a> {
         match step {
             ListenerStep::Create { listener, default_pool, .. } => {
                 let mut needed = self.places(|step| is_deletion(step, listener.key()));
-                needed.extend(default_pool.iter().flat_map(|pool| self.completing(pool)));
+                let present = self.pool_of(|there| there.ours && there.key() == listener.key());
+                needed.extend(default_pool.iter().flat_map(|pool| self.completing(pool, present)));
                 needed
             }
-            ListenerStep::SwapDefaultPool { pool, .. } => self.completing(pool),
+            ListenerStep::SwapDefaultPool { pool, listener_id, .. } => {
+                self.completing(pool, self.pool_of(|there| there.id == *listener_id))
+            }
             ListenerStep::Delete { id, key } => {
                 self.places(|step| is_creation(step, *key) || self.says_what_was(step, id))
             }
@@ -231,19 +294,23 @@ impl<'a> Needs<'a> {
     /// Returns whether a step notes in a pool's tags what its listener was.
     fn says_what_was(&self, step: &Step, listener_id: &str) -> bool {
         let Step::Pool(PoolStep::Update { id, changes }) = step else { return false };
-        let mut listeners = self.children.into_iter().flat_map(|children| &children.listeners);
-        let pool = listeners
-            .find(|listener| listener.id == listener_id)
-            .and_then(|one| one.default_pool_id.as_ref());
-        pool == Some(id) && changes.tags.iter().flatten().any(|tag| former::is_about_former(tag))
+        let pool = self.pool_of(|listener| listener.id == listener_id);
+        pool.is_some_and(|pool| pool.id == *id)
+            && changes.tags.iter().flatten().any(|tag| former::is_about_former(tag))
     }
 
-    /// Returns the steps that complete a pool that no listener uses yet.
-    fn completing(&self, pool: &Handle) -> Vec<usize> {
+    /// Returns the default pool of a listener.
+    fn pool_of(&self, is_it: impl Fn(&ObservedListener) -> bool) -> Option<&'a ObservedPool> {
+        let children = self.children?;
+        children.default_pool(children.listeners.iter().find(|listener| is_it(listener))?)
+    }
+
+    /// Returns the steps that complete a pool that no listener uses yet, in place of the `present` one.
+    fn completing(&self, pool: &Handle, present: Option<&ObservedPool>) -> Vec<usize> {
         if pool.id().is_some_and(|id| self.is_used(id)) {
             return Vec::new();
         }
-        let mut needed = self.filling(pool);
+        let mut needed = self.filling(pool, present);
         needed.extend(self.places(
             |step| matches!(step, Step::Monitor(MonitorStep::Create { pool: of, .. }) if of == pool),
         ));
@@ -253,13 +320,33 @@ impl<'a> Needs<'a> {
         needed
     }
 
-    fn filling(&self, pool: &Handle) -> Vec<usize> {
-        self.places(|step| match step {
-            Step::Member(step) => {
-                step.pool() == Some(pool) || pool.id().is_some() && step.pool_id() == pool.id()
-            }
-            _ => false,
-        })
+    /// Returns the steps that change members of a pool. Of those that add members, some in place of the `present` pool's are needed,
+    /// and all where no other one gives the pool a member.
+    fn filling(&self, pool: &Handle, present: Option<&ObservedPool>) -> Vec<usize> {
+        let is_of_pool = |step: &MemberStep| {
+            step.pool() == Some(pool) || pool.id().is_some() && step.pool_id() == pool.id()
+        };
+        let there = self.members_of(pool.id());
+        let serving: BTreeSet<IpAddr> =
+            present.into_iter().flat_map(|pool| &pool.members).map(|one| one.member.address).collect();
+        let adds = |step: &MemberStep| step.members().iter().any(|member| !there.contains(&member.key()));
+        let is_added = |place: &usize| {
+            let step = &self.steps[*place];
+            matches!(step, Step::Member(step) if is_of_pool(step) && adds(step))
+                && !self.refused.contains(place)
+        };
+        let has_members = !there.is_empty() || (0..self.steps.len()).any(|place| is_added(&place));
+        let is_needed = |step: &MemberStep| {
+            let mut new = step.members().iter().filter(|member| !there.contains(&member.key()));
+            !adds(step) || !has_members || new.any(|member| serving.contains(&member.address))
+        };
+        self.places(|step| matches!(step, Step::Member(step) if is_of_pool(step) && is_needed(step)))
+    }
+
+    fn members_of(&self, pool_id: Option<&str>) -> BTreeSet<MemberKey> {
+        let pools = self.children.into_iter().flat_map(|children| &children.pools);
+        let pools = pools.filter(|pool| Some(pool.id.as_str()) == pool_id);
+        pools.flat_map(|pool| &pool.members).map(ObservedMember::key).collect()
     }
 
     fn making(&self, name: &str) -> Vec<usize> {

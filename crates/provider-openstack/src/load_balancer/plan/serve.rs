@@ -45,6 +45,7 @@ fn whole(desired: &Desired, observed: &Observed, refusals: &Refusals, stuck: BTr
         serial: desired.serial,
         additive: desired.additive,
         refusals: refusals.clone(),
+        replaced_servers: desired.replaced_servers.clone(),
         stuck,
         ..Draft::default()
     };

@@ -8,7 +8,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Step};
 use crate::load_balancer::objects::{ListenerKey, ObservedLoadBalancer};
 
 /// A step that is left out, and the refusal that causes this.
@@ -130,6 +130,11 @@ impl Plan {
             matches!(step, Step::Listener(ListenerStep::Create { .. } | ListenerStep::SwapDefaultPool { .. }))
         };
         self.refused.iter().any(|refused| of_listener(&refused.step))
+    }
+
+    /// Returns whether a pool is created.
+    pub(crate) fn makes_pool(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Pool(PoolStep::Create { .. })))
     }
 
     /// Returns the steps that create listeners in place of a listener that the plan deletes first.

@@ -37,7 +37,7 @@ use openstack_ccm_core::service::{Goal, ServiceKey};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::plan::ON_INTERNAL;
+use super::plan::{DRAINED, ON_INTERNAL};
 use super::report::Report;
 use super::resolve::Resolver;
 use super::security_group::SecurityGroups;
@@ -171,6 +171,11 @@ impl Reconciler {
     /// Returns how many internal Services have a floating IP that another client attached.
     pub(super) fn exposed_internal_services(&self) -> usize {
         self.records.warned_of(ON_INTERNAL)
+    }
+
+    /// Returns how many Services have a pool none of whose members takes connections because of what an administrator set.
+    pub(super) fn drained_services(&self) -> usize {
+        self.records.warned_of(DRAINED)
     }
 
     /// Returns the queue of load balancer creations.

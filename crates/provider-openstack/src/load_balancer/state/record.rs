@@ -73,6 +73,8 @@ pub(crate) struct Beginning {
     pub(crate) began: Moment,
     /// Addresses of the nodes that joined since the previous reconciliation.
     pub(crate) joined: BTreeSet<IpAddr>,
+    /// Addresses of the nodes that have another server than when the Service was converged last.
+    pub(crate) replaced_servers: BTreeSet<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,8 @@ struct Record {
     service: Digest,
     /// The nodes, shared between Services.
     nodes: Arc<[Arc<Node>]>,
+    /// Addresses of nodes whose server was replaced since the Service was converged last.
+    replaced_servers: BTreeSet<IpAddr>,
     known: Cached,
     attempts: Attempts,
     load_balancer: Option<(String, Ownership)>,
@@ -108,6 +112,7 @@ impl Record {
         Self {
             service,
             nodes: Arc::from([]),
+            replaced_servers: BTreeSet::new(),
             known: Cached::Nothing,
             attempts: Attempts::default(),
             load_balancer: None,
@@ -185,6 +190,9 @@ impl Records {
             record.known = Cached::Nothing;
         }
         let joined = if nodes_changed { joined(&record.nodes, nodes) } else { BTreeSet::new() };
+        if nodes_changed {
+            record.replaced_servers.extend(replaced_servers(&record.nodes, nodes));
+        }
         record.nodes = Arc::clone(nodes);
         let began = Moment::now();
         let drift_due = std::mem::take(&mut record.drift_due);
@@ -201,6 +209,7 @@ impl Records {
             at: Instant::now(),
             began,
             joined,
+            replaced_servers: record.replaced_servers.clone(),
         }
     }
 
@@ -275,7 +284,10 @@ impl Records {
 
     /// Notes that everything is as the Service asks for.
     pub(crate) fn converged(&self, key: &ServiceKey) {
-        self.with(key, |record| record.attempts.converged());
+        self.with(key, |record| {
+            record.attempts.converged();
+            record.replaced_servers.clear();
+        });
     }
 
     /// Notes that the plan waits for work of Octavia.
@@ -377,14 +389,25 @@ impl Records {
 
 /// Returns the addresses of nodes that are only in `now`.
 fn joined(before: &[Arc<Node>], now: &[Arc<Node>]) -> BTreeSet<IpAddr> {
-    let known: BTreeSet<&str> = before.iter().flat_map(|node| addresses(node)).collect();
-    now.iter()
-        .flat_map(|node| addresses(node))
-        .filter(|one| !known.contains(one))
-        .filter_map(|one| one.parse().ok())
-        .collect()
+    let known: BTreeSet<IpAddr> = before.iter().flat_map(|node| addresses(node)).collect();
+    now.iter().flat_map(|node| addresses(node)).filter(|one| !known.contains(one)).collect()
 }
 
-fn addresses(node: &Node) -> impl Iterator<Item = &str> {
-    node.addresses.iter().map(|one| one.address.as_str())
+/// Returns the addresses of nodes whose server is another one in `now`. One without an id, or with a region before the same id, may
+/// be the same.
+fn replaced_servers(before: &[Arc<Node>], now: &[Arc<Node>]) -> BTreeSet<IpAddr> {
+    let server = |node: &'_ Arc<Node>| {
+        node.provider_id.as_deref().and_then(|id| id.rsplit('/').next()).map(str::to_owned)
+    };
+    let known: HashMap<&str, String> =
+        before.iter().filter_map(|node| Some((node.name.as_str(), server(node)?))).collect();
+    let is_another = |node: &&Arc<Node>| {
+        let before = known.get(node.name.as_str());
+        before.is_some_and(|before| server(node).is_some_and(|now| now != *before))
+    };
+    now.iter().filter(is_another).flat_map(|node| addresses(node)).collect()
+}
+
+fn addresses(node: &Node) -> impl Iterator<Item = IpAddr> + '_ {
+    node.addresses.iter().filter_map(|one| one.address.parse().ok())
 }

@@ -133,6 +133,15 @@ impl MemberStep {
         }
     }
 
+    /// Returns the members that the step names as a whole.
+    pub(crate) fn members(&self) -> &[Arc<Member>] {
+        match self {
+            Self::ReplaceAll { members, .. } | Self::Add { members, .. } => members,
+            Self::Create { member, .. } => std::slice::from_ref(member),
+            Self::Update { .. } | Self::Delete { .. } => &[],
+        }
+    }
+
     /// Returns the id of the pool, if it exists.
     pub(crate) fn pool_id(&self) -> Option<&str> {
         match self {

@@ -80,6 +80,8 @@ pub(crate) struct Applied {
     pub(crate) refused: Option<Step>,
     /// How the creation request for the load balancer failed.
     pub(crate) failed_creation: Option<ErrorKind>,
+    /// Whether the cloud may have refused that request for the members.
+    pub(crate) members_refused: bool,
     /// The cloud's message if it cannot create such a load balancer.
     pub(crate) not_implemented: Option<String>,
     /// Whether the only failure is that the cloud is overloaded: the observation stays valid.

@@ -117,6 +117,7 @@ impl Shape {
             serial: false,
             additive: true,
             keeps_members: false,
+            replaced_servers: BTreeSet::new(),
             recovery: Recovery { choice: ErrorRecovery::Replace, ..Recovery::default() },
             notices: Vec::new(),
         }

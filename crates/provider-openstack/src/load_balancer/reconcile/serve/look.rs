@@ -15,6 +15,7 @@ use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::objects::digest::{Agreement, Digest};
 use crate::load_balancer::objects::{Observed, ObservedLoadBalancer, Ownership};
+use crate::load_balancer::plan::DRAINED;
 use crate::load_balancer::read::Observing;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure};
@@ -211,11 +212,14 @@ impl Serving<'_> {
         Ok(Some(observation))
     }
 
-    /// Returns the last converged state with the members that Octavia shows now. With faults that the cloud can mend, everything is read.
+    /// Returns the last converged state with the members that Octavia shows now. With faults that the cloud can mend, everything is read; as
+    /// well where no member of a pool took connections.
     async fn with_members(&self, known: Converged) -> Result<Option<Observation>, Failure> {
         let Converged { observed, project_id, address, agreement, warnings } = known;
         let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
-        if !may_go_on || self.faults.may_heal() || !self.settings.odd.is_empty() {
+        // The status tree does not show what administrators set.
+        let is_drained = warnings.iter().any(|warning| warning.reason == DRAINED);
+        if !may_go_on || is_drained || self.faults.may_heal() || !self.settings.odd.is_empty() {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);

@@ -68,6 +68,7 @@ impl Serving<'_> {
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
             wanted.desired.recovery = self.recovery(observation.seen());
+            wanted.desired.replaced_servers.clone_from(&self.beginning.replaced_servers);
             // What the cloud may have mended, and members that replace unusable nodes, must have been read now. The values that stand in
             // for a text that means nothing are those of the last full read: nothing is sent for them.
             let keeps = wanted.faults.may_heal() || wanted.desired.keeps_members;
@@ -75,10 +76,15 @@ impl Serving<'_> {
                 return Ok(None);
             }
             let observed = observation.seen();
-            let refusals = &reconciler.records.attempts(&self.service.key).refusals;
-            let mut refusals = refusals.at(self.beginning.at, observed, wish);
+            let attempts = reconciler.records.attempts(&self.service.key);
+            let mut refusals = attempts.refusals.at(self.beginning.at, observed, wish);
+            refusals.new_members = attempts.members_refused;
             refusals.steps.extend_from_slice(&without_room);
             let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
+            if plan.makes_pool() && observation.has_members_from_status() {
+                // A new pool takes over what administrators set on the members of the present one.
+                return Ok(None);
+            }
             let successors = plan.successors();
             if !successors.is_empty() && without_room.is_empty() {
                 let room = reconciler.resolver.room_for_listener(observation.project_id()).await;

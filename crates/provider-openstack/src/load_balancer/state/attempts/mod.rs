@@ -54,6 +54,8 @@ pub(crate) struct Attempts {
     pub(crate) previous_vips: PreviousVips,
     /// How many requests to create the load balancer ended in a fault of the service itself, one after another.
     pub(crate) creation_faults: u32,
+    /// Whether the cloud may have refused the last request to create the load balancer for its members.
+    pub(crate) members_refused: bool,
     /// Algorithms that Octavia refused, each with the id of its pool.
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// The last failover request: id of the load balancer, and the result.
@@ -118,6 +120,9 @@ impl Attempts {
             self.stall = self.stall.filter(|stall| stall.gives_up != gives_up);
         }
         self.refused_algorithms.extend_from_slice(&applied.refused_algorithms);
+        if applied.failed_creation.is_some() {
+            self.members_refused = applied.members_refused;
+        }
         if applied.failover.is_some() {
             self.failover.clone_from(&applied.failover);
         }

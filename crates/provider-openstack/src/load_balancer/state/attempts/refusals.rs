@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::load_balancer::names;
 use crate::load_balancer::objects::digest::Digest;
-use crate::load_balancer::objects::step::{FloatingIpStep, Handle, ListenerStep, Step};
+use crate::load_balancer::objects::step::{FloatingIpStep, Handle, ListenerStep, MemberStep, PoolStep, Step};
 use crate::load_balancer::objects::{
     FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedListener,
 };
@@ -62,18 +62,21 @@ impl RefusalRecord {
             // Waiting does not create a missing object.
             refused.failure.class = FailureClass::UserInput;
         }
-        let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
+        let is_akin = |kept: &StandingRefusal| is_akin(&kept.refused.step, &refused.step);
+        let known = self.kept.iter().filter(|kept| is_akin(kept)).max_by_key(|kept| kept.times);
         let interrupts = self.interrupts(&refused.step, observed);
-        if place.is_none() && !certain && !interrupts {
+        if known.is_none() && !certain && !interrupts {
             return false;
         }
-        let times = place.map_or(0, |place| self.kept.swap_remove(place).times);
-        let not_before = (!interrupts).then(|| now + PAUSES.delay(times));
+        let times = known.map_or(0, |kept| kept.times);
+        // What is refused while the whole rests is a part of it, and rests with it.
+        let resting = known.and_then(|kept| kept.not_before).filter(|time| *time > now);
+        let not_before = (!interrupts).then(|| resting.unwrap_or_else(|| now + PAUSES.delay(times)));
         let floating_ip = floating_ip(&refused.step, observed).filter(|_| interrupts);
-        let times = times.saturating_add(1);
         let is_forgotten =
             |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + REFUSAL_LIFETIME < now);
-        self.kept.retain(|kept| !is_forgotten(kept));
+        self.kept.retain(|kept| !is_forgotten(kept) && (resting.is_some() || !is_akin(kept)));
+        let times = times.saturating_add(u32::from(resting.is_none()));
         self.kept.push(StandingRefusal { refused, times, not_before, floating_ip });
         true
     }
@@ -96,7 +99,13 @@ impl RefusalRecord {
         accepted: &[&Step],
         observed: &Observed,
     ) {
-        self.kept.retain(|kept| !accepted.iter().any(|step| is_same(&kept.refused.step, step)));
+        let has_room = |refused: &Refused| {
+            refused.failure.class == FailureClass::Quota
+                && accepted.iter().any(|step| makes_room(step, &refused.step))
+        };
+        self.kept.retain(|kept| {
+            !accepted.iter().any(|step| is_same(&kept.refused.step, step)) && !has_room(&kept.refused)
+        });
         for step in accepted {
             match step {
                 Step::Listener(ListenerStep::Create { listener, .. }) => {
@@ -131,9 +140,10 @@ impl RefusalRecord {
     pub(crate) fn at(&self, now: Instant, observed: &Observed, wish: Digest) -> Refusals {
         let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
         let mut refusals = Refusals {
-            steps: resting.map(|kept| kept.refused.clone()).collect(),
+            steps: resting.filter_map(|kept| kept.refused.of_what_is_missing(observed)).collect(),
             predecessors: self.predecessors(observed),
             returned: returned(observed, wish),
+            new_members: false,
             wish: Some(wish),
         };
         let noted = noted_exchanges(observed, &refusals);
@@ -151,6 +161,30 @@ impl RefusalRecord {
     pub(crate) fn is_any(&self, now: Instant) -> bool {
         self.kept.iter().any(|kept| kept.not_before.is_none_or(|time| time > now))
     }
+}
+
+/// Returns whether a deletion makes room for members that the quota had no room for. A batch that would have removed the same
+/// member had this room already.
+fn makes_room(deletion: &Step, refused: &Step) -> bool {
+    let Step::Member(refused) = refused else { return false };
+    match deletion {
+        Step::Member(MemberStep::Delete { pool_id, .. }) => {
+            !matches!(refused, MemberStep::ReplaceAll { .. }) || refused.pool_id() != Some(pool_id.as_str())
+        }
+        Step::Pool(PoolStep::Delete { .. }) => true,
+        _ => false,
+    }
+}
+
+/// Returns whether two steps are the same, or batches of members of one pool.
+fn is_akin(one: &Step, other: &Step) -> bool {
+    let batch_of = |step: &Step| match step {
+        Step::Member(step @ (MemberStep::Add { .. } | MemberStep::ReplaceAll { .. })) => {
+            step.pool_id().map(str::to_owned)
+        }
+        _ => None,
+    };
+    is_same(one, other) || batch_of(one).is_some_and(|pool| batch_of(other) == Some(pool))
 }
 
 fn has_successor(steps: &[Step], key: ListenerKey) -> bool {
@@ -205,14 +239,48 @@ fn floating_ip(step: &Step, observed: &Observed) -> Option<ObservedFloatingIp> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use openstack_ccm_core::failure::Failure;
 
     use super::*;
-    use crate::load_balancer::objects::step::PoolStep;
+    use crate::load_balancer::objects::Member;
 
     fn refused() -> Refused {
         let step = Step::Pool(PoolStep::Delete { id: "pool".to_owned(), name: String::new() });
         Refused { step, failure: Failure::user_input("no") }
+    }
+
+    fn batch(nodes: &[u8]) -> Refused {
+        let member = |node: &u8| Member {
+            name: format!("n{node}"),
+            address: [10, 0, 0, *node].into(),
+            port: 30080,
+            subnet_id: None,
+            monitor_port: None,
+            monitor_address: None,
+            weight: 1,
+            backup: false,
+            admin_state_up: true,
+        };
+        let members = nodes.iter().map(|node| Arc::new(member(node))).collect();
+        let step = Step::Member(MemberStep::Add { pool: Handle::Id("pool".to_owned()), members });
+        Refused { step, failure: Failure::user_input("no") }
+    }
+
+    /// However long the search for the refused one takes.
+    #[tokio::test(start_paused = true)]
+    async fn parts_of_a_batch_rest_with_it_and_longer_when_they_are_refused_together_again() {
+        let (mut record, observed, now) = (RefusalRecord::default(), Observed::default(), Instant::now());
+        assert!(record.note(batch(&[1, 2, 3, 4]), &observed, true, now));
+        let later = now + Duration::from_secs(4);
+        assert!(record.note(batch(&[1, 2]), &observed, false, later), "the whole is certain");
+        assert!(record.note(batch(&[1]), &observed, false, later));
+        assert_eq!(record.pause(later), Some(Duration::from_secs(6)));
+        let due = now + Duration::from_secs(10);
+        assert!(!record.is_any(due));
+        assert!(record.note(batch(&[1]), &observed, false, due));
+        assert_eq!(record.pause(due), Some(Duration::from_secs(20)));
     }
 
     #[tokio::test(start_paused = true)]

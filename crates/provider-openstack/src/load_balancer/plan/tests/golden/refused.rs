@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, MemberStep, Step};
 use crate::load_balancer::objects::{FormerListener, tls};
 use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
@@ -36,6 +36,26 @@ fn a_port_that_moves_is_closed_in_the_old_place_also_where_the_new_one_is_refuse
     done
     ");
     assert_eq!(plan.refusal().map(|failure| failure.message).as_deref(), Some("the cloud says no"));
+}
+
+/// What goes asks neither for an address nor for quota, and what comes is added beside what stays.
+#[test]
+fn a_batch_that_is_refused_is_sent_in_parts() {
+    let cloud = Cloud::serving(&Shape::web().desired());
+    let after = |nodes: &[u8]| Shape::web().with(|shape| shape.nodes = nodes.iter().copied().collect());
+    let is_batch = |step: &Step| matches!(step, Step::Member(MemberStep::ReplaceAll { .. }));
+    assert_snapshot!(beside(&cloud, &after(&[2, 3, 4]), is_batch), @"
+    remove member member-3 (n1) from pool pool-2
+    add members to pool pool-2: [n3 10.0.0.13:30080, n4 10.0.0.14:30080]
+    done
+    ");
+    // The last one goes with one that comes.
+    assert_snapshot!(beside(&cloud, &after(&[3, 4]), is_batch), @"
+    remove member member-4 (n2) from pool pool-2
+    set members of pool pool-2: [n3 10.0.0.13:30080]
+    left out: set members of pool pool-2: [n3 10.0.0.13:30080, n4 10.0.0.14:30080]
+    done
+    ");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! With any one call refused for ever, everything that does not need it becomes as it is wanted, and nothing that serves is lost on the
-//! way.
+//! way. The same with one member that no pool can have, and with a quota of members.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
-use openstack_ccm_core::failure::Failure;
+use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::Protocol;
 use proptest::collection::btree_set;
 use proptest::prelude::*;
@@ -117,7 +118,6 @@ fn changing(observed: &Observed, desired: &Desired) -> BTreeSet<ListenerKey> {
 
 /// Reconciles while one call is refused for ever.
 fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -> Plan {
-    let (mut attempts, now) = (Attempts::default(), Instant::now());
     let changing = changing(&cloud.observed, desired);
     let succeeds = |step: &Step| match step {
         Step::Listener(ListenerStep::Create { listener, .. }) => {
@@ -127,12 +127,29 @@ fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -
         }
         _ => false,
     };
+    let refuses = |_: &Observed, step: &Step| {
+        let is_refused = call(step) == refused || (refused == SUCCESSORS && succeeds(step));
+        is_refused.then(|| Failure::user_input(refused))
+    };
+    converge_beside(cloud, desired, refuses, wish).0
+}
+
+/// Reconciles while the cloud refuses some steps. Returns the last plan, and how many requests were refused.
+fn converge_beside(
+    cloud: &mut Cloud,
+    desired: &Desired,
+    refuses: impl Fn(&Observed, &Step) -> Option<Failure>,
+    wish: Digest,
+) -> (Plan, usize) {
+    let (mut attempts, now) = (Attempts::default(), Instant::now());
+    let mut refused = 0;
     for _ in 0..BOUND {
         let refusals = attempts.refusals.at(now, &cloud.observed, wish);
         let plan = serve_beside(desired, &cloud.observed, &refusals);
-        let Some(step) = plan.steps.first() else { return plan };
-        if call(step) == refused || (refused == SUCCESSORS && succeeds(step)) {
-            let refused = Refused { step: step.clone(), failure: Failure::user_input(refused) };
+        let Some(step) = plan.steps.first() else { return (plan, refused) };
+        if let Some(failure) = refuses(&cloud.observed, step) {
+            refused += 1;
+            let refused = Refused { step: step.clone(), failure };
             assert!(attempts.refused(refused, &cloud.observed, true, now), "it is noted");
             continue;
         }
@@ -143,7 +160,10 @@ fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -
         assert_keeps(&before, &cloud.observed, desired, step);
         cloud.finish_pending();
     }
-    panic!("no end without {refused} after {BOUND} steps");
+    panic!(
+        "no end after {BOUND} steps and {refused} refusals:\n{}",
+        serve_beside(desired, &cloud.observed, &attempts.refusals.at(now, &cloud.observed, wish))
+    );
 }
 
 fn assert_degraded(
@@ -231,6 +251,140 @@ proptest! {
         serial in any::<bool>(),
     ) {
         assert_costs_what_needs_it(&before, &after, refused, serial);
+    }
+}
+
+/// The members of all pools.
+fn all_members(observed: &Observed) -> impl Iterator<Item = (&str, MemberKey)> {
+    let pools = children(observed).pools.iter();
+    pools.flat_map(|pool| pool.members.iter().map(|member| (pool.id.as_str(), member.key())))
+}
+
+/// How many more members there are after a step, and the addresses of new ones.
+fn added(observed: &Observed, step: &Step) -> (usize, BTreeSet<IpAddr>) {
+    let Step::Member(step) = step else { return (0, BTreeSet::new()) };
+    let pool_id = step.pool_id().expect("the pool is there");
+    let there: BTreeSet<MemberKey> =
+        all_members(observed).filter(|(pool, _)| *pool == pool_id).map(|(_, key)| key).collect();
+    let named: BTreeSet<MemberKey> = step.members().iter().map(|member| member.key()).collect();
+    let new: BTreeSet<IpAddr> = named.difference(&there).map(|key| key.address).collect();
+    let gone = match step {
+        MemberStep::ReplaceAll { .. } => there.difference(&named).count(),
+        _ => 0,
+    };
+    (new.len().saturating_sub(gone), new)
+}
+
+/// What Octavia refuses of members, as a whole batch.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    /// The member of this node is new in any pool.
+    Of(u8),
+    /// More members than there were at the beginning, and so many more.
+    BeyondQuota(usize),
+}
+
+impl Refusal {
+    fn refuses(self, limit: usize, observed: &Observed, step: &Step) -> Option<Failure> {
+        let (more, new) = added(observed, step);
+        match self {
+            Self::Of(node) => new
+                .contains(&IpAddr::from([10, 0, 0, 10 + node]))
+                .then(|| Failure::user_input("the address is not a valid option for member address")),
+            Self::BeyondQuota(_) => (more > 0 && all_members(observed).count() + more > limit)
+                .then(|| Failure::new(FailureClass::Quota, "Quota has been met for resources: Member")),
+        }
+    }
+}
+
+/// Each port that is there has the wanted members but for refused ones, and is never without any.
+fn assert_lacks_only(desired: &Desired, observed: &Observed, refusal: Refusal, limit: usize) {
+    let is_full = all_members(observed).count() >= limit;
+    for (key, members) in in_use(observed) {
+        let Some(wanted) = desired.listeners.get(&key) else { continue };
+        let wanted: BTreeSet<MemberKey> = wanted.pool.members.iter().map(|member| member.key()).collect();
+        assert!(!members.is_empty(), "{key} has no members");
+        // What is there and not wanted is only the last one, where nothing that is wanted may come.
+        let extra = members.difference(&wanted).count();
+        assert!(extra == 0 || (extra == 1 && members.len() == 1), "{key}: {members:?} instead of {wanted:?}");
+        for missing in wanted.difference(&members) {
+            let is_refused = match refusal {
+                Refusal::Of(node) => missing.address == IpAddr::from([10, 0, 0, 10 + node]),
+                Refusal::BeyondQuota(_) => is_full,
+            };
+            assert!(is_refused, "{key} lacks {missing} beside {refusal:?}");
+        }
+    }
+    let served: BTreeSet<ListenerKey> = in_use(observed).into_keys().collect();
+    for (key, wanted) in &desired.listeners {
+        let others = match refusal {
+            Refusal::Of(node) => {
+                let address = IpAddr::from([10, 0, 0, 10 + node]);
+                wanted.pool.members.iter().any(|member| member.address != address)
+            }
+            Refusal::BeyondQuota(_) => !is_full,
+        };
+        assert!(!others || served.contains(key), "{key} is not served beside {refusal:?}");
+    }
+}
+
+fn assert_costs_members_only(before: &Shape, after: &Shape, refusal: Refusal, desired: &Desired) {
+    let mut cloud = Cloud::serving(&before.desired());
+    let more = if let Refusal::BeyondQuota(more) = refusal { more } else { usize::MAX / 2 };
+    let limit = all_members(&cloud.observed).count() + more;
+    let wish = Digest::of("a wish");
+    let refuses = |observed: &Observed, step: &Step| refusal.refuses(limit, observed, step);
+    let (plan, _) = converge_beside(&mut cloud, desired, refuses, wish);
+    assert_eq!(plan.then, Then::Done);
+    assert_lacks_only(desired, &cloud.observed, refusal, limit);
+    let plan = converge(&mut cloud, desired, "nothing", Digest::of("another wish"));
+    assert!(plan.refused.is_empty() && plan.then == Then::Done);
+    assert_served(&after.desired(), &cloud.observed);
+}
+
+fn refusal() -> impl Strategy<Value = Refusal> {
+    prop_oneof![(1..=6_u8).prop_map(Refusal::Of), (0..=6_usize).prop_map(Refusal::BeyondQuota)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_member_that_is_refused_costs_itself(
+        before in shape(btree_set(1..=6_u8, 1..=6)),
+        after in shape(btree_set(1..=6_u8, 1..=6)),
+        refusal in refusal(),
+        additive in any::<bool>(),
+    ) {
+        let desired = Desired { additive, ..after.desired() };
+        assert_costs_members_only(&before, &after, refusal, &desired);
+    }
+
+    /// Of one batch: at most twice the logarithm of its size for each refused member, and one for the batch.
+    #[test]
+    fn refused_members_are_found_in_few_requests(
+        nodes in btree_set(1..=100_u8, 2..=100),
+        refused in btree_set(1..=100_u8, 1..=3),
+        goes in any::<bool>(),
+    ) {
+        let mut before = Shape::web();
+        before.nodes = if goes { [200, 201].into() } else { [200].into() };
+        let mut cloud = Cloud::serving(&before.desired());
+        let mut after = before.clone();
+        after.nodes = nodes.iter().copied().chain([200]).collect();
+        let desired = after.desired();
+        let refused: BTreeSet<IpAddr> =
+            refused.intersection(&nodes).map(|node| IpAddr::from([10, 0, 0, 10 + node])).collect();
+        let refuses = |observed: &Observed, step: &Step| {
+            let is_refused = !added(observed, step).1.is_disjoint(&refused);
+            is_refused.then(|| Failure::user_input("the address is not a valid option for member address"))
+        };
+        let (_, requests) = converge_beside(&mut cloud, &desired, refuses, Digest::of("a wish"));
+        let logarithm = nodes.len().next_power_of_two().ilog2() as usize;
+        let most = if refused.is_empty() { 0 } else { 2 * logarithm.max(1) * refused.len() + 2 };
+        prop_assert!(requests <= most, "{requests} requests for {} of {}", refused.len(), nodes.len());
+        let members = all_members(&cloud.observed).map(|(_, key)| key.address).collect::<BTreeSet<_>>();
+        prop_assert_eq!(members.len(), nodes.len() + 1 - refused.len());
     }
 }
 
