@@ -20,7 +20,7 @@ pub enum Lack {
     Versions,
     /// The status tree: opentelekomcloud-infra/octavia-proxy has no such path; a provider may answer 501.
     StatusTree,
-    /// `additive_only`: an Octavia before 2.11 behind a front end that checks queries.
+    /// `additive_only`, as an Octavia before 2.11 answers it: `wsme` knows no such argument (wsme/exc.py).
     AdditiveBatches,
     /// Networks by id, for an application credential with access rules (k-orc/openstack-resource-controller#596). The middleware of
     /// Keystone answers for what no rule allows (keystonemiddleware/auth_token).
@@ -64,14 +64,14 @@ impl Lack {
                 let change = neutron(Method::PUT, "^/v2.0/floatingips/[^/]+$").with_body("\"description\"");
                 vec![change.answer(400, body)]
             }
-            Self::LoadBalancerTags => vec![
-                octavia(Method::POST, "/loadbalancers$")
-                    .with_body("\"tags\"")
-                    .answer(400, unknown_attribute("tags")),
-                octavia(Method::PUT, "/loadbalancers/[^/]+$")
-                    .with_body("\"tags\"")
-                    .answer(400, unknown_attribute("tags")),
-            ],
+            Self::LoadBalancerTags => {
+                let text = "Unknown attribute for argument load_balancer.loadbalancer: tags";
+                let unknown =
+                    |fault: Fault| fault.with_body("\"tags\"").answer(400, refused_by_octavia(text));
+                let (create, change) =
+                    (octavia(Method::POST, "/loadbalancers$"), octavia(Method::PUT, "/loadbalancers/[^/]+$"));
+                vec![unknown(create), unknown(change)]
+            }
             Self::Versions => vec![octavia(Method::GET, "^/$").page(404, NOT_FOUND)],
             Self::StatusTree => {
                 let body =
@@ -79,14 +79,14 @@ impl Lack {
                 vec![octavia(Method::GET, "/status$").answer(501, body)]
             }
             Self::AdditiveBatches => {
-                vec![octavia(Method::PUT, "additive_only").answer(400, unknown_attribute("additive_only"))]
+                let text = "Unknown argument: \"additive_only\"";
+                vec![octavia(Method::PUT, "additive_only").answer(400, refused_by_octavia(text))]
             }
             Self::NetworkById => vec![neutron(Method::GET, "^/v2.0/networks/[^/]+$").unauthorized()],
             Self::SecurityGroups => vec![neutron(Method::GET, "^/v2.0/security-groups").unauthorized()],
             Self::Providers => {
                 let text = "Policy does not allow this request to be performed.";
-                let body = json!({"faultcode": "Client", "faultstring": text, "debuginfo": null});
-                vec![octavia(Method::GET, "/providers$").answer(403, body)]
+                vec![octavia(Method::GET, "/providers$").answer(403, refused_by_octavia(text))]
             }
             Self::Quotas => vec![octavia(Method::GET, "/quotas/").unauthorized()],
             Self::Certificates => {
@@ -96,9 +96,8 @@ impl Lack {
     }
 }
 
-/// What Octavia says of an attribute that it does not have.
-fn unknown_attribute(name: &str) -> Value {
-    let text = format!("Unknown attribute for argument load_balancer: {name}");
+/// How Octavia refuses a request.
+pub(crate) fn refused_by_octavia(text: &str) -> Value {
     json!({"faultcode": "Client", "faultstring": text, "debuginfo": null})
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::builder::SimBuilder;
 use crate::faults::{Fate, Faults};
 use crate::forward::Forwarding;
+use crate::front_end::{FrontEnd, Rewrite};
 use crate::log::CallLog;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -75,6 +76,7 @@ struct Inner {
     world: Mutex<World>,
     seed: Seed,
     faults: Faults,
+    front_end: FrontEnd,
     log: CallLog,
     started: Instant,
     changed: Arc<Notify>,
@@ -116,6 +118,7 @@ impl Sim {
             world: Mutex::new(world),
             seed,
             faults: Faults::default(),
+            front_end: FrontEnd::default(),
             log: CallLog::default(),
             started: Instant::now(),
             changed: Arc::default(),
@@ -144,11 +147,12 @@ impl Sim {
         let request = Request::new(service, request);
         let identity_url = self.read(World::identity_url);
         let decision = self.inner.faults.decide(&request, &identity_url);
+        let request = self.inner.front_end.forward(request);
         if !decision.latency.is_zero() {
             tokio::time::sleep(decision.latency).await;
         }
         self.work_for(&request).await;
-        let reply = match decision.fate {
+        let mut reply = match decision.fate {
             Fate::Serve => Some(self.apply_watched(&request)),
             Fate::Answer(reply) => Some(reply),
             Fate::Replica(mut world) => {
@@ -162,6 +166,9 @@ impl Sim {
                 reply
             }
         };
+        if let Some(body) = reply.as_mut().and_then(|reply| reply.body.as_mut()) {
+            self.inner.front_end.hide(&request, body);
+        }
         let status = reply.as_ref().map(|reply| reply.status.as_u16());
         tracing::debug!(service = %service, method = %request.method, path = %request.path, status, "call");
         self.inner.log.record(&request, status);
@@ -242,6 +249,11 @@ impl Sim {
     /// The rules about what goes wrong.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
+    }
+
+    /// Has requests or answers changed on their way, from here on.
+    pub fn rewrite(&self, rule: Rewrite) {
+        self.inner.front_end.add(rule);
     }
 
     /// Every call that was made.

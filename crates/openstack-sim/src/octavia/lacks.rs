@@ -34,7 +34,8 @@ pub(crate) fn trim(release: OctaviaRelease, service: Service, body: &mut Value) 
     }
 }
 
-fn remove(value: &mut Value, place: &str) {
+/// Takes what is at a place out of a value.
+pub(crate) fn remove(value: &mut Value, place: &str) {
     let (step, rest) = place.split_once('.').unwrap_or((place, ""));
     let (key, through_list) = step.strip_suffix("[]").map_or((step, false), |key| (key, true));
     let Value::Object(fields) = value else { return };
