@@ -54,6 +54,8 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Service", "Warning", "LoadBalancerRename", "A load balancer that was made under another cluster name is renamed."),
     row("Service", "Warning", "LoadBalancerLbMethodUnknown", "Octavia does not know the algorithm that lb-method names."),
     row("Service", "Warning", "LoadBalancerIPIgnored", "spec.loadBalancerIP asks for another address than the one that the load balancer has and keeps."),
+    row("Service", "Normal", "LoadBalancerAddressChanged", "Another address is published from now on; the message has both. A Warning if another client attached the new floating IP, and the Service does not ask for it: the message names that floating IP, with its description, and the Service's own one that lies idle."),
+    row("Service", "Warning", "LoadBalancerMembersOutOfReach", "The load balancer is made on an external network on which some nodes have no address, so it might not reach them. Set `member-subnet-id`."),
     row("Service", "Warning", "FloatingIPLeftInUse", "A floating IP of the Service stays, because something else uses it, for example another Service on the same load balancer."),
     row("Service", "Warning", "FloatingIPNotDeleted", "The cloud's policy does not let the user of cloud.conf delete floating IPs, so one that the Service gives up stays in the project, attached to nothing. The message names the rule, and who can delete it."),
     row("Service", "Warning", "FloatingIPOnInternalService", "Somebody attached a floating IP to the load balancer of an internal Service, which can be reached from outside by it. It stays. Take it off, or set `keep-floatingip` if it is wanted."),
