@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::oracle::assert_served;
 use super::states::shape;
-use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::objects::step::{Answer, Applied};
 use crate::load_balancer::objects::step::{
     FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
@@ -117,7 +116,7 @@ fn changing(observed: &Observed, desired: &Desired) -> BTreeSet<ListenerKey> {
 }
 
 /// Reconciles while one call is refused for ever.
-fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -> Plan {
+fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str) -> Plan {
     let changing = changing(&cloud.observed, desired);
     let succeeds = |step: &Step| match step {
         Step::Listener(ListenerStep::Create { listener, .. }) => {
@@ -131,7 +130,7 @@ fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -
         let is_refused = call(step) == refused || (refused == SUCCESSORS && succeeds(step));
         is_refused.then(|| Failure::user_input(refused))
     };
-    converge_beside(cloud, desired, refuses, wish).0
+    converge_beside(cloud, desired, refuses).0
 }
 
 /// Reconciles while the cloud refuses some steps. Returns the last plan, and how many requests were refused.
@@ -139,12 +138,11 @@ fn converge_beside(
     cloud: &mut Cloud,
     desired: &Desired,
     refuses: impl Fn(&Observed, &Step) -> Option<Failure>,
-    wish: Digest,
 ) -> (Plan, usize) {
     let (mut attempts, now) = (Attempts::default(), Instant::now());
     let mut refused = 0;
     for _ in 0..BOUND {
-        let refusals = attempts.refusals.at(now, &cloud.observed, wish);
+        let refusals = attempts.refusals.at(now, &cloud.observed);
         let plan = serve_beside(desired, &cloud.observed, &refusals);
         let Some(step) = plan.steps.first() else { return (plan, refused) };
         if let Some(failure) = refuses(&cloud.observed, step) {
@@ -162,7 +160,7 @@ fn converge_beside(
     }
     panic!(
         "no end after {BOUND} steps and {refused} refusals:\n{}",
-        serve_beside(desired, &cloud.observed, &attempts.refusals.at(now, &cloud.observed, wish))
+        serve_beside(desired, &cloud.observed, &attempts.refusals.at(now, &cloud.observed))
     );
 }
 
@@ -224,18 +222,18 @@ fn assert_costs_what_needs_it(before: &Shape, after: &Shape, refused: &str, seri
     let mut cloud = Cloud::serving(&before.desired());
     let desired = Desired { serial, ..after.desired() };
     let changes_protocol = changing(&cloud.observed, &desired);
-    let wish = Digest::of("a wish");
-    let plan = converge(&mut cloud, &desired, refused, wish);
+    let plan = converge(&mut cloud, &desired, refused);
     assert_eq!(plan.then, Then::Done);
     assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
     if refused == SUCCESSORS {
         // Another process takes nothing off that came back.
-        let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed, wish);
+        let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed);
         let plan = serve_beside(&desired, &cloud.observed, &refusals);
         assert!(plan.steps.is_empty(), "{plan}");
     }
-    // As soon as it is not refused any more, and the Service changes, nothing is missing.
-    let plan = converge(&mut cloud, &desired, "nothing", Digest::of("another wish"));
+    // When it is not refused any more, and what asks for it was taken away and put back, nothing is missing.
+    converge(&mut cloud, &Desired { serial, ..before.desired() }, "nothing");
+    let plan = converge(&mut cloud, &desired, "nothing");
     assert!(plan.refused.is_empty() && plan.then == Then::Done);
     assert_served(&desired, &cloud.observed);
 }
@@ -332,12 +330,11 @@ fn assert_costs_members_only(before: &Shape, after: &Shape, refusal: Refusal, de
     let mut cloud = Cloud::serving(&before.desired());
     let more = if let Refusal::BeyondQuota(more) = refusal { more } else { usize::MAX / 2 };
     let limit = all_members(&cloud.observed).count() + more;
-    let wish = Digest::of("a wish");
     let refuses = |observed: &Observed, step: &Step| refusal.refuses(limit, observed, step);
-    let (plan, _) = converge_beside(&mut cloud, desired, refuses, wish);
+    let (plan, _) = converge_beside(&mut cloud, desired, refuses);
     assert_eq!(plan.then, Then::Done);
     assert_lacks_only(desired, &cloud.observed, refusal, limit);
-    let plan = converge(&mut cloud, desired, "nothing", Digest::of("another wish"));
+    let plan = converge(&mut cloud, desired, "nothing");
     assert!(plan.refused.is_empty() && plan.then == Then::Done);
     assert_served(&after.desired(), &cloud.observed);
 }
@@ -379,7 +376,7 @@ proptest! {
             let is_refused = !added(observed, step).1.is_disjoint(&refused);
             is_refused.then(|| Failure::user_input("the address is not a valid option for member address"))
         };
-        let (_, requests) = converge_beside(&mut cloud, &desired, refuses, Digest::of("a wish"));
+        let (_, requests) = converge_beside(&mut cloud, &desired, refuses);
         let logarithm = nodes.len().next_power_of_two().ilog2() as usize;
         let most = if refused.is_empty() { 0 } else { 2 * logarithm.max(1) * refused.len() + 2 };
         prop_assert!(requests <= most, "{requests} requests for {} of {}", refused.len(), nodes.len());
