@@ -143,6 +143,11 @@ impl Refusal {
         self.fault.into_iter().for_each(|fault| world.cloud.faults().remove(fault));
         world.cloud.free_member_addresses();
         world.cloud.set_octavia_quota("member", -1);
+        // Octavia leaves the VIP port of a load balancer that it refuses for its members.
+        for port in world.cloud.leaked_ports() {
+            let path = format!("/v2.0/ports/{}", text(&port["id"]));
+            assert_eq!(world.cloud.admin().delete("network", &path).0, 204, "{port}");
+        }
         delete_floating_ips_that_events_name(stage);
         let contradictions: BTreeMap<String, String> =
             world.kube.list("services", "default").unwrap().iter().filter_map(contradiction).collect();
