@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use openstack_ccm_openstack_sim::OperationKind;
+use openstack_ccm_openstack_sim::{OperationKind, WorkerFault};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::contract::setup::{configured, floating_ip};
 use crate::refused::leads;
-use crate::support::{LB_ID, World, service};
+use crate::support::{LB_ID, World, lb_name, service};
 
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 const SHARE: &str = "loadbalancer.openstack.org/share-by-address";
@@ -181,6 +181,20 @@ async fn a_service_that_cannot_be_served_keeps_nobody_waiting(
     world.until_published("aaa").await;
     world.quiet().await;
     assert!(leads(&world, &[80, 81], 2), "{}", world.state());
+}
+
+/// Nor does one whose load balancer Octavia never finishes, for ever.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_never_ends_is_not_waited_for_without_end() {
+    let world = without_plans().await;
+    let hold = WorkerFault::hold(OperationKind::LoadBalancerCreate).of(&lb_name("aaa"));
+    world.cloud.faults().add_worker(hold);
+    world.create(&asking("aaa", 80, true));
+    world.pass(5).await;
+    let start = Instant::now();
+    world.create(&asking("web", 81, true));
+    world.until_published("web").await;
+    assert!(start.elapsed() < Duration::from_secs(700), "{:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

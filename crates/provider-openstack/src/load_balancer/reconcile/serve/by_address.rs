@@ -7,7 +7,7 @@ use openstack_ccm_core::provider::Neighbours;
 use openstack_ccm_core::service::{Intent, Service, ServiceKey};
 use tracing::info;
 
-use crate::limits::MAX_CHANGE_WAIT;
+use crate::limits::{LOST_WORK_TIMEOUT, MAX_CHANGE_WAIT};
 use crate::load_balancer::annotations::{LOAD_BALANCER_ID, SHARE_BY_ADDRESS};
 use crate::load_balancer::identity::ids::{PublishedId, WrittenId};
 use crate::load_balancer::identity::{outputs, ownership};
@@ -68,7 +68,7 @@ impl Reconciler {
     }
 
     /// Returns whether another Service gets one of the addresses before this one does: its load balancer is there or is being created;
-    /// or nothing is known to be in the way of that, and it is older. The cloud may know better, so the latter counts for a while only.
+    /// or nothing is known to be in the way of that, and it is older. The cloud may know better, so this counts for a while only.
     fn goes_first(&self, other: &Service, intent: &Intent, asked: &[IpAddr]) -> bool {
         let Reading { settings, faults, .. } = Reading::of(other, &self.config);
         if !settings.asked_addresses().any(|address| asked.contains(&address)) {
@@ -78,7 +78,12 @@ impl Reconciler {
         let has_written_id = outputs::is_written_by_us(other);
         let may_begin = faults.failure().is_none() && (settings.load_balancer_id.is_none() || has_written_id);
         let may_be_first = may_begin && (is_older || has_written_id);
-        self.has_begun(&other.key) || (may_be_first && self.records.yields(intent) < MAX_CHANGE_WAIT)
+        let longest = match self.has_begun(&other.key) {
+            true => LOST_WORK_TIMEOUT,
+            false if may_be_first => MAX_CHANGE_WAIT,
+            false => return false,
+        };
+        self.records.yields(intent) < longest
     }
 
     /// Returns whether a Service has a load balancer of its own, or one is being created for it.
