@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_openstack_sim::{Fault, FaultId};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -319,4 +320,57 @@ async fn a_duplicate_that_clients_use_is_kept(#[case] connections: u64, #[case] 
     assert_eq!(world.cloud.load_balancers().len(), left);
     let warnings = world.warnings("web").concat();
     assert_eq!(warnings.contains("LoadBalancerDuplicateKept"), connections > 0, "{warnings}");
+}
+
+/// Makes a second load balancer of an internal Service, which has had so many connections, while the program does not run, and starts
+/// that with this answer of the statistics.
+async fn with_duplicate(provider: &str, connections: u64, statistics: Fault) -> (World, FaultId) {
+    let mut world =
+        World::serving(&service("web", json!({"metadata": {"annotations": {INTERNAL: "true"}}}))).await;
+    world.settings.plans = false;
+    world.stop().await;
+    let cluster = cluster_uid(&world);
+    let service_uid = world.service("web")["metadata"]["uid"].as_str().unwrap().to_owned();
+    let description = "Kubernetes external service default/web from cluster c1";
+    if provider != "amphora" {
+        world.cloud.set_default_octavia_provider(provider);
+    }
+    let duplicate = make_for_namesake(&world, &cluster, &service_uid, description);
+    world.cloud.settle();
+    assert!(world.cloud.set_total_connections(&duplicate, connections));
+    let fault = world.cloud.faults().add(statistics.service("load-balancer").path("/stats$"));
+    world.start().await;
+    (world, fault)
+}
+
+/// No answer is no evidence that nobody uses it.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_is_kept_while_its_statistics_cannot_be_read(#[values(429, 500, 503, 504)] status: u16) {
+    let (world, failing) = with_duplicate("amphora", 1000, Fault::new().answer(status, json!({}))).await;
+    world.pass(900).await;
+    assert_eq!(world.cloud.load_balancers().len(), 2);
+    world.cloud.faults().remove(failing);
+    world.until_warned("web", "its statistics show connections").await;
+    world.pass(900).await;
+    assert_eq!(world.cloud.load_balancers().len(), 2);
+}
+
+/// Only the statistics of amphora count connections for sure.
+#[rstest]
+#[case::refused("amphora", Fault::new().answer(403, json!({})), "Octavia does not show its statistics")]
+#[case::unknown("amphora", Fault::new().answer(404, json!({})), "Octavia does not show its statistics")]
+#[case::not_implemented("amphora", Fault::new().answer(501, json!({})), "Octavia does not show its statistics")]
+#[case::ovn("ovn", Fault::new().latency(Duration::ZERO), "the provider ovn might not count connections")]
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_is_kept_where_nothing_shows_that_nobody_uses_it(
+    #[case] provider: &str,
+    #[case] statistics: Fault,
+    #[case] why: &str,
+) {
+    let world = with_duplicate(provider, 0, statistics).await.0;
+    world.until_warned("web", why).await;
+    world.pass(900).await;
+    assert_eq!(world.cloud.load_balancers().len(), 2);
+    world.until_warned("web", "openstack loadbalancer delete --cascade").await;
 }

@@ -37,6 +37,7 @@ use node_ports::NodePort;
 
 pub(super) use lookup::Lookup;
 pub(super) use node_ports::NodePorts;
+pub(super) use provider::counts_connections;
 pub(super) use refusal::Refusal;
 
 /// How long networks, subnets, routers, providers and certificates are cached.

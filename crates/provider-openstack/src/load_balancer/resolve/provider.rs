@@ -20,7 +20,13 @@ const FORBIDDEN: u16 = 403;
 const AMPHORA: &str = "amphora";
 /// The former name of amphora, which is listed as well.
 const ALIAS_OF_AMPHORA: &str = "octavia";
-const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, "amphorav2", OVN];
+const AMPHORA_V2: &str = "amphorav2";
+const DOCUMENTED: [&str; 4] = [AMPHORA, ALIAS_OF_AMPHORA, AMPHORA_V2, OVN];
+
+/// Returns whether the statistics of a provider count connections. Those of others may be zero always, as with ovn.
+pub(crate) fn counts_connections(provider: &str) -> bool {
+    [AMPHORA, ALIAS_OF_AMPHORA, AMPHORA_V2].contains(&provider)
+}
 
 impl Resolver {
     /// Returns Octavia's features for a new load balancer.

@@ -8,6 +8,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_openstack_api::error::ErrorKind;
+use openstack_ccm_openstack_api::octavia::LoadBalancer;
 
 use super::Serving;
 use crate::load_balancer::annotations::LOAD_BALANCER_ID;
@@ -17,6 +18,7 @@ use crate::load_balancer::objects::Ownership;
 use crate::load_balancer::read::floating_ip::{self, FloatingIpQuery};
 use crate::load_balancer::read::{Found, find};
 use crate::load_balancer::report::Report;
+use crate::load_balancer::resolve::counts_connections;
 use crate::load_balancer::settings::Aspect;
 use crate::load_balancer::state::locks::LoadBalancerLocks;
 
@@ -60,8 +62,8 @@ impl Serving<'_> {
     }
 
     /// Returns the duplicates that no client may use. A duplicate counts as used if it has a floating IP, which it gets shortly
-    /// before it is published, or if its statistics show connections. Two published ones exist if Kubernetes and the cloud both
-    /// forgot the first one for a while.
+    /// before it is published, or unless its statistics show that there were no connections. Two published ones exist if Kubernetes
+    /// and the cloud both forgot the first one for a while.
     async fn without_used(
         &self,
         duplicates: Vec<Found>,
@@ -76,9 +78,7 @@ impl Serving<'_> {
             let id = &found.load_balancer.id;
             let floating_ip = on_vip.first().map(|one| format!("its floating IP {}", one.address));
             let in_use = match floating_ip {
-                None if self.has_connections(id).await? => {
-                    Some("it (its statistics show connections)".to_owned())
-                }
+                None => self.connections(&found.load_balancer).await?.map(|shown| format!("it ({shown})")),
                 floating_ip => floating_ip,
             };
             match in_use {
@@ -89,13 +89,18 @@ impl Serving<'_> {
         Ok(unused)
     }
 
-    /// Returns whether a load balancer has had connections; `false` if Octavia does not say.
-    async fn has_connections(&self, id: &str) -> Result<bool, Failure> {
-        match self.reconciler.lists.openstack().octavia.load_balancer_stats(id).await {
-            Ok(stats) => Ok(stats.total_connections > 0),
+    /// Returns why a load balancer might have had connections; `None` if its statistics show that there were none.
+    async fn connections(&self, found: &LoadBalancer) -> Result<Option<String>, Failure> {
+        let provider = found.provider.as_deref().unwrap_or("unknown");
+        match self.reconciler.lists.openstack().octavia.load_balancer_stats(&found.id).await {
+            Ok(stats) if stats.total_connections > 0 => {
+                Ok(Some("its statistics show connections".to_owned()))
+            }
+            Ok(_) if counts_connections(provider) => Ok(None),
+            Ok(_) => Ok(Some(format!("the provider {provider} might not count connections"))),
             Err(error) => match error.kind() {
-                ErrorKind::NotFound | ErrorKind::Policy | ErrorKind::BadRequest | ErrorKind::ServerFault => {
-                    Ok(false)
+                ErrorKind::NotFound | ErrorKind::Policy | ErrorKind::BadRequest => {
+                    Ok(Some("Octavia does not show its statistics".to_owned()))
                 }
                 _ => {
                     Err(failure::of_call(&error, "reading the statistics of a load balancer", Missing::Race))
