@@ -1,9 +1,11 @@
 //! A Service that asks for another floating IP than the one it has: the old one goes when the new one stands.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::Method;
-use openstack_ccm_openstack_sim::Fault;
+use openstack_ccm_openstack_sim::{Fault, Traffic};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -45,7 +47,6 @@ async fn the_former_floating_ip_is_deleted_after_the_new_one_is_attached() {
 #[rstest]
 #[case::taken(409, json!({"NeutronError": {"type": "FloatingIPPortAlreadyAssociated", "message": "Cannot associate", "detail": ""}}))]
 #[case::no_router(404, json!({"NeutronError": {"type": "ExternalGatewayForFloatingIPNotFound", "message": "External network is not reachable", "detail": ""}}))]
-#[case::down(503, json!({}))]
 #[tokio::test(start_paused = true)]
 async fn one_that_is_refused_leaves_the_former_one_in_its_place(#[case] status: u16, #[case] body: Value) {
     let world = World::serving(&service("web", json!({}))).await;
@@ -61,11 +62,97 @@ async fn one_that_is_refused_leaves_the_former_one_in_its_place(#[case] status: 
     assert_eq!(addresses(&world).len(), 2, "nothing is deleted");
     assert_eq!(world.ingress("web"), [format!("{FORMER}(VIP)")]);
     world.cloud.faults().remove(refused);
-    // A refusal stands until something changes.
+    // A refusal stands until something else is asked for.
     world.annotate("web", "loadbalancer.openstack.org/connection-limit", Some("7"));
+    world.pass(600).await;
+    assert_eq!(attached(&world).as_deref(), Some(FORMER));
+    world.patch("web", &json!({"spec": {"loadBalancerIP": null}}));
+    world.quiet_unplanned().await;
+    ask(&world);
     world.until_ingress("web", &format!("{ASKED}(VIP)")).await;
     world.quiet_unplanned().await;
     assert_eq!(addresses(&world), [ASKED]);
+}
+
+/// Each attempt interrupts connections, and nobody knows whether the next one succeeds.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_is_tried_once_more_and_then_once_an_hour(#[values(500, 503, 504)] status: u16) {
+    let world = World::serving(&service("web", json!({}))).await;
+    let asked = floating_ip(&world.cloud, ASKED, "");
+    let attach = Fault::new().service("network").method(Method::PUT).path(&format!("/floatingips/{asked}"));
+    let failing = world.cloud.faults().add(attach.answer(status, json!({})));
+    let taken_off = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken_off);
+    world.cloud.watch_writes(move |write| {
+        let attached = |traffic: &Traffic| traffic.floating_ips.values().any(|one| one.port_id.is_some());
+        let is_taken_off = attached(write.before) && !attached(write.after);
+        count.fetch_add(usize::from(is_taken_off), Ordering::Relaxed);
+    });
+    ask(&world);
+    world.until_warned("web", "one attempt an hour").await;
+    for range in 0..6 {
+        world.pass(500).await;
+        world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": [format!("192.0.2.{range}/32")]}}));
+    }
+    assert_eq!(taken_off.load(Ordering::Relaxed), 2, "once more after the usual pause");
+    world.pass(7200).await;
+    assert_eq!(taken_off.load(Ordering::Relaxed), 4, "then once an hour");
+    assert_eq!(attached(&world).as_deref(), Some(FORMER));
+    world.cloud.faults().remove(failing);
+    world.pass(3700).await;
+    assert_eq!(attached(&world).as_deref(), Some(ASKED));
+}
+
+/// The former one cannot go back at once either.
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_while_neutron_is_down_costs_no_address() {
+    let world = World::serving(&service("web", json!({}))).await;
+    let asked = floating_ip(&world.cloud, ASKED, "");
+    let attach = Fault::new().service("network").method(Method::PUT).path("/floatingips/[^/]+$");
+    let failing = world.cloud.faults().add(attach.clone().without_body("null").answer(503, json!({})));
+    ask(&world);
+    world.until_warned("web", "attach floating IP").await;
+    world.pass(60).await;
+    assert_eq!(attached(&world), None);
+    world.cloud.faults().remove(failing);
+    let of_asked = attach.path(&format!("/floatingips/{asked}$"));
+    world.cloud.faults().add(of_asked.answer(503, json!({})));
+    world.pass(300).await;
+    assert_eq!(attached(&world).as_deref(), Some(FORMER), "it comes back");
+    assert_eq!(world.ingress("web"), [format!("{FORMER}(VIP)")]);
+}
+
+/// Neutron would refuse it, or take it away from what it serves.
+#[rstest]
+#[case::port_forwarding(json!({"port_forwardings": [{"id": "f", "protocol": "tcp", "external_port": 80}]}))]
+#[case::router(json!({"router_id": "4bd16d0a-2f0b-4a9a-9a3c-1a3f0e8a9b11"}))]
+#[tokio::test(start_paused = true)]
+async fn one_with_port_forwardings_or_a_router_is_in_use(
+    #[case] use_of_it: Value,
+    #[values(false, true)] is_serving: bool,
+) {
+    let world = World::started().await;
+    let asked = floating_ip(&world.cloud, ASKED, "");
+    let mut shown = world.cloud.floating_ips().remove(0);
+    shown.as_object_mut().unwrap().extend(use_of_it.as_object().unwrap().clone());
+    let list =
+        Fault::new().service("network").method(Method::GET).path(&format!("floating_ip_address={ASKED}"));
+    world.cloud.faults().add(list.answer(200, json!({"floatingips": [shown]})));
+    let asking = service("web", json!({"spec": {"loadBalancerIP": ASKED}}));
+    if is_serving {
+        world.serve(&service("web", json!({}))).await;
+        ask(&world);
+        world.until_warned("web", "keeps floating IP").await;
+    } else {
+        world.create(&asking);
+        world.until_warned("web", "a router or a port forwarding already uses").await;
+    }
+    world.pass(900).await;
+    let all = world.cloud.floating_ips();
+    let used = all.iter().find(|one| one["id"] == asked.as_str()).unwrap();
+    assert_eq!(used["port_id"], Value::Null, "it is left alone");
+    assert_eq!(world.cloud.load_balancers().len(), usize::from(is_serving));
 }
 
 /// Nobody knows whether a router leads there.

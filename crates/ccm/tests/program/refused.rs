@@ -281,15 +281,67 @@ async fn a_listener_that_cannot_change_its_protocol_comes_back(#[case] wish: &[(
         |world: &World| world.take_calls().iter().filter(|call| call.name == "DELETE listeners/ID").count();
     assert_eq!(deletions(&world), 1);
     world.add_node("node-3", "v1.36.0");
-    world.pass(7200).await;
+    for range in 0..6 {
+        world.patch("web", &json!({"spec": {"loadBalancerSourceRanges": [format!("192.0.2.{range}/32")]}}));
+        world.pass(3600).await;
+    }
     assert!(leads(&world, &[80], 3), "it follows nodes");
-    assert_eq!(deletions(&world), 0, "nothing is tried again before the Service changes");
-    world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    assert!(world.cloud.listeners()[0]["allowed_cidrs"].to_string().contains("192.0.2.5/32"));
+    assert_eq!(deletions(&world), 0, "changes of other settings are no reason to try again");
+    world.until_warned("web", "remove the setting that asks for it, and set it again").await;
+    for (key, _) in wish {
+        world.annotate("web", &format!("{ANNOTATION}{key}"), None);
+    }
+    world.quiet_unplanned().await;
+    for (key, value) in wish {
+        world.annotate("web", &format!("{ANNOTATION}{key}"), Some(value));
+    }
     world
         .until("it is tried again", |world| {
             world.cloud.listeners().iter().all(|one| one["protocol"] != "TCP")
         })
         .await;
+}
+
+/// Nobody knows whether it may pass, so it is tried again, and rarely: each attempt interrupts connections.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_listener_whose_successor_fails_comes_back_at_once_and_makes_way_once_an_hour(
+    #[values(500, 503, 504)] status: u16,
+) {
+    let world = World::serving(&on_port_80()).await;
+    let successor = octavia(Method::POST, "/listeners$").with_body("X-Forwarded-For");
+    let failing = world.cloud.faults().add(successor.answer(status, json!({})));
+    world.take_calls();
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.until("it made way", |world| world.cloud.listeners().is_empty()).await;
+    world.pass(15).await;
+    assert!(leads(&world, &[80], 2), "the port is served");
+    world.pass(3000).await;
+    assert_eq!(deletions_of_listeners(&world), 2, "once more after the usual pause");
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP");
+    world.pass(7200).await;
+    assert_eq!(deletions_of_listeners(&world), 2, "then once an hour");
+    world.until_warned("web", "one attempt an hour").await;
+    world.cloud.faults().remove(failing);
+    world.pass(3700).await;
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "HTTP");
+    assert!(leads(&world, &[80], 2));
+}
+
+/// Its pool cannot be made, so nothing could take its place.
+#[tokio::test(start_paused = true)]
+async fn a_listener_makes_way_only_when_all_that_its_successor_needs_is_there() {
+    let world = World::serving(&on_port_80()).await;
+    world.cloud.faults().add(octavia(Method::POST, "/pools$").answer(403, refusal(403)));
+    world.take_calls();
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
+    world.until_warned("web", "SyncLoadBalancerFailed").await;
+    world.add_node("node-3", "v1.36.0");
+    world.pass(7200).await;
+    assert_eq!(deletions_of_listeners(&world), 0);
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP");
+    assert!(leads(&world, &[80], 3));
 }
 
 /// How often a listener was deleted since the last time.
@@ -347,12 +399,19 @@ async fn a_restart_takes_no_listener_off_for_one_that_was_refused() {
         assert_eq!(deletions_of_listeners(&world), 0);
         assert!(leads(&world, &[80], nodes), "it follows nodes");
     }
-    world.until_warned("web", "is not tried again until the Service changes").await;
+    world.until_warned("web", "as an earlier Event reported; an attempt interrupts connections").await;
     world.cloud.faults().remove(refused);
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
+    world.pass(600).await;
+    assert_eq!(world.cloud.listeners()[0]["protocol"], "TCP", "another setting is no reason to try again");
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), None);
+    world.quiet_unplanned().await;
+    world.annotate("web", &format!("{ANNOTATION}x-forwarded-for"), Some("true"));
     let is_changed = |world: &World| world.cloud.listeners().iter().all(|one| one["protocol"] == "HTTP");
     world
-        .until("a change is a reason to try again", |world| is_changed(world) && leads(world, &[80], 4))
+        .until("setting it anew is a reason to try again", |world| {
+            is_changed(world) && leads(world, &[80], 4)
+        })
         .await;
     world.pass(600).await;
     let tags = world.cloud.listeners()[0]["tags"].to_string();
@@ -419,10 +478,15 @@ async fn a_floating_ip_that_is_refused_for_good_takes_the_serving_one_off_once()
     world.restart().await;
     world.pass(7200).await;
     assert_eq!(*taken_off.lock().unwrap(), 1, "another process does not try again");
-    world.until_warned("web", "is not tried again until the Service or that floating IP changes").await;
+    world.until_warned("web", "as an earlier Event reported; an attempt interrupts connections").await;
     world.annotate("web", &format!("{ANNOTATION}connection-limit"), Some("7"));
     world.pass(600).await;
-    assert_eq!(*taken_off.lock().unwrap(), 2, "a change of the Service is a reason to try again");
+    assert_eq!(*taken_off.lock().unwrap(), 1, "another setting is no reason to try again");
+    world.patch("web", &json!({"spec": {"loadBalancerIP": null}}));
+    world.quiet_unplanned().await;
+    world.patch("web", &json!({"spec": {"loadBalancerIP": "198.19.0.77"}}));
+    world.pass(600).await;
+    assert_eq!(*taken_off.lock().unwrap(), 2, "setting it anew is a reason to try again");
 }
 
 /// A Node that is gone is no guess, as long as another one is left; a node that joins waits, for it cannot be known whether it is wanted.

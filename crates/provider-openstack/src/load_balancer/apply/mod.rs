@@ -67,11 +67,12 @@ impl Applier<'_> {
                         // Octavia may have been upgraded or downgraded, and support other attributes.
                         self.openstack.octavia.doubt_api_versions();
                     }
-                    self.applied.is_delayed = is_delay(step, &error);
+                    self.applied.is_delayed = is_delay(step, &error) && !self.is_unsettled;
                     if is_refusal(step, &error) && !self.is_unsettled {
                         self.applied.refused.get_or_insert_with(|| step.clone());
                     } else {
                         self.applied.refused = None;
+                        self.applied.failed = Some(step.clone());
                     }
                     return Err(failure::of_call(&error, in_brief(step), missing(step)));
                 }

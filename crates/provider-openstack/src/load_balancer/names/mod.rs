@@ -10,7 +10,7 @@
 //! | `openstack-ccm-service=<uid>` | everything | uid of the Service |
 //! | `kube_cluster_id_<uid>` | load balancer, floating IP | proposed for OCCM: uid of the namespace `kube-system`. Read, never written. |
 //! | `openstack-ccm-former-vip=<address>` | floating IP | its former VIP, while its load balancer is recreated |
-//! | `openstack-ccm-refused=<hash of the Service>` | listener, floating IP | the cloud refused its replacement, which is not tried again until the Service changes |
+//! | `openstack-ccm-refused=<hash of the replacement>` | listener, floating IP | the cloud refused this replacement, which is not tried again until another one is asked for |
 //!
 //! Tags of the user are added to these and never look like them (`user_tag`).
 //!

@@ -52,9 +52,9 @@ pub fn previous_vip_tag(vip: IpAddr) -> String {
     format!("{PREVIOUS_VIP_TAG}{vip}")
 }
 
-/// Returns the tag of an object that was restored because the cloud refused its replacement: the same `wish` is not tried again.
-pub fn refused_tag(wish: impl Display) -> String {
-    format!("{REFUSED_TAG}{wish}")
+/// Returns the tag of an object that was restored because the cloud refused its `replacement`: the same is not tried again.
+pub fn refused_tag(replacement: impl Display) -> String {
+    format!("{REFUSED_TAG}{replacement}")
 }
 
 /// Returns the VIPs in the tags of a floating IP.

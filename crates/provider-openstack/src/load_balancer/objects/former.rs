@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_openstack_api::octavia::ListenerProtocol;
 
-use super::{ListenerKey, ObservedListener, Tags, TlsAttributes, header, tls};
+use super::{
+    ListenerAttributes, ListenerKey, ListenerSpec, ObservedListener, Tags, TlsAttributes, header, tls,
+};
 
 /// Prefix of all these tags; for example `openstack-ccm-former-listener-protocol=TCP`.
 const BEGIN: &str = "openstack-ccm-former-listener-";
@@ -13,7 +15,7 @@ const BEGIN: &str = "openstack-ccm-former-listener-";
 const MAX_VALUE_LENGTH: usize = 200;
 
 /// The attributes of a listener that depend on its protocol.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FormerListener {
     pub(crate) port: u16,
     pub(crate) protocol: ListenerProtocol,
@@ -26,14 +28,23 @@ pub(crate) struct FormerListener {
 
 impl FormerListener {
     pub(crate) fn of(listener: &ObservedListener) -> Self {
-        let (attributes, none) = (&listener.attributes, Tags::new());
+        Self::with(listener.port, &listener.protocol, &listener.attributes, &listener.tags)
+    }
+
+    /// Returns these attributes of a listener that is wanted.
+    pub(crate) fn of_wanted(listener: &ListenerSpec) -> Self {
+        Self::with(listener.port, &listener.protocol, &listener.attributes, &listener.tags)
+    }
+
+    fn with(port: u16, protocol: &ListenerProtocol, attributes: &ListenerAttributes, tags: &Tags) -> Self {
+        let none = Tags::new();
         Self {
-            port: listener.port,
-            protocol: listener.protocol.clone(),
+            port,
+            protocol: protocol.clone(),
             insert_headers: attributes.insert_headers.clone(),
             tls_container_ref: attributes.tls_container_ref.clone(),
             tls: attributes.tls.clone(),
-            tags: &tls::stale(&listener.tags, &none) | &header::stale(&listener.tags, &none),
+            tags: &tls::stale(tags, &none) | &header::stale(tags, &none),
         }
     }
 
@@ -41,10 +52,10 @@ impl FormerListener {
         ListenerKey::of(&self.protocol, self.port)
     }
 
-    /// Returns the tags that contain all attributes: a list has a tag for each entry, numbered by its position.
+    /// Returns the tags that contain all attributes: a list has a tag for each entry, a long text for each piece, numbered by position.
     pub(crate) fn to_tags(&self) -> Tags {
         let one = |name: &str, value: &str| format!("{BEGIN}{name}={value}");
-        let list = |name: &str, values: Vec<&str>| -> Vec<String> {
+        let list = |name: &str, values: Vec<String>| -> Vec<String> {
             let numbered = values.iter().enumerate();
             numbered.map(|(place, value)| one(name, &format!("{place:03}:{value}"))).collect()
         };
@@ -55,10 +66,11 @@ impl FormerListener {
         tags.extend(
             self.insert_headers.iter().map(|(name, value)| one("header", &format!("{name}:{value}"))),
         );
-        tags.extend(self.tls_container_ref.iter().map(|reference| one("certificate", reference)));
         tags.extend(self.tags.iter().map(|tag| one("tag", tag)));
         let lists = [
-            ("sni", set(&self.tls.sni_container_refs)),
+            ("certificate", self.tls_container_ref.as_deref().map(pieces)),
+            // No reference contains a comma.
+            ("sni", set(&self.tls.sni_container_refs).map(|references| pieces(&references.join(",")))),
             ("version", set(&self.tls.versions)),
             ("alpn", self.tls.alpn_protocols.clone()),
             ("ciphers", self.tls.ciphers.as_deref().map(pieces)),
@@ -67,7 +79,7 @@ impl FormerListener {
             let Some(values) = values else { continue };
             // An empty list differs from none.
             tags.push(one(name, ""));
-            tags.extend(list(name, values.iter().map(String::as_str).collect()));
+            tags.extend(list(name, values));
         }
         tags.into_iter().collect()
     }
@@ -89,9 +101,10 @@ impl FormerListener {
             port: values("port").pop()?.parse().ok()?,
             protocol: values("protocol").pop()?.as_str().into(),
             insert_headers: values("header").into_iter().filter_map(header).collect(),
-            tls_container_ref: values("certificate").pop(),
+            tls_container_ref: list("certificate").map(|values| values.concat()),
             tls: TlsAttributes {
-                sni_container_refs: list("sni").map(|values| values.into_iter().collect()),
+                sni_container_refs: list("sni")
+                    .map(|values| values.concat().split_terminator(',').map(str::to_owned).collect()),
                 versions: list("version").map(|values| values.into_iter().collect()),
                 ciphers: list("ciphers").map(|values| values.concat()),
                 alpn_protocols: list("alpn"),
@@ -135,7 +148,11 @@ mod tests {
     #[test]
     fn a_listener_is_read_from_its_tags_as_it_was() {
         let plain = FormerListener { tls: TlsAttributes::default(), tls_container_ref: None, ..terminated() };
-        for former in [terminated(), plain] {
+        let long = |end: &str| format!("https://barbican.example.org/v1/{}/{end}", "x".repeat(220));
+        let further = Some([long("1"), long("2"), "short".to_owned()].into());
+        let tls = TlsAttributes { sni_container_refs: further, ..terminated().tls };
+        let lengthy = FormerListener { tls_container_ref: Some(long("0")), tls, ..terminated() };
+        for former in [terminated(), plain, lengthy] {
             let tags = former.to_tags();
             assert!(tags.iter().all(|tag| tag.len() <= 255 && is_about_former(tag)), "{tags:#?}");
             assert_eq!(FormerListener::from_tags(&tags), Some(former));

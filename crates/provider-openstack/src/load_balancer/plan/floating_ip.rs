@@ -6,6 +6,7 @@ use openstack_ccm_core::command::command;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
 use super::draft::{Draft, tags_of_own};
+use super::refusals::{floating_ip_tag, is_for_good};
 use crate::load_balancer::annotations::KEEP_FLOATING_IP;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::step::{FloatingIpStep, FormerFloatingIp, Handle, Step};
@@ -128,10 +129,10 @@ fn keep_or_swap(
         match free {
             Some(free) if spec.exchanges && attached.ours && vip.ownership == Ownership::Sole => {
                 attach(draft, spec, free, vip, Some(attached));
-                if draft.refusals.of(&attach_step(free, vip, None)).is_some() {
-                    draft.plan.address = Some(attached.address);
+                if let Some(failure) = draft.refusals.of(&attach_step(free, vip, None)) {
                     let mut tags = spec.tags.clone();
-                    tags.extend(draft.refusals.floating_ip_tag(free).filter(|_| spec.takes_tags));
+                    tags.extend((spec.takes_tags && is_for_good(failure)).then(|| floating_ip_tag(free)));
+                    draft.plan.address = Some(attached.address);
                     return tag(draft, attached, &tags);
                 }
                 if !spec.keep {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use openstack_ccm_core::failure::Failure;
 
-use super::refusals::{Predecessor, Refusals};
+use super::refusals::{Predecessor, Refusals, TO_TRY_AGAIN, is_for_good, listener_tag};
 use super::types::Refused;
 use crate::load_balancer::objects::step::{ListenerStep, Step};
 use crate::load_balancer::objects::{
@@ -35,14 +35,16 @@ pub(super) fn hold_back<'a>(
             listener: Box::new(wanted.listener.clone()),
             default_pool: None,
         });
+        let tag = listener_tag(&wanted.listener);
         let refusal = refusals.of(&step).cloned();
-        let returned = is_there.filter(|_| refusals.returned.contains(&key));
+        let returned = is_there.filter(|listener| listener.tags.contains(&tag));
+        let is_noted = returned.is_some() || is_there.is_none() && refusal.as_ref().is_some_and(is_for_good);
         let failure =
             refusal.or_else(|| returned.map(refused_before)).or_else(|| is_there.and_then(lost_with));
         let Some(failure) = failure else { continue };
         let mut kept = keeping(wanted, &predecessor);
-        if (is_there.is_none() || returned.is_some()) && !kept.listener.tags.is_empty() {
-            kept.listener.tags.extend(refusals.listener_tag());
+        if is_noted && !kept.listener.tags.is_empty() {
+            kept.listener.tags.insert(tag);
         }
         desired.to_mut().listeners.insert(key, kept);
         held.push(Refused { step, failure });
@@ -82,9 +84,8 @@ fn lost_with(listener: &ObservedListener) -> Option<Failure> {
 /// Says that an earlier process met the refusal.
 fn refused_before(listener: &ObservedListener) -> Failure {
     Failure::user_input(format!(
-        "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event reported, and the replacement is \
-         not tried again until the Service changes; correct the Service, or revert the setting and set it again when the cloud accepts it",
-        listener.name, listener.id, listener.protocol
+        "listener {} ({}) keeps its protocol {}: the cloud refused the replacement, as an earlier Event reported; {}",
+        listener.name, listener.id, listener.protocol, TO_TRY_AGAIN
     ))
 }
 

@@ -23,7 +23,8 @@ use crate::load_balancer::objects::step::{
     FloatingIpStep, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
 };
 use crate::load_balancer::objects::{
-    Children, FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedPool, Ownership, former,
+    Children, FormerListener, ListenerKey, ListenerSpec, Observed, ObservedFloatingIp, ObservedPool,
+    Ownership, former,
 };
 
 /// A listener that was deleted for one of another protocol.
@@ -39,37 +40,46 @@ pub(crate) struct Refusals {
     pub(crate) steps: Vec<Refused>,
     /// The listeners that were deleted for a listener that does not exist yet.
     pub(crate) predecessors: BTreeMap<ListenerKey, Predecessor>,
-    /// The listeners that were restored after the same wish was refused, as their tags say.
-    pub(crate) returned: BTreeSet<ListenerKey>,
-    /// Digest of the Service's wish, for tags.
-    pub(crate) wish: Option<Digest>,
 }
 
 impl Refusals {
-    /// Returns the tag of a listener that is restored.
-    pub(super) fn listener_tag(&self) -> Option<String> {
-        self.wish.map(names::refused_tag)
-    }
-
-    /// Returns the tag of a floating IP that keeps serving because `asked`, as it is now, was refused.
-    pub(crate) fn floating_ip_tag(&self, asked: &ObservedFloatingIp) -> Option<String> {
-        self.wish.map(|wish| names::refused_tag(Digest::of((wish, asked))))
-    }
-
     /// Returns why a step is not sent again for now.
     pub(crate) fn of(&self, step: &Step) -> Option<&Failure> {
         self.steps.iter().find(|refused| is_same(&refused.step, step)).map(|refused| &refused.failure)
     }
 }
 
-/// Returns whether the cloud would answer both steps alike. The default pool of a listener makes no difference, nor does the
-/// floating IP that another one replaces.
+/// How a refused step that takes down what serves is tried again.
+pub(crate) const TO_TRY_AGAIN: &str = "an attempt interrupts connections, so it is not repeated for the same setting: once the \
+     cloud accepts the change, remove the setting that asks for it, and set it again";
+
+/// When such a step is tried again after another failure.
+pub(crate) const TRIED_RARELY: &str =
+    "an attempt interrupts connections, so after the second failure there is one attempt an hour";
+
+/// Returns the tag of a listener that keeps serving because `wanted` was refused in its place.
+pub(crate) fn listener_tag(wanted: &ListenerSpec) -> String {
+    names::refused_tag(Digest::of(FormerListener::of_wanted(wanted)))
+}
+
+/// Returns the tag of a floating IP that keeps serving because `asked`, as it is now, was refused in its place.
+pub(crate) fn floating_ip_tag(asked: &ObservedFloatingIp) -> String {
+    names::refused_tag(Digest::of(asked))
+}
+
+/// Returns whether a failure lasts until something else is asked for. One that may pass by itself comes with a pause.
+pub(crate) fn is_for_good(failure: &Failure) -> bool {
+    failure.rests.is_none()
+}
+
+/// Returns whether the cloud would answer both steps alike. Of a listener, what depends on its protocol decides; the floating IP that
+/// another one replaces makes no difference.
 pub(crate) fn is_same(one: &Step, other: &Step) -> bool {
     match (one, other) {
         (
             Step::Listener(ListenerStep::Create { listener: one, load_balancer_id: id, .. }),
             Step::Listener(ListenerStep::Create { listener: other, load_balancer_id: other_id, .. }),
-        ) => id == other_id && one == other,
+        ) => id == other_id && FormerListener::of_wanted(one) == FormerListener::of_wanted(other),
         (
             Step::FloatingIp(FloatingIpStep::Attach { id, port, .. }),
             Step::FloatingIp(FloatingIpStep::Attach { id: other_id, port: other_port, .. }),

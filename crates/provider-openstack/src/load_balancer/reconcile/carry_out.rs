@@ -90,6 +90,10 @@ impl Reconciler {
         report.notices(applied.notices.iter().cloned());
         if let Some(observation) = &observation {
             self.records.accepted(&service.key, steps, &applied, observation.seen());
+            if let (Some(step), Err(failure)) = (applied.failed.clone(), &result) {
+                let failed = Refused { step, failure: failure.clone() };
+                self.records.failed(&service.key, failed, observation.seen());
+            }
         }
         let refused = applied.refused.clone().filter(|_| observation.is_some());
         let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();

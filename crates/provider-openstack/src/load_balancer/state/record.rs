@@ -14,13 +14,13 @@ use openstack_ccm_core::service::{Intent, Service, ServiceKey};
 use openstack_ccm_openstack_api::cache::Moment;
 use tokio::time::Instant;
 
-use super::attempts::{Attempts, PreviousVips, Stall};
+use super::attempts::{Attempts, PreviousVips, RefusalRecord, Stall};
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::objects::digest::{Agreement, Digest};
 use crate::load_balancer::objects::step::Applied;
 use crate::load_balancer::objects::step::Step;
-use crate::load_balancer::objects::{Observed, Ownership};
+use crate::load_balancer::objects::{Desired, Observed, Ownership};
 use crate::load_balancer::plan::Refused;
 
 /// The known state of a Service's objects in the cloud.
@@ -241,6 +241,22 @@ impl Records {
         certain: bool,
     ) -> bool {
         self.with(key, |record| record.attempts.refused(refused, observed, certain, Instant::now()))
+    }
+
+    /// Notes a failed step: see [`Attempts::failed`].
+    pub(crate) fn failed(&self, key: &ServiceKey, failed: Refused, observed: &Observed) {
+        self.with(key, |record| record.attempts.failed(failed, observed, Instant::now()));
+    }
+
+    /// Returns the refusals of what the Service asks for.
+    pub(crate) fn refusals_of(&self, key: &ServiceKey, asked: Option<&Desired>) -> RefusalRecord {
+        self.with(key, |record| {
+            let refusals = &mut record.attempts.refusals;
+            if let Some(desired) = asked {
+                refusals.asked(desired);
+            }
+            refusals.clone()
+        })
     }
 
     /// Notes accepted steps: see [`Attempts::accepted`].

@@ -78,6 +78,8 @@ pub(crate) struct Applied {
     pub(crate) failover: Option<(String, Failover)>,
     /// The step, or part of a step, that the cloud refused.
     pub(crate) refused: Option<Step>,
+    /// The step that failed otherwise.
+    pub(crate) failed: Option<Step>,
     /// How the creation request for the load balancer failed.
     pub(crate) failed_creation: Option<ErrorKind>,
     /// The cloud's message if it cannot create such a load balancer.

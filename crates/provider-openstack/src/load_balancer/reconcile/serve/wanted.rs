@@ -15,7 +15,6 @@ use crate::load_balancer::desired::{self, Sources};
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::FloatingIpGoal;
-use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::objects::facts::Facts;
 use crate::load_balancer::objects::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
@@ -63,7 +62,6 @@ impl Serving<'_> {
     ) -> Result<Option<Planned>, Failure> {
         let reconciler = self.reconciler;
         let mut found = observation.faults().to_vec();
-        let wish = Digest::of_service(self.service);
         let mut without_room = Vec::new();
         loop {
             let mut wanted = self.want(observation, &found, report).await?;
@@ -74,8 +72,10 @@ impl Serving<'_> {
                 return Ok(None);
             }
             let observed = observation.seen();
-            let refusals = &reconciler.records.attempts(&self.service.key).refusals;
-            let mut refusals = refusals.at(self.beginning.at, observed, wish);
+            // A setting that cannot be read, or looked up, is not taken away.
+            let asked = Some(&wanted.desired).filter(|_| wanted.faults.failure().is_none());
+            let refusals = reconciler.records.refusals_of(&self.service.key, asked);
+            let mut refusals = refusals.at(self.beginning.at, observed);
             refusals.steps.extend_from_slice(&without_room);
             let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
             let successors = plan.successors();

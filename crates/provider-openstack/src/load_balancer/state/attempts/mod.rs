@@ -12,7 +12,7 @@ use openstack_ccm_openstack_api::ErrorKind;
 use openstack_ccm_openstack_api::octavia::LbAlgorithm;
 use tokio::time::Instant;
 
-use refusals::RefusalRecord;
+pub(crate) use refusals::RefusalRecord;
 pub(crate) use stall::Stall;
 
 use crate::load_balancer::objects::Observed;
@@ -147,6 +147,11 @@ impl Attempts {
         now: Instant,
     ) -> bool {
         self.refusals.note(refused, observed, certain, now)
+    }
+
+    /// Notes a failed step: see [`RefusalRecord::failed`].
+    pub(in crate::load_balancer) fn failed(&mut self, failed: Refused, observed: &Observed, now: Instant) {
+        self.refusals.failed(failed, observed, now);
     }
 
     /// Notes accepted steps of a plan that was made for `observed`.

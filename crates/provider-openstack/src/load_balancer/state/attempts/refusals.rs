@@ -1,23 +1,30 @@
 //! Steps that the cloud refused for a Service: they are not sent again until the Service changes, or until a growing pause is over.
+//!
+//! A step that takes down what serves is held longer. A refused one is sent again when the Service asks for something else in its
+//! place, and nothing else of the Service counts; one that failed, once after the usual pause, then once an hour, and only while what
+//! it takes down serves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use tokio::time::Instant;
 
-use crate::load_balancer::names;
-use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::objects::step::{FloatingIpStep, Handle, ListenerStep, Step};
 use crate::load_balancer::objects::{
-    FormerListener, ListenerKey, Observed, ObservedFloatingIp, ObservedListener,
+    Desired, FloatingIpGoal, FormerListener, ListenerKey, Observed, ObservedFloatingIp,
 };
 use crate::load_balancer::plan::Refused;
-use crate::load_balancer::plan::refusals::{Predecessor, Refusals, is_same};
+use crate::load_balancer::plan::refusals::{
+    Predecessor, Refusals, TO_TRY_AGAIN, TRIED_RARELY, floating_ip_tag, is_same,
+};
 
 /// Pause after the first refusal, and the longest pause; the pause doubles in between.
 const PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
+
+/// Pause after a second failure of a step that takes down what serves.
+const INTERRUPTION_PAUSE: Duration = Duration::from_secs(3600);
 
 /// A refusal that does not recur for this long after its pause is forgotten: by then the Service asks for something else.
 const REFUSAL_LIFETIME: Duration = Duration::from_secs(1800);
@@ -26,8 +33,12 @@ const REFUSAL_LIFETIME: Duration = Duration::from_secs(1800);
 struct StandingRefusal {
     refused: Refused,
     times: u32,
-    /// When the step may be sent again. `None` where it interrupts traffic: then only a change is a reason to retry.
+    /// When the step may be sent again; `None` where only a change is a reason to retry.
     not_before: Option<Instant>,
+    /// Whether the step takes down what serves.
+    interrupts: bool,
+    /// Whether a listener that made way for the one of the step has yet to come back.
+    comes_back: bool,
     /// The floating IP of the step as it was when the step was refused.
     floating_ip: Option<ObservedFloatingIp>,
 }
@@ -62,27 +73,63 @@ impl RefusalRecord {
             // Waiting does not create a missing object.
             refused.failure.class = FailureClass::UserInput;
         }
-        let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
         let interrupts = self.interrupts(&refused.step, observed);
-        if place.is_none() && !certain && !interrupts {
+        let is_first = !self.kept.iter().any(|kept| is_same(&kept.refused.step, &refused.step));
+        if is_first && !certain && !interrupts {
             return false;
         }
+        if interrupts {
+            refused.failure.message = format!("{}; {TO_TRY_AGAIN}", refused.failure.message);
+        }
+        self.keep(refused, |times| (!interrupts).then(|| PAUSES.delay(times)), observed, now);
+        true
+    }
+
+    /// Notes a failure that may pass by itself, if the step interrupts traffic.
+    pub(in crate::load_balancer) fn failed(
+        &mut self,
+        mut failed: Refused,
+        observed: &Observed,
+        now: Instant,
+    ) {
+        if self.interrupts(&failed.step, observed) {
+            failed.failure.message = format!("{}; {TRIED_RARELY}", failed.failure.message);
+            let pause = |times| if times == 0 { PAUSES.delay(0) } else { INTERRUPTION_PAUSE };
+            self.keep(failed, |times| Some(pause(times)), observed, now);
+        }
+    }
+
+    /// Keeps a step back for the pause that follows after so many earlier failures, or for good.
+    fn keep(
+        &mut self,
+        mut refused: Refused,
+        pause: impl FnOnce(u32) -> Option<Duration>,
+        observed: &Observed,
+        now: Instant,
+    ) {
+        let place = self.kept.iter().position(|kept| is_same(&kept.refused.step, &refused.step));
         let times = place.map_or(0, |place| self.kept.swap_remove(place).times);
-        let not_before = (!interrupts).then(|| now + PAUSES.delay(times));
-        let floating_ip = floating_ip(&refused.step, observed).filter(|_| interrupts);
-        let times = times.saturating_add(1);
+        let (pause, interrupts) = (pause(times), self.interrupts(&refused.step, observed));
+        refused.failure.rests = pause;
         let is_forgotten =
             |kept: &StandingRefusal| kept.not_before.is_some_and(|time| time + REFUSAL_LIFETIME < now);
         self.kept.retain(|kept| !is_forgotten(kept));
-        self.kept.push(StandingRefusal { refused, times, not_before, floating_ip });
-        true
+        self.kept.push(StandingRefusal {
+            floating_ip: floating_ip(&refused.step, observed).filter(|_| interrupts),
+            comes_back: interrupts && matches!(refused.step, Step::Listener(_)),
+            refused,
+            times: times.saturating_add(1),
+            not_before: pause.map(|pause| now + pause),
+            interrupts,
+        });
     }
 
     /// Returns whether something that serves is taken down before the step is tried.
     fn interrupts(&self, step: &Step, observed: &Observed) -> bool {
         match step {
             Step::Listener(ListenerStep::Create { listener, .. }) => {
-                self.predecessors(observed).contains_key(&listener.key())
+                let before = self.predecessors(observed).remove(&listener.key());
+                before.is_some_and(|before| before.listener.protocol != listener.protocol)
             }
             Step::FloatingIp(FloatingIpStep::Attach { instead_of, .. }) => instead_of.is_some(),
             _ => false,
@@ -101,6 +148,9 @@ impl RefusalRecord {
             match step {
                 Step::Listener(ListenerStep::Create { listener, .. }) => {
                     self.predecessors.remove(&listener.key());
+                    let of_port =
+                        self.kept.iter_mut().filter(|kept| makes(&kept.refused.step, listener.key()));
+                    of_port.for_each(|kept| kept.comes_back = false);
                 }
                 Step::Listener(ListenerStep::Delete { id, key }) if has_successor(steps, *key) => {
                     self.predecessors.extend(predecessor(observed, id).map(|before| (*key, before)));
@@ -110,9 +160,15 @@ impl RefusalRecord {
         }
     }
 
-    /// Drops the refusals because the Service changed, which may mend their causes.
-    pub(in crate::load_balancer) fn service_changed(self) -> Self {
-        Self { kept: Vec::new(), ..self }
+    /// Drops the refusals because the Service changed, which may mend their causes; not those of steps that take down what serves.
+    pub(in crate::load_balancer) fn service_changed(mut self) -> Self {
+        self.kept.retain(|kept| kept.interrupts);
+        self
+    }
+
+    /// Drops the refusals of steps that take down what serves, where the Service asks for something else in its place.
+    pub(in crate::load_balancer) fn asked(&mut self, desired: &Desired) {
+        self.kept.retain(|kept| !kept.interrupts || is_asked(desired, &kept.refused.step));
     }
 
     /// Returns the replaced listeners: those that this process deleted, and those that the tags of their former pools describe.
@@ -126,19 +182,13 @@ impl RefusalRecord {
         left.chain(self.predecessors.clone()).collect()
     }
 
-    /// Returns the refusals that apply now for a Service with this `wish`: those that this process noted, and, for steps that
-    /// interrupt traffic, those that an earlier process noted in tags.
-    pub(crate) fn at(&self, now: Instant, observed: &Observed, wish: Digest) -> Refusals {
-        let resting = self.kept.iter().filter(|kept| !kept.is_due(now, observed));
-        let mut refusals = Refusals {
-            steps: resting.map(|kept| kept.refused.clone()).collect(),
-            predecessors: self.predecessors(observed),
-            returned: returned(observed, wish),
-            wish: Some(wish),
-        };
-        let noted = noted_exchanges(observed, &refusals);
-        refusals.steps.extend(noted);
-        refusals
+    /// Returns the refusals that apply now: those that this process noted, and exchanges of floating IPs that an earlier process noted
+    /// in tags. A listener that made way comes back before its successor is tried again.
+    pub(crate) fn at(&self, now: Instant, observed: &Observed) -> Refusals {
+        let resting = self.kept.iter().filter(|kept| kept.comes_back || !kept.is_due(now, observed));
+        let mut steps: Vec<Refused> = resting.map(|kept| kept.refused.clone()).collect();
+        steps.extend(noted_exchanges(observed));
+        Refusals { steps, predecessors: self.predecessors(observed) }
     }
 
     /// Returns the time until the next refused step may be sent again.
@@ -154,9 +204,11 @@ impl RefusalRecord {
 }
 
 fn has_successor(steps: &[Step], key: ListenerKey) -> bool {
-    steps.iter().any(
-        |step| matches!(step, Step::Listener(ListenerStep::Create { listener, .. }) if listener.key() == key),
-    )
+    steps.iter().any(|step| makes(step, key))
+}
+
+fn makes(step: &Step, key: ListenerKey) -> bool {
+    matches!(step, Step::Listener(ListenerStep::Create { listener, .. }) if listener.key() == key)
 }
 
 fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
@@ -167,29 +219,37 @@ fn predecessor(observed: &Observed, listener_id: &str) -> Option<Predecessor> {
     Some(Predecessor { listener: FormerListener::of(listener), pool })
 }
 
-/// Returns the listeners that were restored after this wish was refused.
-fn returned(observed: &Observed, wish: Digest) -> BTreeSet<ListenerKey> {
-    let tag = names::refused_tag(wish);
-    let children = observed.load_balancer.as_ref().and_then(|there| there.children.as_ref());
-    let listeners = children.into_iter().flat_map(|children| &children.listeners);
-    listeners.filter(|one| one.ours && one.tags.contains(&tag)).map(ObservedListener::key).collect()
+/// Returns whether a Service wants what this step makes.
+fn is_asked(desired: &Desired, step: &Step) -> bool {
+    match step {
+        Step::Listener(ListenerStep::Create { listener, .. }) => {
+            let wanted = desired.listeners.get(&listener.key());
+            wanted.is_some_and(|wanted| {
+                FormerListener::of_wanted(&wanted.listener) == FormerListener::of_wanted(listener)
+            })
+        }
+        Step::FloatingIp(FloatingIpStep::Attach { address, .. }) => match &desired.floating_ip {
+            FloatingIpGoal::External(spec) => spec.address == Some(*address),
+            FloatingIpGoal::Unknown { .. } => true,
+            FloatingIpGoal::Internal { .. } | FloatingIpGoal::NotNeeded => false,
+        },
+        _ => true,
+    }
 }
 
 /// Returns the refused exchanges of a floating IP, which are noted in the tags of the floating IP that still serves.
-fn noted_exchanges(observed: &Observed, refusals: &Refusals) -> Vec<Refused> {
+fn noted_exchanges(observed: &Observed) -> Vec<Refused> {
     let serving = observed.floating_ips.iter().filter(|one| one.ours && one.port_id.is_some());
     let exchanges = serving.flat_map(|serving| {
         let port = Handle::Id(serving.port_id.clone().unwrap_or_default());
-        let is_noted = |asked: &&ObservedFloatingIp| {
-            refusals.floating_ip_tag(asked).is_some_and(|tag| serving.tags.contains(&tag))
-        };
+        let is_noted = |asked: &&ObservedFloatingIp| serving.tags.contains(&floating_ip_tag(asked));
         observed.floating_ips.iter().filter(is_noted).map(move |asked| {
             let (id, address) = (asked.id.clone(), asked.address);
             let attach =
                 FloatingIpStep::Attach { id, address, port: port.clone(), vip: None, instead_of: None };
             let message = format!(
                 "the load balancer keeps its floating IP {}: the cloud refused to attach {address} ({}) instead, as an earlier Event \
-                 reported, and this is not tried again until the Service or that floating IP changes",
+                 reported; {TO_TRY_AGAIN}",
                 serving.address, asked.id
             );
             Refused { step: Step::FloatingIp(attach), failure: Failure::user_input(message) }
@@ -218,13 +278,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_rests_longer_each_time_until_the_service_changes() {
         let (mut record, observed) = (RefusalRecord::default(), Observed::default());
-        let (mut now, wish) = (Instant::now(), Digest::of("wish"));
+        let mut now = Instant::now();
         let mut pauses = Vec::new();
         assert!(!record.note(refused(), &observed, false, now), "what was not looked at may be the reason");
         for round in 0..8 {
-            assert!(record.at(now, &observed, wish).of(&refused().step).is_none());
+            assert!(record.at(now, &observed).of(&refused().step).is_none());
             assert!(record.note(refused(), &observed, round == 0, now));
-            assert!(record.at(now, &observed, wish).of(&refused().step).is_some() && record.is_any(now));
+            assert!(record.at(now, &observed).of(&refused().step).is_some() && record.is_any(now));
             let pause = record.pause(now).expect("a pause");
             pauses.push(pause.as_secs());
             now += pause;

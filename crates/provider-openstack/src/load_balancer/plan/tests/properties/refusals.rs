@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use super::oracle::assert_served;
 use super::states::shape;
-use crate::load_balancer::objects::digest::Digest;
 use crate::load_balancer::objects::step::{Answer, Applied};
 use crate::load_balancer::objects::step::{
     FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
@@ -116,7 +115,7 @@ fn changing(observed: &Observed, desired: &Desired) -> BTreeSet<ListenerKey> {
 }
 
 /// Reconciles while one call is refused for ever.
-fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -> Plan {
+fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str) -> Plan {
     let (mut attempts, now) = (Attempts::default(), Instant::now());
     let changing = changing(&cloud.observed, desired);
     let succeeds = |step: &Step| match step {
@@ -128,7 +127,7 @@ fn converge(cloud: &mut Cloud, desired: &Desired, refused: &str, wish: Digest) -
         _ => false,
     };
     for _ in 0..BOUND {
-        let refusals = attempts.refusals.at(now, &cloud.observed, wish);
+        let refusals = attempts.refusals.at(now, &cloud.observed);
         let plan = serve_beside(desired, &cloud.observed, &refusals);
         let Some(step) = plan.steps.first() else { return plan };
         if call(step) == refused || (refused == SUCCESSORS && succeeds(step)) {
@@ -204,18 +203,18 @@ fn assert_costs_what_needs_it(before: &Shape, after: &Shape, refused: &str, seri
     let mut cloud = Cloud::serving(&before.desired());
     let desired = Desired { serial, ..after.desired() };
     let changes_protocol = changing(&cloud.observed, &desired);
-    let wish = Digest::of("a wish");
-    let plan = converge(&mut cloud, &desired, refused, wish);
+    let plan = converge(&mut cloud, &desired, refused);
     assert_eq!(plan.then, Then::Done);
     assert_degraded(&desired, &cloud.observed, refused, &changes_protocol);
     if refused == SUCCESSORS {
         // Another process takes nothing off that came back.
-        let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed, wish);
+        let refusals = Attempts::default().refusals.at(Instant::now(), &cloud.observed);
         let plan = serve_beside(&desired, &cloud.observed, &refusals);
         assert!(plan.steps.is_empty(), "{plan}");
     }
-    // As soon as it is not refused any more, and the Service changes, nothing is missing.
-    let plan = converge(&mut cloud, &desired, "nothing", Digest::of("another wish"));
+    // When it is not refused any more, and what asks for it was taken away and put back, nothing is missing.
+    converge(&mut cloud, &Desired { serial, ..before.desired() }, "nothing");
+    let plan = converge(&mut cloud, &desired, "nothing");
     assert!(plan.refused.is_empty() && plan.then == Then::Done);
     assert_served(&desired, &cloud.observed);
 }
