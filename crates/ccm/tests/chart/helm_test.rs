@@ -117,6 +117,9 @@ fn doctor_looks_with_a_role_of_its_own(#[case] release: Release, #[case] class: 
     assert_eq!(bindings[0]["roleRef"]["name"], roles[0]["metadata"]["name"]);
     let printed: Value = serde_saphyr::from_str(openstack_ccm_tools::doctor::rbac::ROLE).unwrap();
     assert_eq!(roles[0]["rules"], printed["rules"]);
+    let has_maps = |rule: &&Value| strings(&rule["resources"]).iter().any(|one| one == "configmaps");
+    let of_maps = printed["rules"].as_array().unwrap().iter().find(has_maps).unwrap();
+    assert_eq!(of_maps["verbs"], json!(["get"]), "it reads each by its name");
     let mut arguments = strings(&pod["spec"]["containers"][0]["args"]);
     for argument in &mut arguments {
         *argument =

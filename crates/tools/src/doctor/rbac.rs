@@ -8,8 +8,11 @@ metadata:
   name: openstack-ccm-doctor
 rules:
   - apiGroups: [""]
-    resources: [namespaces, nodes, pods, services, configmaps]
+    resources: [namespaces, nodes, pods, services]
     verbs: [get, list]
+  - apiGroups: [""]
+    resources: [configmaps]
+    verbs: [get]
   - apiGroups: [""]
     resources: [events]
     verbs: [list]
