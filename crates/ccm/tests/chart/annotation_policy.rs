@@ -86,6 +86,10 @@ fn it_sees_only_what_asks_for_our_load_balancers_and_never_a_status() {
             spec["matchConstraints"]["resourceRules"],
             json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["services"]}])
         );
+        let before =
+            spec["variables"].as_array().unwrap().iter().find(|one| one["name"] == "before").unwrap();
+        let of_another_type = "oldObject == null || oldObject.spec.type != 'LoadBalancer' ? {} :";
+        assert!(before["expression"].as_str().unwrap().starts_with(of_another_type), "they are unchecked");
         let expected = format!("object.spec.?loadBalancerClass.orValue('') == '{class}'");
         assert_eq!(spec["matchConditions"][1]["expression"], expected);
         assert_eq!(
