@@ -92,7 +92,8 @@ impl Claim<'_> {
     }
 
     /// Returns what shows that a floating IP was made for another Service or cluster: a tag; or, on an untagged one that OCCM made,
-    /// the description, if it names an existing Service. A former Service of the same name does not count as another one.
+    /// the description, if it names an existing Service. A former Service of the same name does not count as another one, nor does
+    /// one of another cluster: `keep-floatingip` leaves the same description on a floating IP that moves to another cluster.
     pub(crate) fn claim_of_another(&self, floating_ip: &FloatingIp) -> Option<String> {
         let tags = &floating_ip.tags;
         if self.owns_floating_ip(floating_ip) || self.has_service_uid(tags) {

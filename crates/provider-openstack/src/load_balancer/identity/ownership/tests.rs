@@ -310,6 +310,7 @@ fn a_floating_ip_belongs_to_the_service(
 #[case::of_another("", &["openstack-ccm-service=x"], Some("openstack-ccm-service=x"))]
 #[case::of_an_earlier_one_of_the_name("Floating IP for Kubernetes external service default/web from cluster c1", &["openstack-ccm-service=x"], None)]
 #[case::of_another_cluster("Floating IP for Kubernetes external service default/web from cluster c1", &["kube_cluster_id_x"], Some("kube_cluster_id_x"))]
+#[case::kept_by_another_cluster("Floating IP for Kubernetes external service default/web from cluster c2", &[], None)]
 #[case::tagged_by_a_team("", &["team-a"], None)]
 fn a_floating_ip_is_claimed_by_another(
     #[case] description: &str,
