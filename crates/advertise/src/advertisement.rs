@@ -78,6 +78,7 @@ impl Reason {
             Self::PathNeedsLoadBalancer(Needs::ProxyProtocol) => "proxy_protocol",
             Self::PathNeedsLoadBalancer(Needs::TlsTermination) => "tls_termination",
             Self::PathNeedsLoadBalancer(Needs::HeaderInsertion) => "header_insertion",
+            Self::PathNeedsLoadBalancer(Needs::ClusterSources) => "cluster_sources",
             Self::PathNeedsLoadBalancer(Needs::SharedAddress) => "shared_address",
             Self::ProxyRequested => "proxy_requested",
             Self::VipRequested => "vip_requested",

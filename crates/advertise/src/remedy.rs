@@ -61,17 +61,20 @@ pub(crate) fn bypassed(path: Path, preference: &Preference, settings: &SettingNa
         Needs::HeaderInsertion => {
             "the pods' requests arrive without the HTTP headers that the load balancer inserts"
         }
+        Needs::ClusterSources => {
+            "the nodes drop the pods' connections, because the source ranges do not include them"
+        }
         // The other Service has its own message.
         Needs::SharedAddress => return None,
     };
     let SettingNames { ip_mode_annotation, hostname_annotation, ip_mode_setting, .. } = settings;
     let remedy = if preference.service_mode.is_some() {
         format!(
-            "Remove the annotation {ip_mode_annotation}, or replace it by the annotation {hostname_annotation},"
+            "Remove the annotation {ip_mode_annotation} or set it to proxy, or replace it by the annotation {hostname_annotation},"
         )
     } else {
         format!(
-            "Set the annotation {ip_mode_annotation}: auto or {hostname_annotation} on the Service, or remove \
+            "Set the annotation {ip_mode_annotation}: proxy or {hostname_annotation} on the Service, or remove \
              {ip_mode_setting},"
         )
     };

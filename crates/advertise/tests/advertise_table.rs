@@ -241,6 +241,10 @@ fn each_address_of_a_dual_stack_service_has_an_entry_of_the_same_kind() {
 #[case::proxy(Path::ThroughLoadBalancer(Needs::ProxyProtocol), Some("`broken header`"))]
 #[case::tls(Path::ThroughLoadBalancer(Needs::TlsTermination), Some("requests over TLS fail"))]
 #[case::header(Path::ThroughLoadBalancer(Needs::HeaderInsertion), Some("without the HTTP headers"))]
+#[case::cluster(
+    Path::ThroughLoadBalancer(Needs::ClusterSources),
+    Some("the nodes drop the pods' connections")
+)]
 #[case::shared(Path::ThroughLoadBalancer(Needs::SharedAddress), None)]
 fn who_asks_for_vip_reads_what_pods_get(#[case] path: Path, #[case] effect: Option<&str>) {
     let address: IpAddr = ADDRESS.parse().unwrap();

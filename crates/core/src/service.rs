@@ -167,6 +167,14 @@ pub struct Intent {
     pub left_out: Arc<BTreeMap<String, LeftOut>>,
 }
 
+impl Intent {
+    /// Returns the addresses of the eligible nodes.
+    pub fn addresses_of_nodes(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let addresses = self.nodes.iter().flat_map(|node| &node.addresses);
+        addresses.filter_map(|address| address.address.parse().ok())
+    }
+}
+
 /// What a reconciliation is to reach. Create, update, node change and deletion all become one of these two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Goal {

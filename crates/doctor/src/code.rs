@@ -208,7 +208,7 @@ codes! {
     D305 Error Some(Hop::Node), Inside true,
         "the source ranges keep the cluster's own clients out at the nodes",
         "A node that short-circuits an address applies `loadBalancerSourceRanges` itself. The ranges do not include the pods or the nodes of the cluster, so the node drops their packets.",
-        "Add the networks of pods and nodes to `loadBalancerSourceRanges`.";
+        "Set the annotations `loadbalancer.openstack.org/allow-cluster-sources: \"true\"` and `loadbalancer.openstack.org/ip-mode: proxy`, so that the load balancer decides about the cluster's own clients, or add the networks of pods and nodes to `loadBalancerSourceRanges`.";
     D401 Warning Some(Hop::Way), Pods false,
         "a NetworkPolicy keeps pods from the load balancer",
         "Without a short circuit, pods connect to the address of the load balancer, which is outside the cluster. An egress policy that allows only other pods drops these packets; a policy that allows nothing blocks every address.",

@@ -25,6 +25,8 @@ pub enum Needs {
     TlsTermination,
     /// HTTP headers such as X-Forwarded-For.
     HeaderInsertion,
+    /// Nothing, but it lets in clients inside the cluster, which nodes that apply the source ranges do not.
+    ClusterSources,
     /// Nothing for this Service, but another Service on the same address needs the load balancer.
     SharedAddress,
 }
@@ -35,6 +37,9 @@ impl fmt::Display for Needs {
             Self::ProxyProtocol => "the load balancer adds the PROXY protocol header",
             Self::TlsTermination => "the load balancer terminates TLS",
             Self::HeaderInsertion => "the load balancer inserts HTTP headers",
+            Self::ClusterSources => {
+                "nodes apply the source ranges, which lack the cluster, and only the load balancer lets the cluster in"
+            }
             Self::SharedAddress => {
                 "another Service on the same address requires traffic to pass the load balancer"
             }

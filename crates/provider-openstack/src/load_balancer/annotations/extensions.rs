@@ -157,13 +157,13 @@ pub const TLS_REVISION: Annotation = added("loadbalancer.openstack.org/tls-revis
 /// Whether the cluster itself may connect.
 pub const ALLOW_CLUSTER_SOURCES: Annotation = added("loadbalancer.openstack.org/allow-cluster-sources")
     .default("`false`")
-    .effect("With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address.");
+    .effect("With source ranges, the cluster itself may connect too: the subnets of the nodes, and the addresses from which their traffic comes back through the cloud's routers (router gateways and floating IPs of nodes). An Event lists them. Other machines behind the same router may share its gateway address. If the ranges lack a node, the address is published with `ipMode: Proxy`, because nodes that short-circuit it would drop the cluster's own connections.");
 
 /// The mode in which the address is published.
 pub const IP_MODE: Annotation = added("loadbalancer.openstack.org/ip-mode")
     .form(Form::Word(&["auto", "proxy", "vip"]))
     .default("`ip-mode`")
-    .effect("`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers). With this annotation a hostname is published only where the cluster cannot honour the mode.");
+    .effect("`proxy` and `vip` force the `ipMode` of the published address; `auto` uses `Proxy` if the load balancer changes the traffic (PROXY protocol, TLS, HTTP headers), or lets in nodes that the source ranges lack (`allow-cluster-sources`). With this annotation a hostname is published only where the cluster cannot honour the mode.");
 
 /// Whether a Service with the PROXY protocol is published with a hostname, whatever cloud.conf says.
 pub const ENABLE_INGRESS_HOSTNAME: Annotation = added_in_0_3("loadbalancer.openstack.org/enable-ingress-hostname")

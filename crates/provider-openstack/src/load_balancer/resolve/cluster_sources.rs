@@ -38,7 +38,7 @@ impl Resolver {
         let Some(network_id) = self.network_of_nodes(lookup, places).await? else {
             return Ok(BTreeSet::new());
         };
-        let nodes = addresses_of_nodes(lookup);
+        let nodes: BTreeSet<IpAddr> = lookup.intent.addresses_of_nodes().collect();
         let mut sources = self.subnets_with_nodes(&network_id, &nodes).await?;
         sources.extend(self.sources_beyond_routers(&network_id, &nodes).await?);
         Ok(sources)
@@ -76,7 +76,7 @@ impl Resolver {
         };
         let ranges: Vec<IpNet> = settings.source_ranges.networks.iter().copied().collect();
         let ranges = IpNet::aggregate(&ranges);
-        let nodes = addresses_of_nodes(lookup);
+        let nodes: BTreeSet<IpAddr> = lookup.intent.addresses_of_nodes().collect();
         let outside: BTreeSet<IpAddr> =
             nodes.iter().copied().filter(|node| !ranges.iter().any(|range| range.contains(node))).collect();
         let mut missing = self.subnets_with_nodes(&network_id, &outside).await?;
@@ -164,11 +164,6 @@ impl Resolver {
         let floating = floating.map(|one| one.floating_ip_address.as_str());
         Ok(gateways.chain(floating).filter_map(|text| text.parse().ok()).collect())
     }
-}
-
-fn addresses_of_nodes(lookup: &Lookup<'_>) -> BTreeSet<IpAddr> {
-    let addresses = lookup.intent.nodes.iter().flat_map(|node| &node.addresses);
-    addresses.filter_map(|address| address.address.parse().ok()).collect()
 }
 
 /// Returns whether a port belongs to a router: plain, distributed, highly available, or its SNAT port.

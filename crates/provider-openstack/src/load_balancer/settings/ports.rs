@@ -2,13 +2,15 @@
 //! ports of the same Service.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use openstack_ccm_core::advertise::{Needs, Path};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::{Protocol, ServicePort};
 use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use super::listener::TlsContainer;
+use super::listener::{SourceRanges, TlsContainer};
+use super::node_address::family_of;
 use super::proxy_protocol::ProxyVersion;
 use super::reader::WITHOUT_EFFECT;
 use super::{CurrentPort, Settings};
@@ -85,6 +87,25 @@ impl Settings {
             Path::ThroughLoadBalancer(Needs::HeaderInsertion)
         } else {
             Path::Direct
+        }
+    }
+
+    /// Returns the same for a cluster with these addresses of nodes. Nodes that short-circuit an address apply the source ranges, so
+    /// only the load balancer can let in a cluster that they lack.
+    pub fn path_in(&self, nodes: impl IntoIterator<Item = IpAddr>, ports: &[ServicePort]) -> Path {
+        let SourceRanges { networks, requested } = &self.source_ranges;
+        let is_shut_out = |node: IpAddr| {
+            let mut ranges =
+                networks.iter().filter(|range| family_of(range.addr()) == family_of(node)).peekable();
+            ranges.peek().is_some() && !ranges.any(|range| range.contains(&node))
+        };
+        match self.path(ports) {
+            Path::Direct
+                if self.allow_cluster_sources && *requested && nodes.into_iter().any(is_shut_out) =>
+            {
+                Path::ThroughLoadBalancer(Needs::ClusterSources)
+            }
+            path => path,
         }
     }
 

@@ -83,7 +83,7 @@ pub(super) async fn gather(
     for service in chosen {
         let key = key_of(&service);
         progress.report(format_args!("reading {key}"));
-        let path = path::of(&service, config);
+        let path = path::of(&service, config, &nodes);
         services.push(ServiceFacts {
             wanted: path::wanted(&service, &path, &known.held),
             path: path.map(|read| read.fact),

@@ -24,7 +24,7 @@ pub(super) struct PathRead {
 }
 
 /// Reads the Service as the service controller does, or, with an annotation of another cloud, as the overlay does.
-pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
+pub(super) fn of(service: &Service, config: &Config, nodes: &[IpAddr]) -> Looked<PathRead> {
     let facts = checked_facts(service).map_err(|failure| failure.to_string())?;
     if let Some((key, value)) = of_another_cloud(service) {
         let path = Path::ThroughLoadBalancer(Needs::ProxyProtocol);
@@ -34,7 +34,7 @@ pub(super) fn of(service: &Service, config: &Config) -> Looked<PathRead> {
     }
     let (settings, _) = Settings::read(&facts, config);
     let settings = settings.map_err(|faults: Faults| faults.messages().join("; "))?;
-    let path = settings.path(&facts.ports);
+    let path = settings.path_in(nodes.iter().copied(), &facts.ports);
     let needs = match path {
         Path::Direct => None,
         Path::ThroughLoadBalancer(needs) => Some(needs.to_string()),
@@ -60,13 +60,14 @@ fn of_another_cloud(service: &Service) -> Option<(&String, &String)> {
 
 /// Returns the source of the path's requirements: annotations, or cloud.conf.
 fn source(service: &Service) -> String {
-    let annotations = service.metadata.annotations.iter().flatten();
-    let decisive = ["proxy-protocol", "default-tls-container-ref", "x-forwarded-"];
-    let mut found = annotations.into_iter().filter(|(key, _)| {
-        key.strip_prefix("loadbalancer.openstack.org/")
-            .is_some_and(|name| decisive.iter().any(|start| name.starts_with(start)))
-    });
-    match found.next() {
+    let with = |start: &&str| {
+        let mut annotations = service.metadata.annotations.iter().flatten();
+        annotations.find(|(key, _)| {
+            key.strip_prefix("loadbalancer.openstack.org/").is_some_and(|name| name.starts_with(start))
+        })
+    };
+    let decisive = ["proxy-protocol", "default-tls-container-ref", "x-forwarded-", "allow-cluster-sources"];
+    match decisive.iter().find_map(with) {
         Some((key, value)) => format!("{key}: {value}"),
         None => "cloud.conf or the default (the Service has no annotation)".to_owned(),
     }

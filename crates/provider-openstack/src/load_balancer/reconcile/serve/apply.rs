@@ -212,7 +212,7 @@ impl Serving<'_> {
         report.annotate(self.service, LOAD_BALANCER_ADDRESS.key, first.to_string());
         Ok(Ready {
             addresses,
-            path: self.settings.path(&self.service.ports),
+            path: self.settings.path_in(self.intent.addresses_of_nodes(), &self.service.ports),
             preference: self.settings.preference.clone(),
             cluster_access: facts.cluster_access.clone(),
             changed,
