@@ -187,7 +187,8 @@ fn role_advice(call: &str) -> &'static str {
 
 fn missing_advice(error: &ApiError) -> Option<&'static str> {
     is_without_gateway(error).then_some(
-        "connect the subnet of the load balancer to a router whose gateway is on the floating network",
+        "connect the subnet of the load balancer to a router whose gateway is on the floating network; if that subnet is itself on an \
+         external network, annotate the Service with service.beta.kubernetes.io/openstack-internal-load-balancer: \"true\"",
     )
 }
 

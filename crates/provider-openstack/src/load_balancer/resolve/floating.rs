@@ -14,6 +14,7 @@ use openstack_ccm_openstack_api::optional::OptionalPart;
 use super::Resolver;
 use super::lookup::Lookup;
 use super::subnets::Places;
+use crate::load_balancer::annotations::INTERNAL;
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::objects::SubnetChoice;
 use crate::load_balancer::settings::floating_subnet::SubnetMatch;
@@ -53,16 +54,37 @@ impl Resolver {
         if !lookup.wants_floating_ip || lookup.settings.is_unreadable(Aspect::FloatingIp) {
             return Ok(FloatingIpSource::of(settings.network_id.clone(), SubnetChoice::Any));
         }
-        match &settings.subnet {
-            FloatingSubnet::Id(id) => self.in_subnet(settings, id).await,
+        let source = match &settings.subnet {
+            FloatingSubnet::Id(id) => self.in_subnet(settings, id).await?,
             // The requested address determines the subnet.
             FloatingSubnet::Matching(_) if settings.address.is_some() => {
-                self.in_any_subnet(settings, places).await
+                self.in_any_subnet(settings, places).await?
             }
             FloatingSubnet::Matching(condition) => {
-                self.in_matching_subnets(settings, condition, places).await
+                self.in_matching_subnets(settings, condition, places).await?
             }
-            FloatingSubnet::Any => self.in_any_subnet(settings, places).await,
+            FloatingSubnet::Any => self.in_any_subnet(settings, places).await?,
+        };
+        match (&source.network_id, self.network_of_vip(lookup, places).await?) {
+            (Some(id), Some(of_vip)) if *id == of_vip && settings.address.is_none() => {
+                Err(Failure::user_input(on_floating_network(id)))
+            }
+            _ => Ok(source),
+        }
+    }
+
+    /// Returns the network of the VIP, as Octavia shows it or as it is configured.
+    async fn network_of_vip(
+        &self,
+        lookup: &Lookup<'_>,
+        places: Option<&Places>,
+    ) -> Result<Option<String>, Failure> {
+        if let Some(existing) = lookup.existing {
+            return Ok(existing.made_with.vip_network_id.clone());
+        }
+        match &lookup.settings.vip.subnet_id {
+            Some(id) if places.is_some() => Ok(Some(self.subnet(id, "subnet-id").await?.network_id)),
+            _ => Ok(lookup.settings.vip.network_id.clone()),
         }
     }
 
@@ -175,6 +197,16 @@ impl Resolver {
             found => found.map(Some).map_err(|error| failure::of_named(&error, "network", id, key)),
         }
     }
+}
+
+/// No router leads from a network to itself.
+fn on_floating_network(id: &str) -> String {
+    format!(
+        "the address of the load balancer is on network {id}, from which floating IPs come: it can be reached without a floating IP, and \
+         none can be attached to it. To publish that address, set the annotation {}: \"true\"; for a floating IP, choose an internal \
+         network with subnet-id or network-id",
+        INTERNAL.key
+    )
 }
 
 /// Returns the external networks that can provide IPv4 addresses, sorted by name.

@@ -1,11 +1,14 @@
 //! Finds the subnets of the VIP and the members.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::IpFamily;
+use openstack_ccm_core::text::some_of;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::neutron::{Port, Subnet, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatus};
@@ -13,11 +16,15 @@ use openstack_ccm_openstack_api::octavia::{LoadBalancerFilter, ProvisioningStatu
 use super::Resolver;
 use super::lookup::{Lookup, family_of_subnet, family_without_subnet};
 use super::node_ports::MAX_IDS_PER_QUERY;
-use crate::load_balancer::annotations::PORT_ID;
+use crate::limits::MAX_NAMES;
+use crate::load_balancer::annotations::{MEMBER_SUBNET_ID, PORT_ID};
 use crate::load_balancer::failure::{self, Answered as _};
 use crate::load_balancer::objects::{ObservedLoadBalancer, ResolvedVip};
 use crate::load_balancer::settings::node_address::{self, AddressChoice, family_of};
 use crate::load_balancer::settings::{Aspect, Fault, Settings, unanimous};
+
+/// The load balancer is on an external network, from which it might not reach the nodes.
+const OUT_OF_REACH: &str = "LoadBalancerMembersOutOfReach";
 
 /// The subnets of the VIP and the members.
 pub(super) struct Places {
@@ -128,7 +135,48 @@ impl Resolver {
         }
         self.second_family(lookup, &mut places).await?;
         self.refuse_address_outside(settings, &places).await?;
+        let out_of_reach = self.members_out_of_reach(lookup, &places).await;
+        places.notices.extend(out_of_reach);
         Ok(places)
+    }
+
+    /// Returns the warning about nodes that a load balancer on an external network reaches only if that leads to them. A failed lookup
+    /// is no failure.
+    async fn members_out_of_reach(&self, lookup: &Lookup<'_>, places: &Places) -> Option<Notice> {
+        let settings = lookup.settings;
+        let has_own_subnet =
+            settings.member_subnet_id.is_some() && settings.member_subnet_id != settings.vip.subnet_id;
+        if has_own_subnet || settings.vip.port_id.is_some() {
+            return None;
+        }
+        let (id, networks) = match (&settings.vip.subnet_id, &settings.vip.network_id) {
+            (Some(id), _) => {
+                let subnet = self.subnet(id, "subnet-id").await.ok()?;
+                (subnet.network_id, Vec::from_iter(places.vip_addresses))
+            }
+            (None, Some(id)) if self.network(id, "network-id").await.ok()??.external => {
+                let subnets = self.subnets_of(id).await.ok()?;
+                (id.clone(), subnets.iter().filter_map(|subnet| subnet.cidr.parse().ok()).collect())
+            }
+            (None, _) => return None,
+        };
+        let has_address = |node: &Node| {
+            let mut addresses = node.addresses.iter().filter_map(|one| one.address.parse::<IpAddr>().ok());
+            addresses.any(|address| networks.iter().any(|network| network.contains(&address)))
+        };
+        let nodes = lookup.intent.nodes.iter().filter(|node| settings.node_selector.matches(node));
+        let outside: Vec<&str> =
+            nodes.filter(|node| !has_address(node)).map(|node| node.name.as_str()).collect();
+        if outside.is_empty() || !self.network(&id, "network-id").await.ok()??.external {
+            return None;
+        }
+        let message = format!(
+            "the load balancer is on the external network {id}, on which nodes {} have no address, so it might not reach them: name the \
+             subnet of the nodes with {}",
+            some_of(&outside, MAX_NAMES),
+            MEMBER_SUBNET_ID.key
+        );
+        Some(Notice::warning(OUT_OF_REACH, message))
     }
 
     /// Refuses an address outside of the subnet: Octavia's own refusal gives no reason.
