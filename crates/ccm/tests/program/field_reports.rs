@@ -6,7 +6,9 @@ use openstack_ccm_openstack_sim::{Fault, Lack};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::contract::setup::{annotated, attach, floating_ip, load_balancer};
+use crate::contract::setup::{
+    annotated, attach, configured, floating_ip, id, load_balancer, only_floating_ip, put,
+};
 use crate::refused::{leads, on_port_80};
 use crate::support::{World, lb_name, service};
 
@@ -292,4 +294,128 @@ async fn field_54_a_node_without_a_provider_id_whose_server_is_gone_says_so_once
     world.pass(3600).await;
     assert_eq!(world.node_warnings("lost").len(), 1);
     assert!(!world.node("lost").is_null(), "it is kept");
+}
+
+/// Nodes apply the source ranges, too, and drop what the load balancer would let in.
+#[rstest]
+#[case::of_its_own("192.0.2.0/24", &[], ApiVersion::V1_36, "(Proxy)", &[])]
+#[case::that_hold_the_cluster("198.18.0.0/15", &[], ApiVersion::V1_36, "(VIP)", &[])]
+#[case::another_mode("192.0.2.0/24", &[("ip-mode", "vip")], ApiVersion::V1_36, "(VIP)",
+    &["LoadBalancerBypassRequested", "ip-mode or set it to proxy", "drop"])]
+#[case::a_cluster_that_cannot("192.0.2.0/24", &[], ApiVersion::V1_28, "", &["LoadBalancerIPModeNotHonoured", "source ranges"])]
+#[tokio::test(start_paused = true)]
+async fn field_75_a_cluster_that_source_ranges_let_in_gets_in(
+    #[case] ranges: &str,
+    #[case] annotations: &[(&str, &str)],
+    #[case] version: ApiVersion,
+    #[case] mode: &str,
+    #[case] warning: &[&str],
+) {
+    let mut world = World::new(version);
+    world.start().await;
+    let mut wanted = annotated(&[annotations, &[("allow-cluster-sources", "true")]].concat());
+    wanted["spec"]["loadBalancerSourceRanges"] = json!([ranges]);
+    world.serve(&wanted).await;
+    let ingress = world.ingress("web").concat();
+    assert!(ingress.ends_with(mode), "{ingress}");
+    let warnings = world.warnings("web");
+    assert_eq!(warnings.len(), usize::from(!warning.is_empty()), "{warnings:#?}");
+    assert!(warning.iter().all(|part| warnings[0].contains(part)), "{warnings:#?}");
+}
+
+/// Names and firewalls go by the address, so its change is said, with whoever made it.
+#[tokio::test(start_paused = true)]
+async fn field_78_a_floating_ip_that_somebody_exchanges_is_followed_and_said() {
+    let world = World::serving(&on_port_80()).await;
+    let own = only_floating_ip(&world);
+    let port = own["port_id"].as_str().unwrap().to_owned();
+    let other = floating_ip(&world.cloud, "198.19.0.77", "of a person");
+    put(&world, &format!("/v2.0/floatingips/{}", id(&own)), &json!({"floatingip": {"port_id": null}}));
+    attach(&world.cloud, &other, &port);
+    world.until_ingress("web", "198.19.0.77(VIP)").await;
+    world.quiet_unplanned().await;
+    let warnings = world.warnings("web");
+    let changed = warnings.iter().find(|one| one.contains("LoadBalancerAddressChanged")).expect("a Warning");
+    let former = own["floating_ip_address"].as_str().unwrap();
+    for part in
+        [&format!("from {former} to 198.19.0.77"), &other, "of a person", &format!("{former} ({})", id(&own))]
+    {
+        assert!(changed.contains(part), "{part}: {changed}");
+    }
+}
+
+/// As somebody asks for it, nothing has to be mended.
+#[tokio::test(start_paused = true)]
+async fn field_78_an_address_that_the_service_asks_for_is_said_without_a_warning() {
+    let world = World::serving(&on_port_80()).await;
+    floating_ip(&world.cloud, "198.19.0.77", "");
+    world.patch("web", &json!({"spec": {"loadBalancerIP": "198.19.0.77"}}));
+    world.until_ingress("web", "198.19.0.77(VIP)").await;
+    world.quiet_unplanned().await;
+    let events = world.events("web");
+    assert!(events.iter().any(|one| one.contains("LoadBalancerAddressChanged")), "{events:#?}");
+    assert_eq!(world.warnings("web"), [""; 0]);
+}
+
+/// The form that annotations of other controllers have, and that was proposed for this one.
+#[tokio::test(start_paused = true)]
+async fn field_81_tags_written_as_a_json_list_are_said_to_be_ignored() {
+    let world = World::serving(&annotated(&[("load-balancer-tags", r#"["team-a", "cost-1"]"#)])).await;
+    let tags = world.cloud.load_balancers()[0]["tags"].to_string();
+    assert!(!tags.contains("team-a") && !tags.contains("cost-1"), "{tags}");
+    world.until_warned("web", r#"write "team-a,cost-1""#).await;
+}
+
+/// No router leads from a network to itself, so no floating IP ever arrives.
+#[rstest]
+#[case::network(false)]
+#[case::subnet(true)]
+#[tokio::test(start_paused = true)]
+async fn field_84_an_address_on_the_external_network_is_not_given_a_floating_ip(#[case] by_subnet: bool) {
+    let world = configured(|_| "subnet-id =\nnetwork-id =\n".to_owned()).await;
+    let seed = world.cloud.seed();
+    let placed = match by_subnet {
+        true => ("subnet-id", seed.public_subnet_id.as_str()),
+        false => ("network-id", seed.public_network_id.as_str()),
+    };
+    world.create(&annotated(&[placed]));
+    world.until_warned("web", "openstack-internal-load-balancer").await;
+    world.pass(900).await;
+    assert!(world.cloud.load_balancers().is_empty() && world.cloud.floating_ips().is_empty());
+    world.annotate("web", INTERNAL, Some("true"));
+    world.until_published("web").await;
+    world.until_warned("web", "LoadBalancerMembersOutOfReach").await;
+    world.until_warned("web", "member-subnet-id").await;
+}
+
+/// It is told where its nodes are.
+#[tokio::test(start_paused = true)]
+async fn field_84_a_load_balancer_on_the_external_network_that_reaches_its_members_is_not_warned() {
+    let world = configured(|_| "subnet-id =\nnetwork-id =\n".to_owned()).await;
+    let seed = world.cloud.seed();
+    let placed = [
+        ("network-id", seed.public_network_id.as_str()),
+        ("member-subnet-id", &seed.subnet_id),
+        (INTERNAL, "true"),
+    ];
+    world.serve(&annotated(&placed)).await;
+    assert_eq!(world.warnings("web"), [""; 0]);
+}
+
+/// Manifests of clusters that OVHcloud manages.
+#[tokio::test(start_paused = true)]
+async fn field_85_annotations_of_ovhcloud_are_answered_with_ours() {
+    let world = World::serving(&annotated(&[
+        ("service.beta.kubernetes.io/ovh-loadbalancer-proxy-protocol", "v2"),
+        ("loadbalancer.ovhcloud.com/flavor", "small"),
+    ]))
+    .await;
+    let [warning] = &world.warnings("web")[..] else { panic!("one hint: {:#?}", world.warnings("web")) };
+    for part in [
+        "ovh-loadbalancer-proxy-protocol",
+        "ovhcloud.com/flavor",
+        "loadbalancer.openstack.org/proxy-protocol: v2",
+    ] {
+        assert!(warning.contains(part), "{part}: {warning}");
+    }
 }

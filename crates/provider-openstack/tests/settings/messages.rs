@@ -36,6 +36,13 @@ fn a_value_is_shown_without_its_control_characters() {
     "loadbalancer.openstack.org/floating_subnet_id",
     Some("did you mean loadbalancer.openstack.org/floating-subnet-id?")
 )]
+#[case::suffix(
+    "loadbalancer.openstack.org/proxy-protocol-hostname-suffix",
+    Some(
+        "to publish names under a suffix, set loadbalancer.openstack.org/enable-ingress-hostname: \"true\"; the suffix is \
+         ingress-hostname-suffix in [LoadBalancer] of cloud.conf"
+    )
+)]
 #[case::invented("loadbalancer.openstack.org/make-it-fast", Some("remove it"))]
 #[case::old_prefix(
     "service.beta.kubernetes.io/openstack-internal-loadbalancer",

@@ -31,11 +31,18 @@ pub fn is_known(key: &str) -> bool {
 pub fn use_of(key: &str) -> AnnotationUse {
     if is_known(key) {
         AnnotationUse::Meaning
-    } else if is_ours(key) {
+    } else if is_ours(key) || is_of_ovhcloud(key) {
         AnnotationUse::Message
     } else {
         AnnotationUse::None
     }
+}
+
+/// Returns whether a key belongs to the load balancers of OVHcloud's managed Kubernetes, whose clusters often come from there.
+pub fn is_of_ovhcloud(key: &str) -> bool {
+    ["service.beta.kubernetes.io/ovh-loadbalancer-", "loadbalancer.ovhcloud.com/"]
+        .iter()
+        .any(|prefix| key.starts_with(prefix))
 }
 
 /// Returns whether a key has one of our prefixes, and so should be in the table.

@@ -19,7 +19,7 @@ pub(crate) const WITHOUT_EFFECT: &str = "LoadBalancerSettingWithoutEffect";
 /// A setting has no effect, and its value is invalid.
 const WRONG_WITHOUT_EFFECT: &str = "LoadBalancerSettingWrongWithoutEffect";
 /// A value is not understood, and counts as absent.
-const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
+pub(super) const NOT_UNDERSTOOD: &str = "LoadBalancerSettingNotUnderstood";
 
 /// The sources of one Service's settings, and the faults and notices about them.
 ///

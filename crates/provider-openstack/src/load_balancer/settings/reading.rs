@@ -8,7 +8,7 @@ use super::fault::{Fault, Faults};
 use super::reader::{SettingsReader, WITHOUT_EFFECT};
 use super::{Settings, address_as_wish, allowed, network};
 use crate::config::{Config, suggestion};
-use crate::load_balancer::annotations::{ALL, INTERNAL, is_known, is_ours};
+use crate::load_balancer::annotations::{ALL, INTERNAL, PREFIX, is_known, is_of_ovhcloud, is_ours};
 
 /// The result of reading one Service's settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,7 @@ impl Reading {
         misspelt_internal(service, &mut reader.faults);
         let SettingsReader { faults, mut notices, odd, .. } = reader;
         notices.extend(unknown_annotations(service));
+        notices.extend(of_ovhcloud(service));
         notices.extend(address_as_wish(service, None));
         settings.odd = odd;
         settings.unreadable.clone_from(faults.unreadable());
@@ -49,7 +50,7 @@ const REASON: &str = "UnknownAnnotation";
 
 /// The likely meaning of annotations that no controller knows, or that belong elsewhere. Names are in lower case, without prefix,
 /// `-` and `_`.
-const MEANINGS: [(&[&str], &str); 8] = [
+const MEANINGS: [(&[&str], &str); 9] = [
     (
         &["internal", "internalloadbalancer", "openstackinternal"],
         "for an internal load balancer set service.beta.kubernetes.io/openstack-internal-load-balancer: \"true\"",
@@ -78,6 +79,11 @@ const MEANINGS: [(&[&str], &str); 8] = [
     (
         &["sslcert", "tlscontainerref", "certificate"],
         "set loadbalancer.openstack.org/default-tls-container-ref",
+    ),
+    (
+        &["proxyprotocolhostnamesuffix"],
+        "to publish names under a suffix, set loadbalancer.openstack.org/enable-ingress-hostname: \"true\"; the suffix is \
+         ingress-hostname-suffix in [LoadBalancer] of cloud.conf",
     ),
     (&["sourceranges", "allowedcidrs", "whitelist"], "set spec.loadBalancerSourceRanges"),
 ];
@@ -128,5 +134,19 @@ fn unknown_annotations(service: &Service) -> impl Iterator<Item = Notice> + '_ {
             str::to_owned,
         );
         Notice::warning(REASON, format!("annotation {key} is unknown and has no effect; {advice}"))
+    })
+}
+
+/// Returns the warning about annotations of OVHcloud's managed Kubernetes.
+fn of_ovhcloud(service: &Service) -> Option<Notice> {
+    let keys: Vec<&str> =
+        service.annotations.keys().map(String::as_str).filter(|key| is_of_ovhcloud(key)).collect();
+    (!keys.is_empty()).then(|| {
+        let message = format!(
+            "only the managed Kubernetes of OVHcloud reads {}; here annotations begin with {PREFIX}, such as {PREFIX}proxy-protocol: v2, \
+             {PREFIX}flavor-id or {PREFIX}keep-floatingip; replace or remove them",
+            keys.join(", ")
+        );
+        Notice::warning(REASON, message)
     })
 }

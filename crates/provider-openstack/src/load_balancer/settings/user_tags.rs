@@ -1,6 +1,7 @@
 //! Tags that the user wants on created objects, in addition to this controller's.
 
-use super::reader::{SettingsReader, Sourced};
+use super::reader::{NOT_UNDERSTOOD, SettingsReader, Sourced};
+use crate::config::error::shown;
 use crate::load_balancer::annotations::{Annotation, LISTENER_TAGS, LOAD_BALANCER_TAGS, POOL_TAGS, TAGS};
 use crate::load_balancer::names::Tags;
 use crate::user_tag::{self, MAX_NEUTRON_LENGTH, MAX_OCTAVIA_LENGTH};
@@ -25,6 +26,17 @@ pub(super) fn user_tags(reader: &mut SettingsReader<'_>) -> UserTags {
 
 fn tags(reader: &mut SettingsReader<'_>, annotation: &Annotation, longest: usize) -> Tags {
     let Some(value) = reader.annotation(annotation) else { return Tags::new() };
+    if let Some(list) = value.text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let tags: Vec<&str> = list.split(',').map(|tag| tag.trim().trim_matches(['"', '\''])).collect();
+        let message = format!(
+            "annotation {}: {} is a list in brackets and is ignored; write \"{}\"",
+            annotation.key,
+            shown(value.text),
+            tags.join(",")
+        );
+        reader.warn(NOT_UNDERSTOOD, message);
+        return Tags::new();
+    }
     let mut tags = Tags::new();
     for text in value.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
         match user_tag::problem(text, longest) {

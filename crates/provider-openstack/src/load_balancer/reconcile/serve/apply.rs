@@ -123,6 +123,9 @@ impl Serving<'_> {
             other => other,
         };
         let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
+        if let (Ok(Outcome::Ready(ready)), Some(known)) = (&outcome, &known) {
+            self.report_address(ready, known, report).await;
+        }
         let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
         Called::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
     }

@@ -90,12 +90,14 @@
 //! | `facts` | looks up what the tree needs to know |
 //! | `apply` | carries the plan out, and says how the Service is served then |
 //! | `not_created` | what follows where the cloud refuses to make a load balancer |
+//! | `address_change` | says that the published address changes |
 //! | `by_address` | finds the Service that has the address, to share its load balancer |
 //! | `admission` | lets only so many load balancers be created at once |
 //! | `recovery` | what decides about a load balancer in ERROR |
 //! | `previous` | gives up other load balancers that the Service has |
 //! | `security_group` | the security group, around all that |
 
+mod address_change;
 mod admission;
 mod apply;
 mod by_address;
