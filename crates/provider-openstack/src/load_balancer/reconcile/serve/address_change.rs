@@ -25,8 +25,11 @@ impl Serving<'_> {
         }
         let seen = known.seen();
         let attached = seen.floating_ips.iter().find(|one| one.address == *new);
-        let is_guest = seen.load_balancer.as_ref().is_some_and(|there| there.ownership == Ownership::Guest);
-        let is_asked = is_guest || self.settings.asked_addresses().any(|asked| asked == *new);
+        // Of a guest the owner decides, and a Service that was published by the VIP has become external.
+        let is_known = seen.load_balancer.as_ref().is_some_and(|there| {
+            there.ownership == Ownership::Guest || there.vip_addresses().any(|vip| vip == *former)
+        });
+        let is_asked = is_known || self.settings.asked_addresses().any(|asked| asked == *new);
         let foreign = attached.filter(|one| !one.ours && !is_asked);
         let of_service = match foreign {
             Some(_) => self.own_floating_ips(*former).await,

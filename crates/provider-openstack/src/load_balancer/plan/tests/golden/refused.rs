@@ -6,7 +6,7 @@ use openstack_ccm_core::failure::Failure;
 use crate::load_balancer::objects::step::{ListenerStep, MemberStep, Step};
 use crate::load_balancer::objects::{FormerListener, tls};
 use crate::load_balancer::plan::Refused;
-use crate::load_balancer::plan::refusals::{Predecessor, Refusals};
+use crate::load_balancer::plan::refusals::{Predecessor, Refusals, listener_tag};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Shape, tcp};
 use crate::load_balancer::plan::{Plan, serve, serve_beside};
@@ -104,8 +104,11 @@ fn a_listener_that_made_way_for_nothing_comes_back_on_its_pool() {
         predecessors: [(there.key(), before)].into(),
         ..Refusals::default()
     };
-    assert_snapshot!(serve_beside(&http.desired(), &cloud.observed, &refusals), @"
-    create listener listener_0_web: TCP 80 connection_limit=100 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1] with pool pool-2
+    let desired = http.desired();
+    let tag = listener_tag(&desired.listeners[&there.key()].listener);
+    let plan = serve_beside(&desired, &cloud.observed, &refusals).to_string();
+    assert_snapshot!(plan.replace(&tag, "openstack-ccm-refused=HASH"), @"
+    create listener listener_0_web: TCP 80 connection_limit=100 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-refused=HASH, openstack-ccm-service=s1] with pool pool-2
     left out: create listener listener_0_web: HTTP 80 connection_limit=100 timeout_client_data=50000 timeout_member_connect=5000 timeout_member_data=50000 timeout_tcp_inspect=0 insert_headers=[X-Forwarded-For] allowed_cidrs=[0.0.0.0/0] tags=[kube_service_c1_default_web, openstack-ccm-cluster=c1, openstack-ccm-service=s1]
     done
     ");
