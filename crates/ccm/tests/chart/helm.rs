@@ -1,9 +1,10 @@
 //! Helm itself, and what it renders.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 
@@ -154,8 +155,21 @@ impl Release {
         Some(self.text_by(helm()?))
     }
 
-    /// The same by a given Helm.
+    /// The same by a given Helm. The charts of the repository do not change, and the same question about them is asked once.
     pub(crate) fn text_by(&self, helm: &Path) -> Result<String, String> {
+        type Answer = Arc<OnceLock<Result<String, String>>>;
+        static ANSWERS: Mutex<BTreeMap<String, Answer>> = Mutex::new(BTreeMap::new());
+        if self.chart.as_ref().is_some_and(|chart| !chart.starts_with(repository("charts"))) {
+            return self.rendered(helm);
+        }
+        let files: Vec<_> = self.values.iter().map(std::fs::read_to_string).map(Result::unwrap).collect();
+        let Self { chart, settings, version, empty, values: _ } = self;
+        let question = format!("{helm:?} {chart:?} {files:?} {settings:?} {version:?} {empty}");
+        let answer = Arc::clone(ANSWERS.lock().unwrap().entry(question).or_default());
+        answer.get_or_init(|| self.rendered(helm)).clone()
+    }
+
+    fn rendered(&self, helm: &Path) -> Result<String, String> {
         let mut command = Command::new(helm);
         let chart = self.chart.clone().unwrap_or_else(|| repository("charts/openstack-ccm"));
         command.args(["template", "occm"]).arg(chart);

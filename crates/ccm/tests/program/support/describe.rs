@@ -58,8 +58,8 @@ fn list(value: &Value) -> String {
     items.join(", ")
 }
 
-/// Replaces ids by what they stand for.
-pub(crate) fn without_ids(described: &str, kube: &Kubernetes, cloud: &Cloud) -> String {
+/// Replaces ids in texts by what they stand for.
+pub(crate) fn without_ids(kube: &Kubernetes, cloud: &Cloud) -> impl Fn(&str) -> String {
     let mut names = BTreeMap::new();
     for service in kube.list("services", "").unwrap() {
         let name = format!("<uid of {}>", text(&service["metadata"]["name"]));
@@ -73,7 +73,9 @@ pub(crate) fn without_ids(described: &str, kube: &Kubernetes, cloud: &Cloud) -> 
             format!("<id of {}>", text(&load_balancer["name"])),
         );
     }
-    names.iter().fold(described.to_owned(), |described, (id, name)| described.replace(id, name))
+    move |described| {
+        names.iter().fold(described.to_owned(), |described, (id, name)| described.replace(id, name))
+    }
 }
 
 /// What users of Kubernetes see of a Service.

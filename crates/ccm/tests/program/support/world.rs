@@ -111,6 +111,13 @@ struct Running {
     task: JoinHandle<()>,
 }
 
+impl Drop for Running {
+    /// Or it would work on beside the next world of a test.
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 pub(crate) struct World {
     pub(crate) kube: Kubernetes,
     pub(crate) cloud: Cloud,
@@ -432,6 +439,7 @@ impl World {
         events.retain(|event| event["involvedObject"]["name"] == name);
         events.sort_by_key(|event| event["metadata"]["name"].to_string());
         let field = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        let without_ids = describe::without_ids(&self.kube, &self.cloud);
         events
             .iter()
             .map(|event| {
@@ -441,14 +449,14 @@ impl World {
                     field(event, "reason"),
                     field(event, "message")
                 );
-                describe::without_ids(&line, &self.kube, &self.cloud)
+                without_ids(&line)
             })
             .collect()
     }
 
     /// A text as events and states show it: without ids.
     pub(crate) fn without_ids(&self, text: &str) -> String {
-        describe::without_ids(text, &self.kube, &self.cloud)
+        describe::without_ids(&self.kube, &self.cloud)(text)
     }
 
     pub(crate) fn warnings(&self, name: &str) -> Vec<String> {
@@ -588,11 +596,11 @@ impl World {
         let mut services = self.kube.list("services", "").unwrap();
         services.retain(|service| service["metadata"]["name"] != "kubernetes");
         let services: String = services.iter().map(describe::service).collect();
-        describe::without_ids(&format!("{services}{}", self.cloud_state()), &self.kube, &self.cloud)
+        describe::without_ids(&self.kube, &self.cloud)(&format!("{services}{}", self.cloud_state()))
     }
 
     pub(crate) fn cloud_state(&self) -> String {
-        describe::without_ids(&describe::cloud(&self.cloud), &self.kube, &self.cloud)
+        describe::without_ids(&self.kube, &self.cloud)(&describe::cloud(&self.cloud))
     }
 }
 
