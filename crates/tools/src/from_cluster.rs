@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::{Container, Pod, Secret};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Container, Pod, Secret, SecretVolumeSource, VolumeMount};
 use kube::{Api, Client, ResourceExt as _};
 use openstack_ccm_manager::args::LeaseArgs;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
@@ -20,61 +21,28 @@ use crate::status;
 pub(crate) async fn provider(
     client: &Client,
     lease: &LeaseArgs,
-    source: &ConfigSource<'_>,
+    files: &[PathBuf],
+    from_cluster: bool,
 ) -> anyhow::Result<OpenStackProvider> {
-    if !source.from_cluster {
-        return Ok(OpenStackProvider::load(source.files)?);
+    if !from_cluster {
+        return Ok(OpenStackProvider::load(files)?);
     }
     let namespace = &lease.leader_elect_resource_namespace;
-    let pod = status::pod(client, lease).await?;
-    let Mounted { files, secret, mounts, variables } = mounted(&pod)?;
-    let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
-    let read = secrets.get(&secret).await;
-    let read =
-        read.with_context(|| format!("--from-cluster: the Secret {namespace}/{secret} cannot be read"))?;
-    let data: BTreeMap<String, Vec<u8>> =
-        read.data.into_iter().flatten().map(|(key, value)| (key, value.0)).collect();
-    let contents = mounts.into_iter().flat_map(|mount| mount.files(&data)).collect();
-    let environment = SecretFiles { contents, variables, secret: format!("{namespace}/{secret}") };
-    Ok(OpenStackProvider::load_in_memory(&files, &environment)?)
-}
-
-/// Where cloud.conf is.
-pub(crate) struct ConfigSource<'a> {
-    pub(crate) files: &'a [PathBuf],
-    pub(crate) from_cluster: bool,
+    let Mounted { files, secret, mounts, variables } = mounted(&status::pod(client, lease).await?)?;
+    let read = Api::<Secret>::namespaced(client.clone(), namespace).get(&secret).await;
+    let secret = format!("{namespace}/{secret}");
+    let read = read.with_context(|| format!("--from-cluster: the Secret {secret} cannot be read"))?;
+    let contents = contents(&mounts, &read.data.unwrap_or_default());
+    Ok(OpenStackProvider::load_in_memory(&files, &SecretFiles { contents, variables, secret })?)
 }
 
 /// What a controller's pod says of its configuration.
-#[derive(Debug, PartialEq, Eq)]
 struct Mounted {
     files: Vec<PathBuf>,
     secret: String,
-    mounts: Vec<Mount>,
+    /// Where the Secret is mounted.
+    mounts: Vec<(VolumeMount, SecretVolumeSource)>,
     variables: BTreeMap<String, String>,
-}
-
-/// A place at which the Secret is mounted.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    path: PathBuf,
-    sub_path: Option<String>,
-    /// Keys with the names of their files; all keys, under their own names, where it is empty.
-    items: Vec<(String, String)>,
-}
-
-impl Mount {
-    fn files(&self, data: &BTreeMap<String, Vec<u8>>) -> Vec<(PathBuf, Vec<u8>)> {
-        let items = match self.items.as_slice() {
-            [] => data.keys().map(|key| (key.clone(), key.clone())).collect(),
-            items => items.to_vec(),
-        };
-        let place = |name: String| match &self.sub_path {
-            None => Some(self.path.join(name)),
-            Some(sub_path) => (*sub_path == name).then(|| self.path.clone()),
-        };
-        items.into_iter().filter_map(|(key, name)| Some((place(name)?, data.get(&key)?.clone()))).collect()
-    }
 }
 
 /// Finds the Secret that holds the configuration of a pod.
@@ -82,40 +50,50 @@ fn mounted(pod: &Pod) -> anyhow::Result<Mounted> {
     let name = pod.name_any();
     let spec = pod.spec.clone().unwrap_or_default();
     let found = spec.containers.iter().find_map(|container| {
-        let variables: BTreeMap<String, String> = container
-            .env
-            .iter()
-            .flatten()
-            .filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
-            .collect();
+        let literal = container.env.iter().flatten();
+        let variables: BTreeMap<String, String> =
+            literal.filter_map(|one| Some((one.name.clone(), one.value.clone()?))).collect();
         let files = configured(container, &variables);
         (!files.is_empty()).then_some((container, files, variables))
     });
     let (container, files, variables) =
         found.with_context(|| format!("--from-cluster: the pod {name} has no --cloud-config"))?;
-    let of_secret = |volume: &str| {
-        let volumes = spec.volumes.iter().flatten();
-        volumes.into_iter().find(|one| one.name == volume).and_then(|one| one.secret.clone())
+    let of_secret = |mount: &VolumeMount| {
+        let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mount.name)?;
+        Some((mount.clone(), volume.secret.clone()?))
     };
-    let mounts = || {
-        container.volume_mounts.iter().flatten().filter_map(|mount| Some((mount, of_secret(&mount.name)?)))
-    };
-    let holds = mounts().find(|(mount, _)| files[0].starts_with(&mount.mount_path));
-    let secret = holds.and_then(|(_, secret)| secret.secret_name).with_context(|| {
+    let mut mounts: Vec<_> = container.volume_mounts.iter().flatten().filter_map(of_secret).collect();
+    let holds = mounts.iter().find(|(mount, _)| files[0].starts_with(&mount.mount_path));
+    let secret = holds.and_then(|(_, volume)| volume.secret_name.clone()).with_context(|| {
         format!(
             "--from-cluster: the pod {name} does not have {} from a Secret: copy the file, and name it with --cloud-config",
             files[0].display()
         )
     })?;
-    let mounts = mounts()
-        .filter(|(_, of)| of.secret_name.as_deref() == Some(&secret))
-        .map(|(mount, of)| Mount {
-            path: mount.mount_path.clone().into(),
-            sub_path: mount.sub_path.clone(),
-            items: of.items.into_iter().flatten().map(|item| (item.key, item.path)).collect(),
-        })
-        .collect();
+    mounts.retain(|(_, volume)| volume.secret_name.as_ref() == Some(&secret));
     Ok(Mounted { files, secret, mounts, variables })
+}
+
+/// The files that a pod has from a Secret.
+fn contents(
+    mounts: &[(VolumeMount, SecretVolumeSource)],
+    data: &BTreeMap<String, ByteString>,
+) -> BTreeMap<PathBuf, Vec<u8>> {
+    let place = |mount: &VolumeMount, volume: &SecretVolumeSource, key: &String| {
+        let name = match &volume.items {
+            Some(items) => &items.iter().find(|item| item.key == *key)?.path,
+            None => key,
+        };
+        let folder = Path::new(&mount.mount_path);
+        match &mount.sub_path {
+            None => Some(folder.join(name)),
+            Some(sub_path) => (sub_path == name).then(|| folder.to_owned()),
+        }
+    };
+    let pairs = mounts.iter().flat_map(|mount| data.iter().map(move |entry| (mount, entry)));
+    pairs
+        .filter_map(|((mount, volume), (key, value))| Some((place(mount, volume, key)?, value.0.clone())))
+        .collect()
 }
 
 /// The files of `--cloud-config`, as the kubelet expands it.
@@ -179,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_files_of_a_pod_are_those_of_the_secret_that_it_mounts() {
-        let data = BTreeMap::from([("cloud.conf".to_owned(), vec![1]), ("ca.pem".to_owned(), vec![2])]);
+        let file = |text: &str| ByteString(text.as_bytes().to_vec());
+        let data = BTreeMap::from([("cloud.conf".to_owned(), file("a")), ("ca.pem".to_owned(), file("b"))]);
         let of_chart = json!({"name": "config", "mountPath": "/etc/config"});
         let found =
             mounted(&pod(&json!(["--cloud-config=$(CLOUD_CONFIG)"]), &of_chart, &json!({"secretName": "s"})))
@@ -188,19 +167,19 @@ mod tests {
             (found.secret.as_str(), &found.files[..]),
             ("s", &[PathBuf::from("/etc/config/cloud.conf")][..])
         );
-        let files: BTreeMap<PathBuf, Vec<u8>> = found.mounts[0].files(&data).into_iter().collect();
-        assert_eq!(files.get(Path::new("/etc/config/ca.pem")), Some(&vec![2]));
+        assert_eq!(contents(&found.mounts, &data).get(Path::new("/etc/config/ca.pem")), Some(&b"b".to_vec()));
         let one_file = json!({"name": "config", "mountPath": "/etc/config/cloud.conf", "subPath": "conf"});
         let renamed = json!({"secretName": "s", "items": [{"key": "cloud.conf", "path": "conf"}]});
         let found = mounted(&pod(&json!([]), &one_file, &renamed)).unwrap();
-        assert_eq!(found.mounts[0].files(&data), [(PathBuf::from("/etc/config/cloud.conf"), vec![1])]);
+        let expected = BTreeMap::from([(PathBuf::from("/etc/config/cloud.conf"), b"a".to_vec())]);
+        assert_eq!(contents(&found.mounts, &data), expected);
     }
 
     #[test]
     fn a_pod_without_such_a_secret_says_what_to_do() {
         let elsewhere = json!({"name": "config", "mountPath": "/etc/other"});
         let error =
-            mounted(&pod(&json!([]), &elsewhere, &json!({"secretName": "s"}))).unwrap_err().to_string();
+            mounted(&pod(&json!([]), &elsewhere, &json!({"secretName": "s"}))).err().unwrap().to_string();
         assert!(error.contains("/etc/config/cloud.conf") && error.contains("--cloud-config"), "{error}");
     }
 }

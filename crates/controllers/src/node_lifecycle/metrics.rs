@@ -9,6 +9,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+/// The framework asks for existence and shutdown apart; here one question answers for both.
+const OPERATION: (&str, &str) = ("operation", "instance_exists");
+
 /// The metrics of one controller.
 #[derive(Debug)]
 pub(super) struct LifecycleMetrics {
@@ -27,7 +30,7 @@ pub(super) struct LifecycleMetrics {
 impl LifecycleMetrics {
     /// Creates the metrics and makes them visible in `registry`.
     pub(super) fn registered(registry: &mut Registry) -> Self {
-        Self {
+        let metrics = Self {
             seconds: shown(
                 registry,
                 "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds",
@@ -54,7 +57,11 @@ impl LifecycleMetrics {
                 "openstack_ccm_node_lifecycle_failures",
                 "Rounds in which nodes that are not ready could not be checked in the cloud, by class of failure",
             ),
+        };
+        for result in ["success", "instance_not_found", "error"] {
+            drop(metrics.calls.get_or_create(&[OPERATION, ("result", result)]));
         }
+        metrics
     }
 
     /// Counts a question to the cloud. About nodes of other clouds it is not asked.
@@ -65,6 +72,6 @@ impl LifecycleMetrics {
             Ok(answers) if answers.iter().all(|answer| matches!(answer, Presence::Foreign(_))) => return,
             Ok(_) => "success",
         };
-        self.calls.get_or_create(&[("operation", "instance_exists"), ("result", result)]).inc();
+        self.calls.get_or_create(&[OPERATION, ("result", result)]).inc();
     }
 }

@@ -31,7 +31,7 @@ use serde_json::json;
 
 use crate::as_leader::cluster_name;
 use crate::cloud::log_in;
-use crate::from_cluster::{ConfigSource, provider};
+use crate::from_cluster::provider;
 use crate::help::EXIT_FOUND;
 use crate::output::{Form, plural, print, print_line};
 use args::{DEFAULT_AGE, OrphansArgs, OrphansOutput};
@@ -86,8 +86,7 @@ async fn prepare(arguments: &OrphansArgs) -> anyhow::Result<(OpenStackProvider, 
         return Ok((OpenStackProvider::load(files)?, arguments));
     }
     let client = arguments.person.client().await?;
-    let source = ConfigSource { files, from_cluster: arguments.from_cluster };
-    let provider = provider(&client, &arguments.lease, &source).await?;
+    let provider = provider(&client, &arguments.lease, files, arguments.from_cluster).await?;
     arguments.cluster_name =
         cluster_name(&client, &arguments.lease, arguments.typed, &arguments.cluster_name).await?;
     Ok((provider, arguments))

@@ -45,7 +45,7 @@ use serde_json::json;
 
 use crate::as_leader::settled;
 use crate::cloud::log_in;
-use crate::from_cluster::{ConfigSource, provider};
+use crate::from_cluster::provider;
 use crate::output::{Progress, plural, print};
 use adoption::Adoption;
 use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
@@ -100,8 +100,7 @@ async fn prepare(
 ) -> anyhow::Result<Prepared> {
     let RehearsalArgs { typed, from_cluster, controller, lease, person, output: _ } = rehearsal;
     let client = person.client().await?;
-    let source = ConfigSource { files: &controller.config.cloud_config, from_cluster: *from_cluster };
-    let provider = provider(&client, lease, &source).await?;
+    let provider = provider(&client, lease, &controller.config.cloud_config, *from_cluster).await?;
     let controller = &settled(&client, lease, *typed, controller).await?;
     let chosen = target.chosen(client.default_namespace())?;
     let (services, namespace) = match &chosen {

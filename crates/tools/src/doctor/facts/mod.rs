@@ -41,7 +41,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
 use super::args::WalkArgs;
-use crate::from_cluster::{self, ConfigSource};
+use crate::from_cluster;
 use crate::output::Progress;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::rehearsal::Chosen;
@@ -180,8 +180,7 @@ async fn provider(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Provi
         let problem = || format!("--cloud-config={}: the file cannot be read", file.display());
         std::fs::File::open(file).with_context(problem)?;
     }
-    let source = ConfigSource { files, from_cluster: *from_cluster };
-    let read = from_cluster::provider(client, lease, &source).await;
+    let read = from_cluster::provider(client, lease, files, *from_cluster).await;
     Ok(read.map_err(|error| NoProvider::Broken(one_line(&said_once(&error)))))
 }
 
