@@ -296,8 +296,10 @@ fn nodes(world: &World) -> String {
             world.node_addresses(name)
         );
     }
-    let servers = world.cloud.nodes().into_iter();
-    servers.fold(text, |text, server| text.replace(&server.server_id, &format!("<id of {}>", server.name)))
+    world.cloud.servers().into_iter().fold(text, |text, server| {
+        let [id, name, host] = ["id", "name", "hostId"].map(|key| server[key].as_str().unwrap().to_owned());
+        text.replace(&id, &format!("<id of {name}>")).replace(&host, &format!("<host of {name}>"))
+    })
 }
 
 /// One run, killed once at most. Answers how it ended, and whether it was killed.
