@@ -78,7 +78,10 @@ pub(crate) async fn settled(
                 .map_or_else(|| name.clone(), |controller| controller.alias().to_owned())
         };
         flags.controllers = leader.controllers.iter().map(short).collect();
-        taken.push(format!("--controllers={}", flags.controllers.join(",")));
+        // Alone they are not worth a line: the name and the class say what is looked at.
+        if !taken.is_empty() {
+            taken.push(format!("--controllers={}", flags.controllers.join(",")));
+        }
     }
     say(lease, &taken);
     Ok(flags)

@@ -165,7 +165,10 @@ pub fn command<T: CommandFactory>() -> Command {
     TABLE.iter().fold(command, |command, help| {
         let (below, name) =
             help.name.split_once(' ').map_or((None, help.name), |(one, other)| (Some(one), other));
-        let explain = |command: Command| command.after_help(help.text(&program)).mut_args(ordered);
+        let explain = |command: Command| {
+            let command = command.after_help(help.text(&program));
+            if DIAGNOSES.contains(&help.name) { command.mut_args(ordered) } else { command }
+        };
         match below {
             // The overlay is also a separate program.
             Some(parent) if program != "openstack-ccm" => {
@@ -180,6 +183,8 @@ pub fn command<T: CommandFactory>() -> Command {
     })
 }
 
+/// Commands that share flags with the controllers.
+const DIAGNOSES: [&str; 5] = ["doctor", "status", "plan", "adopt", "orphans"];
 /// What says which cluster and which cloud are meant.
 const WHERE: [&str; 7] = [
     "cloud_config",
