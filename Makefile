@@ -187,14 +187,19 @@ release-announce: ## Publish the release's page on the forge (gh)
 release-dry-run: ## Push, sign, pull and verify with a registry and a key that exist for this run only (Go, Python 3.11)
 	release/release.py dry-run $(RELEASE_ARGS)
 
-# OCCM: a clone of kubernetes/cloud-provider-openstack, or for occm-compare a release that `go mod download -json
+# VERSION: a release of the framework, such as v0.37.2; without it the newest. OCCM: a clone of kubernetes/cloud-provider-openstack, or for occm-compare a release that `go mod download -json
 # k8s.io/cloud-provider-openstack@VERSION` has put somewhere. The first build of its program takes a quarter of an hour;
 # OCCM_ARGS=--no-build leaves flags and gates out. For occm-record OCCM_ARGS="--programs FOLDER" asks the programs in a folder and reads the
 # sources of the other releases, which takes minutes.
 .PHONY: occm-compare
-occm-compare: ## Print what a clone of OCCM (OCCM=PATH) has that our data lack (Python 3.11, Go)
-	@test -n "$(OCCM)" || { echo "OCCM is not set: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; exit 1; }
-	@release/occm.py compare "$(OCCM)" $(OCCM_ARGS)
+occm-compare: ## Print what OCCM's framework, and a clone of OCCM (OCCM=PATH), have that our data lack (Python 3.11, Go)
+	@release/framework.py compare $(VERSION)
+	@if [ -n "$(OCCM)" ]; then release/occm.py compare "$(OCCM)" $(OCCM_ARGS); else \
+	  echo "OCCM itself was not compared: name a clone of kubernetes/cloud-provider-openstack, as in make $@ OCCM=../cloud-provider-openstack"; fi
+
+.PHONY: framework-record
+framework-record: ## Write the data about OCCM's framework again (VERSION=v0.37.2; seconds; Python 3.11, Go)
+	@release/framework.py record $(VERSION)
 
 .PHONY: occm-record
 occm-record: ## Write the data about OCCM again, from the releases in a clone (OCCM=PATH; Go; some hours)

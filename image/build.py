@@ -14,6 +14,7 @@ import tomllib
 from datetime import datetime, timezone
 from pathlib import Path
 
+import licences
 from containerfile import configuration
 from oci import File, Layout, write
 from auditable import cargo
@@ -138,6 +139,7 @@ def content(architecture: str, arguments: argparse.Namespace, epoch: int, user: 
         "etc/passwd": File(f"root:x:0:0::/:/none\n{PACKAGE}:x:{number}:{number}::/:/none\n".encode()),
         "etc/ssl/certs/ca-certificates.crt": File(arguments.ca_bundle.read_bytes()),
         f"usr/share/doc/{PACKAGE}/LICENSE": File((REPOSITORY / "LICENSE").read_bytes()),
+        f"usr/share/doc/{PACKAGE}/THIRD-PARTY-LICENSES": File(licences.texts(document, licences.folders(REPOSITORY, target))),
         f"usr/share/doc/{PACKAGE}/sbom.cdx.json": File(document),
     }
     return files, document

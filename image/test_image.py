@@ -16,6 +16,7 @@ import unittest.mock
 from pathlib import Path
 
 import auditable
+import licences
 from build import TARGETS, target_folder
 from containerfile import configuration
 from sbom import TOOL, TOOL_VERSION, bill
@@ -122,7 +123,7 @@ class Image(unittest.TestCase):
                 self.assertEqual(path.stat().st_mode & 0o7777, member.mode, name)
                 if member.isfile():
                     self.assertEqual(path.read_bytes(), archive.extractfile(member).read())
-        for name in ("usr/share/doc/openstack-ccm/LICENSE", "usr/share/doc/openstack-ccm/sbom.cdx.json", "etc/passwd"):
+        for name in ("usr/share/doc/openstack-ccm/LICENSE", "usr/share/doc/openstack-ccm/THIRD-PARTY-LICENSES", "usr/share/doc/openstack-ccm/sbom.cdx.json", "etc/passwd"):
             self.assertIn(name, found)
 
 
@@ -196,6 +197,29 @@ class BillOfMaterials(unittest.TestCase):
             self.assertNotIn(of_tests, components)
         self.assertNotIn(tempfile.gettempdir(), text.decode())
         self.assertEqual(text, bill(FOLDER.parent, target, 1700000000, target_folder()))
+
+
+class Licences(unittest.TestCase):
+    """The notices of others go with the binary."""
+
+    def test_each_text_stands_once_with_all_crates_that_have_it(self):
+        with tempfile.TemporaryDirectory() as name:
+            folders = {}
+            for crate, file in (("a", "LICENSE-MIT"), ("b", "LICENCE"), ("c", "lib.rs")):
+                (Path(name) / crate).mkdir()
+                (Path(name) / crate / file).write_text("Permission is granted\n")
+                folders[(crate, "1.0.0")] = Path(name) / crate
+            bill = {"components": [{"name": crate, "version": "1.0.0", "licenses": [{"expression": "MIT"}]} for crate in ("a", "b", "c", "ours")]}
+            text = licences.texts(json.dumps(bill).encode(), folders).decode()
+        self.assertEqual(text.count("Permission is granted"), 1)
+        self.assertIn("a 1.0.0, b 1.0.0\n", text)
+        self.assertIn("c 1.0.0\n\nMIT: no text comes with the crate", text)
+        self.assertNotIn("ours", text)
+
+    def test_the_crates_of_this_repository_have_their_sources_on_this_machine(self):
+        found = licences.folders(FOLDER.parent, TARGETS["amd64"][0])
+        self.assertTrue(any(name == "kube" for name, _ in found))
+        self.assertFalse(any(name.startswith("openstack-ccm") for name, _ in found))
 
 
 if __name__ == "__main__":

@@ -246,10 +246,12 @@ def compare(checkout: Path, program: Path | None, build: bool) -> None:
         tree = checkout if (checkout / "pkg/openstack").is_dir() else extracted(checkout, "HEAD", Path(folder))
         if program is None and build:
             program = built(tree, Path(folder))
-        lines = differences(data, announced, facts(tree, program))
+        found = facts(tree, program)
+        lines = differences(data, announced, found)
     newest, release = list(data["releases"].items())[-1]
     print(f"{checkout} beside {newest}, the newest release in the data ({release['tag']}, chart {release['chart']}):")
-    print("\n".join(lines) if lines else "nothing new")
+    compared = ", ".join(f"{len(found[kind])} {kind}" for kind in KINDS if kind in found)
+    print("\n".join([*(lines or ["nothing new"]), f"{compared} were compared"]))
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import framework
 import occm
 import occm_sources
 
@@ -190,6 +191,54 @@ class Sources(unittest.TestCase):
         before = {"v": "Level", "gone": "bool"}
         after = {"v": "Level", "uid-headers": "strings", "later": "int"}
         self.assertEqual(occm_sources.flags(self.PACKAGES, before, after), {"v": "Level", "uid-headers": "strings"})
+
+
+FRAMEWORK = {
+    "cloud-provider/options/options.go": '''
+package options
+type Options struct { SecureServing *apiserveroptions.ServingOptions }
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.Int32Var(&o.Syncs, "concurrent-syncs", o.Syncs, "how many")
+	genericfs.Var(cliflag.NewMap(&o.Map,
+		","), "map", "a map")
+	fs.MarkDeprecated("gone", "not a flag")
+}''',
+    "apiserver/pkg/server/options/serving.go": 'type ServingOptions struct {}\nfunc f() { fs.BoolVar(&s.Http2, "disable-http2", false, "off") }',
+    "apiserver/pkg/server/options/etcd.go": 'type EtcdOptions struct {}\nfunc f() { fs.StringVar(&s.Servers, "etcd-servers", "", "") }',
+    "cloud-provider/controllers/node/metrics.go": '''
+const subsystem = "node_controller"
+var a = metrics.NewHistogram(&metrics.HistogramOpts{
+	Subsystem: subsystem,
+	Name:      "delay_seconds",
+})
+func copied(o *CounterOpts) { CounterOpts{Name: o.Name} }''',
+    "controller-manager/pkg/features/kube_features.go": GATES,
+    "component-base/doc.go": "",
+}
+
+
+class Framework(unittest.TestCase):
+    """What OCCM's next release will have."""
+
+    def found(self, files: dict[str, str]) -> dict[str, dict[str, str]]:
+        with tempfile.TemporaryDirectory() as name:
+            for path, text in files.items():
+                (Path(name) / path).parent.mkdir(parents=True, exist_ok=True)
+                (Path(name) / path).write_text(text)
+            return framework.facts({module: Path(name) / module for module in framework.MODULES}, 36)
+
+    def test_flags_gates_and_metrics_of_a_controller_manager_are_found(self):
+        found = self.found(FRAMEWORK)
+        self.assertEqual(found["flags"], {"concurrent-syncs": "int32", "disable-http2": "bool", "map": "value"})
+        self.assertEqual(list(found["gates"]), ["AllAlpha", "AllBeta", "Later", "Plain"])
+        self.assertEqual(list(found["metrics"]), ["node_controller_delay_seconds"])
+
+    def test_an_invented_flag_is_new_and_one_that_went_is_gone(self):
+        data = occm.json.loads(framework.text_of("v0.36.0", self.found(FRAMEWORK)))
+        options = FRAMEWORK["cloud-provider/options/options.go"].replace('Int32Var(&o.Syncs, "concurrent-syncs"', 'BoolVar(&o.New, "invented"')
+        lines = framework.differences(data, self.found(FRAMEWORK | {"cloud-provider/options/options.go": options}))
+        self.assertEqual(lines, ["flags: new: invented = bool", "flags: gone: concurrent-syncs"])
+        self.assertEqual(framework.differences(data, self.found(FRAMEWORK)), [])
 
 
 if __name__ == "__main__":

@@ -144,11 +144,15 @@ class Registry(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "registry.toml").write_text(registry.FILE.read_text())
-            pages = {"page.md": f"`{registry.named()}/openstack-ccm:1`, registry.invalid/openstack-ccm"}
+            only_now = "<!-- begin: not published -->\nNothing.\n<!-- end -->\n<!-- published\n"
+            pages = {"page.md": f"{only_now}`{registry.named()}/openstack-ccm:1`, registry.invalid/openstack-ccm\n-->\n"}
+            for path in registry.SAYING:
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).touch()
             replaced = {"REPOSITORY": folder, "FILE": folder / "registry.toml", "texts": lambda: pages}
             with unittest.mock.patch.multiple(registry, **replaced):
                 registry.move("ghcr.example/team")
-                self.assertEqual((folder / "page.md").read_text(), "`ghcr.example/team/openstack-ccm:1`, registry.invalid/openstack-ccm")
+                self.assertEqual((folder / "page.md").read_text(), "`ghcr.example/team/openstack-ccm:1`, registry.invalid/openstack-ccm\n")
                 self.assertEqual(registry.named(), "ghcr.example/team")
                 self.assertIn("page.md names registry.example.org, but", registry.faults(tagged=False)[0])
                 with self.assertRaisesRegex(SystemExit, "is no registry"):

@@ -1,5 +1,6 @@
 //! The command line: the subcommands, and the flags of the controllers, which run where no subcommand is given.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -15,7 +16,7 @@ use openstack_ccm_tools::check_config::args::CheckConfigArgs;
 use openstack_ccm_tools::doctor::args::DoctorArgs;
 use openstack_ccm_tools::hand_back::args::HandBackArgs;
 use openstack_ccm_tools::orphans::args::OrphansArgs;
-use openstack_ccm_tools::output::{print_as_it_is, print_line};
+use openstack_ccm_tools::output::{Form, print_as_it_is, print_line};
 use openstack_ccm_tools::overlay::args::OverlayCommand;
 use openstack_ccm_tools::plan::args::{AdoptArgs, PlanArgs};
 use openstack_ccm_tools::status::args::StatusArgs;
@@ -80,7 +81,11 @@ pub enum Action {
         subcommand: Vec<String>,
     },
     /// Print the version, as --version does.
-    Version,
+    Version {
+        /// Output format.
+        #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+        output: Form,
+    },
     /// Set ipMode: Proxy beside another cloud's controller; also a program of its own, ip-mode-overlay.
     #[command(subcommand)]
     Overlay(OverlayCommand),
@@ -109,7 +114,12 @@ impl Action {
                 complete::run(&help::command::<CommandLine>(), &words).await.map(done)
             }
             Self::Man { subcommand } => manual_page(&subcommand).and_then(print_as_it_is).map(done),
-            Self::Version => print_line(format_args!("openstack-ccm {}", version())).map(done),
+            Self::Version { output: Form::Text } => {
+                print_line(format_args!("openstack-ccm {}", version())).map(done)
+            }
+            Self::Version { output } => {
+                print_as_it_is(output.document(&BTreeMap::from([("version", version())]))?).map(done)
+            }
             Self::Status(arguments) => status::run(&arguments).await.map(done),
             Self::Overlay(command) => Ok(overlay::run(command).await),
             #[cfg(feature = "demo")]

@@ -108,7 +108,11 @@ impl World {
         std::fs::write(files.join("cloud.conf"), openstack.cloud_conf())?;
         let suffix = format!("[LoadBalancer]\ningress-hostname-suffix = {SUFFIX}\n");
         std::fs::write(files.join("hostname.conf"), suffix)?;
-        let person = PersonArgs { kubeconfig: Some(files.join("kubeconfig")), context: None };
+        let person = PersonArgs {
+            kubeconfig: Some(files.join("kubeconfig")),
+            context: None,
+            request_timeout: Duration::from_secs(30),
+        };
         let client = person.client().await?;
         for server in openstack.nodes() {
             kubernetes.create(&node_object(&server, kubelet)).context("a node could not be made")?;

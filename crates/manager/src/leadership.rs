@@ -119,6 +119,9 @@ pub struct LeaderRecord {
     /// `--cluster-name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// `--load-balancer-class`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Region of the cloud in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
@@ -128,13 +131,19 @@ pub struct LeaderRecord {
 }
 
 impl LeaderRecord {
-    pub fn of_this_process(controllers: Vec<String>, cluster: &str, region: Option<String>) -> Self {
+    pub fn of_this_process(
+        controllers: Vec<String>,
+        cluster: &str,
+        class: Option<String>,
+        region: Option<String>,
+    ) -> Self {
         let version = version().to_owned();
         Self {
             identity: identity(),
             version,
             controllers,
             cluster: Some(cluster.to_owned()),
+            class,
             region,
             missing: Vec::new(),
         }
@@ -165,6 +174,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             controllers: vec!["service-lb-controller".to_owned()],
             cluster: Some("c1".to_owned()),
+            class: None,
             region: None,
             missing: vec!["Status tree".to_owned()],
         };

@@ -8,6 +8,7 @@
 //! | [`version`], [`error_text`] | the version of the program, and error texts |
 //! | [`args`] | flags of the controllers, and those that subcommands share |
 //! | [`logging`] | records to standard error |
+//! | [`waiting`] | telling a person for whom they wait |
 //! | [`kubernetes`] | clients of the Kubernetes API |
 //! | [`signals`] | the signals that end the program |
 //! | [`canary`], [`dial`] | what pods of the canary and of `doctor --live` do |
@@ -38,4 +39,5 @@ pub mod program;
 pub mod run;
 pub mod signals;
 pub mod version;
+pub mod waiting;
 pub mod wiring;

@@ -110,6 +110,7 @@ pub async fn run(arguments: RunArgs, providers: &[Entry]) -> anyhow::Result<()> 
     let record = LeaderRecord::of_this_process(
         options.names(),
         &arguments.controller.cluster_name,
+        arguments.controller.load_balancer_class.clone(),
         provider.location(),
     );
     let election = leadership::options(&arguments.leader_election, record, asked);

@@ -119,7 +119,7 @@ impl Sim {
                 .compute
                 .servers
                 .values()
-                .map(|one| json!({"id": one.id, "name": one.name, "status": one.status, "metadata": one.metadata}))
+                .map(|one| json!({"id": one.id, "name": one.name, "status": one.status, "hostId": one.host_id, "metadata": one.metadata}))
                 .collect()
         })
     }

@@ -31,6 +31,14 @@ impl Sim {
         self.change_servers(name, |server| address.clone_into(&mut server.access_ipv4));
     }
 
+    /// A migration: Nova's `hostId` is a hash of the host's name, empty without one, and its zone is that of the host.
+    pub fn move_server(&self, name: &str, host_id: &str, zone: &str) {
+        self.change_servers(name, |server| {
+            host_id.clone_into(&mut server.host_id);
+            zone.clone_into(&mut server.availability_zone);
+        });
+    }
+
     /// Adds to the metadata of the servers with this name.
     pub fn set_server_metadata(&self, name: &str, key: &str, value: &str) {
         self.change_servers(name, |server| {

@@ -19,7 +19,7 @@ use openstack_ccm_openstack_api::transport::{Service, Transport};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{self, Config, ConfigErrors, Loaded, ProcessEnvironment};
+use crate::config::{self, Config, ConfigErrors, Environment, Loaded, ProcessEnvironment};
 use crate::instances::{OpenStackInstances, is_regional};
 use crate::load_balancer::failure::chain;
 use crate::load_balancer::{OpenStackLoadBalancers, annotations};
@@ -58,6 +58,32 @@ impl OpenStackProvider {
         }
         let mut provider = loaded.map(Self::from)?;
         provider.login.reload = Some(reload);
+        Ok(provider)
+    }
+
+    /// The same, whose requests wait for so long.
+    #[must_use]
+    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
+        self.login.request_timeout = timeout;
+        self
+    }
+
+    /// Reads the configuration where no file of it is on this machine, and logs its warnings.
+    ///
+    /// # Errors
+    /// All errors of the configuration; or it names a certificate of this client, which would be read from a file.
+    pub fn load_in_memory(files: &[PathBuf], environment: &dyn Environment) -> Result<Self, InMemoryError> {
+        let loaded = config::load(files, environment)?;
+        loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let mut provider = Self::from(loaded);
+        provider.regional_provider_ids = is_regional(environment);
+        let tls = &mut provider.login.tls;
+        if tls.client_certificate.is_some() {
+            return Err(InMemoryError::ClientCertificate);
+        }
+        if let Some(file) = tls.ca_file.take() {
+            tls.ca_pem = Some(String::from_utf8_lossy(&environment.read(&file)?).into_owned());
+        }
         Ok(provider)
     }
 
@@ -102,6 +128,23 @@ impl From<Loaded> for OpenStackProvider {
         let regional_provider_ids = is_regional(&ProcessEnvironment);
         Self { config: Arc::new(config), login: auth_options, regional_provider_ids }
     }
+}
+
+/// Why a configuration cannot be used that is on no disk.
+#[derive(Debug, thiserror::Error)]
+pub enum InMemoryError {
+    /// It is not valid.
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    /// The certificates of the authority cannot be read.
+    #[error("ca-file in [Global] of cloud.conf: {0}")]
+    Authority(#[from] std::io::Error),
+    /// It names a certificate of the client.
+    #[error(
+        "cert-file in [Global] of cloud.conf: a certificate of the client is read from a file only; copy the files, and name cloud.conf \
+         with --cloud-config"
+    )]
+    ClientCertificate,
 }
 
 #[async_trait]

@@ -94,6 +94,8 @@ async fn services(words: &[String], start: &str) -> anyhow::Result<Vec<String>> 
     let person = PersonArgs {
         kubeconfig: value(words, &["--kubeconfig"]).map(Into::into),
         context: value(words, &["--context"]),
+        // Nobody waits longer for a completion, and nothing is said while a line is typed.
+        request_timeout: Duration::from_millis(1900),
     };
     let client = person.client().await?;
     let given = value(words, &["--namespace", "-n"]);

@@ -1,6 +1,6 @@
 //! The text of `--help` and the manual pages beyond flags: examples, and the exit codes, which mean the same for all subcommands.
 
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 /// The exit code for a finding: a problem, or something that would be changed.
 pub const EXIT_FOUND: u8 = 2;
@@ -165,7 +165,10 @@ pub fn command<T: CommandFactory>() -> Command {
     TABLE.iter().fold(command, |command, help| {
         let (below, name) =
             help.name.split_once(' ').map_or((None, help.name), |(one, other)| (Some(one), other));
-        let explain = |command: Command| command.after_help(help.text(&program));
+        let explain = |command: Command| {
+            let command = command.after_help(help.text(&program));
+            if DIAGNOSES.contains(&help.name) { command.mut_args(ordered) } else { command }
+        };
         match below {
             // The overlay is also a separate program.
             Some(parent) if program != "openstack-ccm" => {
@@ -178,6 +181,43 @@ pub fn command<T: CommandFactory>() -> Command {
             None => command,
         }
     })
+}
+
+/// Commands that share flags with the controllers.
+const DIAGNOSES: [&str; 5] = ["doctor", "status", "plan", "adopt", "orphans"];
+/// What says which cluster and which cloud are meant.
+const WHERE: [&str; 7] = [
+    "cloud_config",
+    "from_cluster",
+    "cluster_name",
+    "load_balancer_class",
+    "kubeconfig",
+    "context",
+    "request_timeout",
+];
+/// Flags that have to be typed where the controllers were given other values than usual.
+const RARE: [&str; 10] = [
+    "controllers",
+    "feature_gates",
+    "configure_cloud_routes",
+    "cluster_cidr",
+    "route_reconciliation_period",
+    "canary_namespace",
+    "canary_addresses",
+    "kube_proxy_metrics_port",
+    "leader_elect_resource_name",
+    "leader_elect_resource_namespace",
+];
+
+/// Puts first in the help what most need.
+fn ordered(argument: Arg) -> Arg {
+    match argument.get_id().as_str() {
+        id if WHERE.contains(&id) => argument.help_heading("Cluster and cloud"),
+        id if RARE.contains(&id) => {
+            argument.help_heading("Rarely needed: what else the controllers were given")
+        }
+        _ => argument,
+    }
 }
 
 fn below_if_there(command: Command, name: &str, change: impl FnOnce(Command) -> Command) -> Command {

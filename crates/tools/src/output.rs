@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use openstack_ccm_core::text::{printable, printable_lines};
+use serde::Serialize;
 use tokio::time::Instant;
 
 const ESCAPE: char = '\u{1b}';
@@ -56,6 +58,30 @@ pub fn print_as_it_is(text: impl Display) -> anyhow::Result<()> {
 /// Standard output is closed.
 pub fn print_line(text: impl Display) -> anyhow::Result<()> {
     print(format_args!("{text}\n"))
+}
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+impl Form {
+    /// Returns a value as programs read it, with a line break at the end.
+    ///
+    /// # Errors
+    /// It has no such form.
+    pub fn document(self, value: &impl Serialize) -> anyhow::Result<String> {
+        Ok(match self {
+            Self::Yaml => serde_saphyr::to_string(value)?,
+            Self::Text | Self::Json => serde_json::to_string_pretty(value)? + "\n",
+        })
+    }
 }
 
 /// Returns whether an error only means that the reader closed the pipe, as `| head -1` does.

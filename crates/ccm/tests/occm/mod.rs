@@ -1,5 +1,5 @@
 //! What the Go openstack-cloud-controller-manager (OCCM) has: `recorded.json` as its releases show it, `announced.json` as
-//! threads of its users and authors do.
+//! threads of its users and authors do, and `framework.json` as the framework does on which its next release is built.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -16,6 +16,12 @@ pub(crate) fn recorded() -> &'static Value {
 pub(crate) fn announced() -> &'static Value {
     static ANNOUNCED: OnceLock<Value> = OnceLock::new();
     ANNOUNCED.get_or_init(|| read("announced.json"))
+}
+
+/// What the framework has.
+pub(crate) fn framework() -> &'static Value {
+    static FRAMEWORK: OnceLock<Value> = OnceLock::new();
+    FRAMEWORK.get_or_init(|| read("framework.json"))
 }
 
 fn read(name: &str) -> Value {
@@ -51,6 +57,10 @@ pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
             (false, true) => format!("OCCM {first}"),
             (_, false) => format!("OCCM until {last}"),
         });
+    }
+    if framework()[kind][name].is_object() {
+        let version = framework()["version"].as_str().unwrap().trim_start_matches("v0.");
+        return Some(format!("OCCM, from 1.{} on", version.split('.').next().unwrap()));
     }
     let thread = announced()[kind][name].as_object()?;
     let link = thread["thread"].as_str().unwrap();
@@ -102,6 +112,6 @@ pub(crate) fn column(kind: &str, name: &str) -> Option<String> {
         return Some("yes".to_owned());
     }
     let text = since(kind, name)?;
-    let text = text.trim_start_matches("OCCM").trim();
+    let text = text.trim_start_matches("OCCM").trim_start_matches(',').trim();
     Some(if text.is_empty() { "yes" } else { text }.to_owned())
 }

@@ -25,6 +25,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("node-status-update-frequency", "5m"),
     ("concurrent-node-syncs", "1"),
     ("concurrent-node-status-updates", "0"),
+    ("concurrent-node-lifecycle-syncs", "1"),
     ("controllers", "*"),
     ("kube-api-qps", "20"),
     ("kube-api-burst", "30"),
@@ -163,6 +164,7 @@ fn framework_m3_a_controller_can_be_switched_off(#[case] list: &str) {
 #[rstest]
 #[case("--concurrent-node-syncs=0", None)]
 #[case("--concurrent-node-syncs=-5", None)]
+#[case("--concurrent-node-lifecycle-syncs=0", None)]
 #[case("--concurrent-node-status-updates=-1", None)]
 #[case("--concurrent-node-status-updates=0", Some(5))]
 #[case("--concurrent-node-status-updates=7", Some(7))]

@@ -8,6 +8,7 @@
 )]
 
 mod another_cloud;
+mod asked_once;
 mod canary;
 mod check_config;
 mod configuration;

@@ -62,8 +62,16 @@ async fn the_page_of_metrics_is_valid() {
     stage.create_service("web");
     stage.until_published("web").await;
 
+    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    for accept in [None, Some("application/openmetrics-text;version=1.0.0"), Some("text/plain;version=0.0.4")]
+    {
+        assert_eq!(process.scrape(accept).await.content_type, openmetrics, "{accept:?}");
+    }
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/scrape-metrics.md");
+    assert!(
+        std::fs::read_to_string(guide).unwrap().contains("as OpenMetrics 1.0, whatever `Accept` asks for")
+    );
     let page = process.scrape(Some("text/plain;version=0.0.4")).await;
-    assert_eq!(page.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     assert!(page.body.ends_with("# EOF\n"), "{}", page.body);
     for queue in ["service", "Nodes"] {
         let adds = format!("workqueue_adds_total{{name=\"{queue}\"}}");

@@ -76,6 +76,7 @@ async fn switching_the_proxy_protocol_says_what_the_pods_must_do() {
     let removed = "loadbalancer.openstack.org/proxy-protocol-";
     let (code, output) = run(&stage, &["plan", "--cluster-name=c1", "web", "--as-if", removed]);
     assert_eq!(code, 2, "{output}");
+    assert!(!output.contains("no connections will be interrupted"), "{output}");
     for said in ["! 1 Service switches the PROXY protocol", "the pods must not expect this header", "80/TCP"]
     {
         assert!(output.contains(said), "{said} in {output}");

@@ -153,7 +153,9 @@ async fn a_log_in_that_is_refused_makes_unready_and_says_since_when() {
     let (status, body) = process.until_answers("/readyz?verbose").await;
     assert!(status >= 500 && body.contains("Keystone has refused the login since 20"), "{status} {body}");
     let (_, metrics) = process.until_answers("/metrics").await;
-    assert!(metrics.contains("openstack_ccm_log_in_refused_since_seconds 1"), "{metrics}");
+    for name in ["timestamp", "since"] {
+        assert!(metrics.contains(&format!("openstack_ccm_log_in_refused_{name}_seconds 1")), "{metrics}");
+    }
     assert_eq!(process.until_answers("/livez").await.0, 200, "a restart would not help");
     stage.cloud.faults().clear();
     stage.until_published("web").await;

@@ -112,6 +112,12 @@ async fn replaced_server() -> World {
     warned(world).await
 }
 
+async fn moved_server() -> World {
+    let world = with_node().await;
+    world.cloud.move_server("web", "b0b0", "zone-9");
+    warned(world).await
+}
+
 async fn wrong_node_ip() -> World {
     let world = with_node().await;
     let annotations = json!({"alpha.kubernetes.io/provided-node-ip": "10.0.0.77"});
@@ -152,6 +158,7 @@ fn all_servers_go(world: &World) {
 #[case::of_the_settings(Box::pin(unknown_annotation()), "UnknownAnnotation")]
 #[case::of_an_orphan(Box::pin(orphan()), "LoadBalancerWithoutService")]
 #[case::of_a_replaced_server(Box::pin(replaced_server()), "NodeServerReplaced")]
+#[case::of_a_moved_server(Box::pin(moved_server()), "NodeServerMoved")]
 #[case::of_a_wrong_node_ip(Box::pin(wrong_node_ip()), "NodeAddressesNotUpdated")]
 #[case::of_an_unnamed_server(Box::pin(unnamed_server()), "NodeServerNotFound")]
 #[case::of_a_held_deletion(Box::pin(held_deletion()), "NodeDeletionHeld")]

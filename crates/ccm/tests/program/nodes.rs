@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openstack_ccm_controllers::node::NodeControllerOptions;
 use openstack_ccm_controllers::node_lifecycle::NodeLifecycleOptions;
-use openstack_ccm_kube_sim::ApiVersion;
+use openstack_ccm_kube_sim::{ApiVersion, Fault as KubeFault};
 use openstack_ccm_openstack_sim::{Fault, Sim as Cloud};
 use rstest::rstest;
 use serde_json::json;
@@ -50,6 +50,91 @@ async fn a_floating_ip_becomes_an_external_address() {
     world.pass(310).await;
     let addresses = world.node_addresses("node-1");
     assert!(addresses.ends_with(&format!("ExternalIP {address}, Hostname node-1")), "{addresses}");
+}
+
+const HOST: &str = "topology.openstack.org/host-id";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// A migration moves a server to another hypervisor; one that is shelved has none.
+#[tokio::test(start_paused = true)]
+async fn the_label_of_the_hypervisor_follows_the_server_and_that_of_the_zone_does_not() {
+    let mut world = World::without_nodes();
+    world.start().await;
+    world.join("node-1").await;
+    world.join("node-2").await;
+    let server = world.cloud.servers().into_iter().find(|server| server["name"] == "node-1").unwrap();
+    assert_eq!(world.label("node-1", HOST), server["hostId"]);
+    let zone = world.label("node-1", ZONE);
+    world.cloud.move_server("node-1", "b0b0", "zone-9");
+    world.pass(310).await;
+    assert_eq!(world.label("node-1", HOST), "b0b0");
+    assert_eq!(world.label("node-1", ZONE), zone);
+    let [warning] = &world.node_warnings("node-1")[..] else { panic!("{:?}", world.node_warnings("node-1")) };
+    let moved = format!("NodeServerMoved: The Node has the label {ZONE}={}", zone.as_str().unwrap());
+    assert!(warning.starts_with(&moved), "{warning}");
+    for part in ["zone-9", "kubectl drain node-1", "kubectl delete node node-1"] {
+        assert!(warning.contains(part), "{part} is missing: {warning}");
+    }
+    world.cloud.move_server("node-1", "", "");
+    world.pass(310).await;
+    assert!(world.label("node-1", HOST).is_null());
+    assert!(world.node_warnings("node-2").is_empty());
+}
+
+/// Three of eight servers are gone, and the API server or Nova needs ten seconds for an answer about one of them.
+#[rstest]
+#[case::one_after_the_other(1, 3)]
+#[case::beside_one_another(3, 1)]
+#[tokio::test(start_paused = true)]
+async fn last_questions_and_taints_go_beside_one_another_as_the_flag_says(
+    #[case] concurrency: usize,
+    #[case] turns: u64,
+    #[values(false, true)] gone: bool,
+) {
+    const ANSWER: Duration = Duration::from_secs(10);
+    let mut world = World::without_nodes();
+    world.settings.node_lifecycle =
+        Some(NodeLifecycleOptions { concurrency, ..NodeLifecycleOptions::default() });
+    world.start().await;
+    let names: Vec<String> = (0..8).map(|number| format!("node-{number}")).collect();
+    for name in &names {
+        world.join(name).await;
+    }
+    let single = Fault::new().service("compute").path("/servers/[0-9a-f-]{36}$").latency(ANSWER);
+    world.cloud.faults().add(single);
+    world.kube.inject(KubeFault::on("PATCH", "/nodes/").delay(ANSWER));
+    for name in &names[..3] {
+        if gone {
+            world.cloud.remove_node(name);
+        } else {
+            world.cloud.set_server_status(name, "SHUTOFF");
+        }
+        world.set_ready(name, "Unknown");
+    }
+    let done = |world: &World| {
+        let is_done = |name: &&String| world.node(name).is_null() || world.has_taint(name, SHUTDOWN);
+        names[..3].iter().filter(is_done).count()
+    };
+    world.until("the first one is done", |world| done(world) > 0).await;
+    let first = tokio::time::Instant::now();
+    world.until("all are done", |world| done(world) == 3).await;
+    let taken = first.elapsed();
+    assert!(
+        taken >= ANSWER * u32::try_from(turns - 1).unwrap() && taken < ANSWER * u32::try_from(turns).unwrap(),
+        "{taken:?}"
+    );
+    let metrics = world.metrics();
+    let calls = |result| {
+        format!(
+            "cloud_node_lifecycle_controller_cloud_provider_calls_total{{operation=\"instance_exists\",result=\"{result}\"}} "
+        )
+    };
+    assert!(metrics.contains(&calls("success")), "{metrics}");
+    assert_eq!(metrics.contains(&format!("{}3", calls("instance_not_found"))), gone, "{metrics}");
+    assert!(
+        metrics.contains("cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_count "),
+        "{metrics}"
+    );
 }
 
 /// An hour without OpenStack deletes no node and loses no address; afterwards new nodes join without a restart.
@@ -211,8 +296,10 @@ fn nodes(world: &World) -> String {
             world.node_addresses(name)
         );
     }
-    let servers = world.cloud.nodes().into_iter();
-    servers.fold(text, |text, server| text.replace(&server.server_id, &format!("<id of {}>", server.name)))
+    world.cloud.servers().into_iter().fold(text, |text, server| {
+        let [id, name, host] = ["id", "name", "hostId"].map(|key| server[key].as_str().unwrap().to_owned());
+        text.replace(&id, &format!("<id of {name}>")).replace(&host, &format!("<host of {name}>"))
+    })
 }
 
 /// One run, killed once at most. Answers how it ended, and whether it was killed.

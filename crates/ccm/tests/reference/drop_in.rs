@@ -1,6 +1,6 @@
 //! The arguments of OCCM, and those that platforms give it, start this program.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Parser as _;
 use openstack_ccm::command_line::CommandLine;
@@ -53,12 +53,18 @@ fn flags_and_gates_of_every_release_of_occm_are_known() {
     assert_eq!(occm::releases(), ["1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36"]);
 }
 
+/// What OCCM has, and what the framework adds in its next release.
+fn known(kind: &str) -> BTreeMap<&str, &serde_json::Value> {
+    let framework = occm::framework()[kind].as_object().unwrap();
+    framework.iter().chain(occm::all(kind)).map(|(name, entry)| (name.as_str(), entry)).collect()
+}
+
 #[test]
-fn every_flag_of_occm_is_accepted_with_its_default() {
-    let flags = occm::all("flags");
-    assert!(flags.len() > 70, "{}", flags.len());
+fn every_flag_of_occm_and_of_its_framework_is_accepted_with_its_default() {
+    let flags = known("flags");
+    assert!(flags.len() > occm::all("flags").len().max(80), "{}", flags.len());
     let mut faults = Vec::new();
-    for (flag, entry) in flags.iter().filter(|(flag, _)| !ENDING.contains(&flag.as_str())) {
+    for (flag, entry) in flags.iter().filter(|(flag, _)| !ENDING.contains(flag)) {
         let (form, default) = entry["is"].as_str().unwrap().split_once('=').map_or_else(
             || (entry["is"].as_str().unwrap(), None),
             |(form, default)| (form, Some(default.trim_matches(['[', ']']))),
@@ -66,7 +72,7 @@ fn every_flag_of_occm_is_accepted_with_its_default() {
         let value = default.filter(|default| !default.is_empty()).unwrap_or_else(|| sample(flag, form));
         let argument = format!("--{flag}={value}");
         // A certificate is of no use without its key.
-        let beside = match flag.as_str() {
+        let beside = match *flag {
             "tls-cert-file" => "--tls-private-key-file=word",
             "tls-private-key-file" => "--tls-cert-file=word",
             _ => "--v=2",
@@ -78,14 +84,14 @@ fn every_flag_of_occm_is_accepted_with_its_default() {
 
 /// Of all gates together one is ours; none of the others is taken for a misspelling of it.
 #[test]
-fn every_gate_of_occm_is_accepted() {
-    let gates: Vec<&String> = occm::all("gates").keys().collect();
+fn every_gate_of_occm_and_of_its_framework_is_accepted() {
+    let gates: Vec<&str> = known("gates").into_keys().collect();
     assert!(gates.len() > 100, "{}", gates.len());
     let list: Vec<String> = gates.iter().map(|gate| format!("{gate}=true")).collect();
     assert_eq!(fault(&[&format!("--feature-gates={}", list.join(","))]), None);
     let parsed: FeatureGates = list.join(",").parse().unwrap();
     let without_effect: BTreeSet<&str> = parsed.without_effect.iter().map(String::as_str).collect();
-    let others = gates.into_iter().map(String::as_str).filter(|gate| *gate != LOAD_BALANCER_IP_MODE);
+    let others = gates.into_iter().filter(|gate| *gate != LOAD_BALANCER_IP_MODE);
     assert_eq!(without_effect, others.collect());
 }
 

@@ -109,6 +109,7 @@ pub(crate) const REASONS: &[EventReason] = &[
     row("Node", "Warning", "NodeInitializationFailed", "The node could not be initialised; the message has the cause. It is retried."),
     row("Node", "Warning", "NodeAddressesNotUpdated", "The addresses of the node stay as they are; the message has the cause."),
     row("Node", "Warning", "NodeServerReplaced", "The server of the node's providerID is gone, and another one has its name: the Node has the addresses of the old one. The message names both ids, and the three steps by which the Node is registered anew."),
+    row("Node", "Warning", "NodeServerMoved", "The label `topology.kubernetes.io/zone` or `region` of the Node names another zone or region than the one in which its server is now. These labels are never changed while a Node lives, because volumes are bound to them. The message names the three steps by which the Node is registered anew."),
     row("Node", "Warning", "NodeServerNotFound", "The node is not ready, has no providerID, and no server has its name, so nobody can say whether its server is gone. The Node is kept; the message says how to delete it, or to give it an id."),
     row("Node", "Warning", "NodeDeletionHeld", "Too many servers are missing at once, or the cloud's answer is not reliable: no node is deleted. The message says what to do."),
     row("Node", "Normal", "DeletingNode", "The node is deleted because its server is gone."),

@@ -30,6 +30,8 @@ use round::Lifecycle;
 pub struct NodeLifecycleOptions {
     /// Time between two rounds.
     pub monitor_period: Duration,
+    /// Nodes that are asked about a last time, or whose taint is written, at the same time; at least 1.
+    pub concurrency: usize,
     /// So long a machine has to be missing before its Node is deleted, and for [`MIN_MISSING_ROUNDS`] rounds at least.
     pub deletion_delay: Duration,
     /// How often a Warning whose cause lasts is written; absent: once.
@@ -42,6 +44,7 @@ impl Default for NodeLifecycleOptions {
     fn default() -> Self {
         Self {
             monitor_period: Duration::from_secs(5),
+            concurrency: 1,
             deletion_delay: Duration::ZERO,
             warning_interval: None,
             call_timeout: Duration::from_secs(30),

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
 use k8s_openapi::api::core::v1::Taint;
 use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::instance::missing::{
@@ -32,6 +34,8 @@ pub(super) struct Lifecycle {
     events: EventRecorder,
     metrics: LifecycleMetrics,
     absences: Absences,
+    /// Nodes that are asked about a last time, or whose taint is written, at the same time.
+    concurrency: usize,
     /// So long a machine has to be missing before its Node is deleted.
     deletion_delay: Duration,
     /// The Warnings about Nodes without a provider id for which no machine is found, by the uid of the Node.
@@ -60,6 +64,7 @@ impl Lifecycle {
             events,
             metrics,
             absences: Absences::default(),
+            concurrency: options.concurrency.max(1),
             deletion_delay: options.deletion_delay,
             unnamed: Lasting::new(options.warning_interval),
             held: Lasting::new(options.warning_interval),
@@ -89,11 +94,16 @@ impl Lifecycle {
     }
 
     pub(super) async fn round(&mut self) {
+        let begun = Instant::now();
+        self.look_at_nodes().await;
+        self.metrics.seconds.observe(begun.elapsed().as_secs_f64());
+    }
+
+    async fn look_at_nodes(&mut self) {
         let nodes = self.store.all();
-        for node in nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint()) {
-            let done = "the node is ready; its shutdown taint was removed";
-            self.write_taints(node, taint::without_taint, done, "the taint could not be removed").await;
-        }
+        let started = nodes.iter().filter(|node| node.is_ready && node.has_shutdown_taint());
+        let done = "the node is ready; its shutdown taint was removed";
+        self.write_taints(started, taint::without_taint, done, "the taint could not be removed").await;
         let not_ready: Vec<Arc<NodeObject>> = nodes.iter().filter(|node| !node.is_ready).cloned().collect();
         if not_ready.is_empty() {
             self.unnamed.clear();
@@ -116,15 +126,11 @@ impl Lifecycle {
     async fn look(&mut self, asked: &[Arc<NodeObject>], nodes: &[Arc<NodeObject>]) -> Result<(), Failure> {
         let answers = self.ask(asked).await?;
         self.report_unnamed(&answers);
-        let mut missing = Vec::new();
+        let (mut missing, mut shut_down) = (Vec::new(), Vec::new());
         for (node, presence) in answers.iter().filter(|(node, _)| !node.is_ready) {
             match presence {
                 Presence::Gone => missing.push(Arc::clone(node)),
-                // The taint stays until the node is ready: a machine that was started may take long to become a node again.
-                Presence::ShutDown => {
-                    let done = "the server is shut down; the node was tainted";
-                    self.write_taints(node, taint::with_taint, done, "the taint could not be set").await;
-                }
+                Presence::ShutDown => shut_down.push(node),
                 // Reported above.
                 Presence::Exists | Presence::Unnamed(_) => {}
                 Presence::Foreign(reason) => {
@@ -135,6 +141,9 @@ impl Lifecycle {
                 }
             }
         }
+        // The taint stays until the node is ready: a machine that was started may take long to become a node again.
+        let done = "the server is shut down; the node was tainted";
+        self.write_taints(shut_down, taint::with_taint, done, "the taint could not be set").await;
         self.absences.keep_only(missing.iter().map(AsRef::as_ref));
         missing.retain(|node| self.absences.missing(node, self.deletion_delay));
         if missing.is_empty() {
@@ -177,10 +186,15 @@ impl Lifecycle {
         let gone = |node: &Arc<NodeObject>| {
             all.iter().any(|(other, presence)| other.uid == node.uid && *presence == Presence::Gone)
         };
-        for node in missing.iter().filter(|node| gone(node)).take(MAX_DELETIONS_PER_ROUND) {
+        let gone: Vec<_> =
+            missing.iter().filter(|node| gone(node)).take(MAX_DELETIONS_PER_ROUND).cloned().collect();
+        for nodes in gone.chunks(self.concurrency) {
             // A list may lack what a question about the one machine shows.
-            if matches!(self.ask(std::slice::from_ref(node)).await?.as_slice(), [(_, Presence::Gone)]) {
-                self.delete(node).await;
+            let answers = join_all(nodes.iter().map(|node| self.ask(std::slice::from_ref(node)))).await;
+            for answer in answers {
+                if let [(node, Presence::Gone)] = answer?.as_slice() {
+                    self.delete(node).await;
+                }
             }
         }
         Ok(())
@@ -188,7 +202,9 @@ impl Lifecycle {
 
     async fn ask(&self, nodes: &[Arc<NodeObject>]) -> Result<Answers, Failure> {
         let identities: Vec<NodeIdentity> = nodes.iter().map(|node| node.identity()).collect();
-        let answers = self.instances.presence(&identities).await?;
+        let answers = self.instances.presence(&identities).await;
+        self.metrics.asked(&answers);
+        let answers = answers?;
         Ok(nodes.iter().cloned().zip(answers).collect())
     }
 
@@ -201,19 +217,23 @@ impl Lifecycle {
         }
     }
 
-    /// Gives a node the taints that are `wanted`, and says so.
+    /// Gives nodes the taints that are `wanted`, and says so.
     async fn write_taints(
         &self,
-        node: &Arc<NodeObject>,
+        nodes: impl IntoIterator<Item = &Arc<NodeObject>>,
         wanted: fn(&NodeObject) -> Vec<Taint>,
         done: &str,
         failed: &str,
     ) {
-        match taint::write(&self.writer, node, wanted).await {
-            Ok(true) => tracing::info!(node = node.name, "{done}"),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(node = node.name, error = error.message(), "{failed}"),
-        }
+        let write = |node: Arc<NodeObject>| async move {
+            match taint::write(&self.writer, &node, wanted).await {
+                Ok(true) => tracing::info!(node = node.name, "{done}"),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(node = node.name, error = error.message(), "{failed}"),
+            }
+        };
+        let nodes: Vec<_> = nodes.into_iter().cloned().collect();
+        stream::iter(nodes).for_each_concurrent(self.concurrency, write).await;
     }
 
     async fn delete(&self, node: &NodeObject) {

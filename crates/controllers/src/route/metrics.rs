@@ -1,17 +1,37 @@
 //! Metrics of the route controller: the framework's names, and our own.
 
-use openstack_ccm_runtime::metrics::{FailureCounts, metric};
+use openstack_ccm_core::failure::Failure;
+use openstack_ccm_runtime::metrics::{FailureCounts, Labels, metric};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+/// What began a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trigger {
+    /// The period was over, or the time after a failure.
+    Periodic,
+    /// Nodes changed in a way that matters.
+    NodeChange,
+}
+
+impl Trigger {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::NodeChange => "node_change",
+        }
+    }
+}
 
 /// The metrics of one route controller. Clones share the counts.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMetrics {
-    /// Rounds that began.
-    pub(super) rounds: Counter,
+    /// Rounds that ended.
+    rounds: Family<Labels<2>, Counter>,
     /// Routes that were created or deleted.
-    pub(super) corrections: Counter,
+    corrections: Counter,
     /// Failures, by class.
     pub(super) failures: FailureCounts,
     /// Number of nodes that lack a route now.
@@ -25,7 +45,7 @@ impl RouteMetrics {
             rounds: metric(
                 registry,
                 "route_controller_route_sync",
-                "Comparisons of the routes of the cloud with the nodes",
+                "Comparisons of the routes of the cloud with the nodes, by outcome and trigger",
             ),
             corrections: metric(
                 registry,
@@ -43,5 +63,16 @@ impl RouteMetrics {
                 "Nodes that lack a route to their pods",
             ),
         }
+    }
+
+    /// Counts a round that ended, and what it corrected.
+    pub(super) fn compared(&self, trigger: Trigger, result: &Result<(), Failure>, corrected: u64) {
+        self.corrections.inc_by(corrected);
+        let outcome = match result {
+            Err(_) => "error",
+            Ok(()) if corrected > 0 => "changed",
+            Ok(()) => "noop",
+        };
+        self.rounds.get_or_create(&[("outcome", outcome), ("trigger", trigger.label())]).inc();
     }
 }

@@ -29,7 +29,7 @@ use tracing::Instrument as _;
 use crate::dry_run::{Concluded, End, recorded};
 use crate::nodes::{NodeChange, NodeInformer, NodeListener, NodeStore, NodeWriter};
 
-use metrics::RouteMetrics;
+use metrics::{RouteMetrics, Trigger};
 use openstack_ccm_runtime::events::{self, EventWriter};
 use openstack_ccm_runtime::parts::{ControllerError, EventWriting, becomes};
 use round::Round;
@@ -136,7 +136,7 @@ impl RouteController {
     /// must not write.
     pub async fn dry_run(mut self) -> Concluded {
         let result = match self.provider.support().await {
-            Ok(Support::Full) => self.round.run(&self.nodes.serving()).await,
+            Ok(Support::Full) => self.round.run(Trigger::Periodic, &self.nodes.serving()).await,
             Ok(Support::None(reason)) => Err(Failure::user_input(reason)),
             Err(failure) => Err(failure),
         };
@@ -190,7 +190,7 @@ async fn rounds(
     options: &RouteControllerOptions,
     shutdown: &CancellationToken,
 ) {
-    let mut failures = 0;
+    let (mut failures, mut trigger) = (0, Trigger::Periodic);
     tokio::select! {
         () = shutdown.cancelled() => return,
         () = nodes.wait_listed() => {}
@@ -198,7 +198,8 @@ async fn rounds(
     loop {
         let start = Instant::now();
         let nodes = nodes.serving();
-        let running = round.run(&nodes).instrument(tracing::debug_span!("routes", nodes = nodes.len()));
+        let running =
+            round.run(trigger, &nodes).instrument(tracing::debug_span!("routes", nodes = nodes.len()));
         let stopped = async {
             shutdown.cancelled().await;
             tokio::time::sleep(options.shutdown_grace).await;
@@ -212,14 +213,14 @@ async fn rounds(
             Err(failure) => options.period.max(backoff(failure, failures)),
         };
         failures = if result.is_ok() { 0 } else { failures + 1 };
-        tokio::select! {
+        trigger = tokio::select! {
             () = shutdown.cancelled() => return,
-            () = tokio::time::sleep_until(start + wait) => {}
+            () = tokio::time::sleep_until(start + wait) => Trigger::Periodic,
             () = changed.notified() => tokio::select! {
                 () = shutdown.cancelled() => return,
-                () = tokio::time::sleep_until(start + options.pause) => {}
+                () = tokio::time::sleep_until(start + options.pause) => Trigger::NodeChange,
             },
-        }
+        };
     }
 }
 

@@ -12,7 +12,7 @@ use openstack_ccm_core::route::range::ClusterRanges;
 use openstack_ccm_core::route::{Applied, NodeRoute, RoutedNode, Routes};
 
 use super::condition;
-use super::metrics::RouteMetrics;
+use super::metrics::{RouteMetrics, Trigger};
 use crate::nodes::{NodeObject, NodeWriter};
 use openstack_ccm_runtime::events::EventRecorder;
 use openstack_ccm_runtime::metrics;
@@ -36,8 +36,14 @@ impl Round {
     ///
     /// # Errors
     /// Of the failures to be retried, the one with the longest delay.
-    pub(super) async fn run(&self, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
-        self.metrics.rounds.inc();
+    pub(super) async fn run(&self, trigger: Trigger, known: &[Arc<NodeObject>]) -> Result<(), Failure> {
+        let mut corrected = 0;
+        let result = self.compare(known, &mut corrected).await;
+        self.metrics.compared(trigger, &result, corrected);
+        result
+    }
+
+    async fn compare(&self, known: &[Arc<NodeObject>], corrected: &mut u64) -> Result<(), Failure> {
         let listed = match self.provider.list().await {
             Ok(listed) => listed,
             Err(failure) => {
@@ -53,7 +59,7 @@ impl Round {
         let plan = decide(&listed.routes, &nodes, &self.ranges);
         log(&plan.changes);
         let applied = self.provider.apply(&listed, &plan.changes).await;
-        self.count(&plan.changes, &applied);
+        *corrected = self.count(&plan.changes, &applied);
         let missing: BTreeMap<NodeRoute, Failure> = applied.missing.iter().cloned().collect();
         for (node, known) in plan.nodes.iter().zip(known) {
             self.report(node, known, &missing);
@@ -63,11 +69,11 @@ impl Round {
         failures.max_by_key(|failure| failure.delay(0)).map_or(Ok(()), Err)
     }
 
-    fn count(&self, changes: &Changes, applied: &Applied) {
+    /// Counts what failed, and returns how many routes were created or deleted.
+    fn count(&self, changes: &Changes, applied: &Applied) -> u64 {
         let made =
             changes.add.iter().filter(|route| applied.missing.iter().all(|(missing, _)| missing != *route));
         let corrected = made.count() + changes.remove.len().saturating_sub(applied.left.len());
-        self.metrics.corrections.inc_by(u64::try_from(corrected).unwrap_or(u64::MAX));
         for (route, failure) in &applied.left {
             self.metrics.failures.count(failure.class);
             tracing::warn!(
@@ -77,6 +83,7 @@ impl Round {
         for (_, failure) in &applied.missing {
             self.metrics.failures.count(failure.class);
         }
+        u64::try_from(corrected).unwrap_or(u64::MAX)
     }
 
     /// Reports each range of a node's pods that has no route.

@@ -39,7 +39,7 @@ pub fn initial(instance: &Instance, present: &BTreeMap<String, String>) -> Label
             labels.left_out.push(format!("{stable}: {value:?} cannot be the value of a label"));
         }
     }
-    for (key, value) in &instance.labels {
+    for (key, value) in instance.labels.iter().filter(|(_, value)| !value.is_empty()) {
         match present.get(key) {
             _ if is_reserved(key) => {
                 labels.left_out.push(format!("{key}: the domain is reserved for Kubernetes"));
@@ -65,6 +65,40 @@ pub fn reconcile(present: &BTreeMap<String, String>) -> BTreeMap<String, String>
         .filter_map(|(beta, stable)| {
             let value = present.get(beta)?;
             (present.get(stable) != Some(value)).then(|| (stable.to_owned(), value.clone()))
+        })
+        .collect()
+}
+
+/// Returns the changes after which an initialised node has the further labels of its machine as they are now; `None` removes one.
+pub fn followed(instance: &Instance, present: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    let labels = instance.labels.iter().filter(|(key, value)| !is_reserved(key) && is_value(value));
+    labels
+        .map(|(key, value)| (key, Some(value).filter(|value| !value.is_empty())))
+        .filter(|(key, value)| present.get(*key) != *value)
+        .map(|(key, value)| (key.clone(), value.cloned()))
+        .collect()
+}
+
+/// A zone or region that a label of a node names, and where its machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved<'a> {
+    /// The label.
+    pub key: &'static str,
+    /// The label's value.
+    pub before: &'a str,
+    /// The zone or region of the machine.
+    pub now: &'a str,
+}
+
+/// Returns where the machine of an initialised node is no longer. These labels are never changed: Kubernetes documents them as lasting,
+/// and volumes are bound to them.
+pub fn moved<'a>(instance: &'a Instance, present: &'a BTreeMap<String, String>) -> Vec<Moved<'a>> {
+    let [_, (_, zone), (_, region)] = PAIRS;
+    [(zone, &instance.zone), (region, &instance.region)]
+        .into_iter()
+        .filter_map(|(key, now)| {
+            let (before, now) = (present.get(key)?.as_str(), now.as_deref().filter(|now| !now.is_empty())?);
+            (before != now).then_some(Moved { key, before, now })
         })
         .collect()
 }
@@ -168,6 +202,37 @@ mod tests {
         let labels = initial(&with(&[("a/b", "ours")]), &labels(&[("a/b", present)]));
         assert!(labels.set.is_empty());
         assert_eq!(labels.left_out.len(), left_out);
+    }
+
+    #[rstest]
+    #[case::new(&[], "b", Some(Some("b")))]
+    #[case::another(&[("a/host", "a")], "b", Some(Some("b")))]
+    #[case::the_same(&[("a/host", "b")], "b", None)]
+    #[case::no_more(&[("a/host", "b")], "", Some(None))]
+    #[case::never_one(&[], "", None)]
+    #[case::no_label(&[("a/host", "b")], "not a label", None)]
+    fn a_label_of_the_provider_follows_the_machine(
+        #[case] present: &[(&str, &str)],
+        #[case] now: &str,
+        #[case] change: Option<Option<&str>>,
+    ) {
+        let changes = followed(&with(&[("a/host", now), ("kubernetes.io/host", now)]), &labels(present));
+        assert_eq!(changes.values().next().map(Option::as_deref), change);
+        assert!(changes.len() < 2 && !changes.contains_key("kubernetes.io/host"));
+    }
+
+    #[rstest]
+    #[case::another(&[("topology.kubernetes.io/zone", "a")], Some("b"), 1)]
+    #[case::the_same(&[("topology.kubernetes.io/zone", "b")], Some("b"), 0)]
+    #[case::no_label(&[], Some("b"), 0)]
+    #[case::no_host_now(&[("topology.kubernetes.io/zone", "a")], None, 0)]
+    fn a_machine_moved_where_the_label_names_another_zone(
+        #[case] present: &[(&str, &str)],
+        #[case] zone: Option<&str>,
+        #[case] expected: usize,
+    ) {
+        let instance = Instance { zone: zone.map(str::to_owned), ..Instance::default() };
+        assert_eq!(moved(&instance, &labels(present)).len(), expected);
     }
 
     /// Labels that have only their old names get the new ones, and nothing is written when they agree.

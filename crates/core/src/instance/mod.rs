@@ -104,6 +104,6 @@ pub struct Instance {
     pub region: Option<String>,
     /// Addresses, in the order for `status.addresses`.
     pub addresses: Vec<InstanceAddress>,
-    /// Further labels; see [`label::initial`] for those that are not taken.
+    /// Further labels, which change with the machine; one without a value goes. See [`label::initial`] for those that are not taken.
     pub labels: BTreeMap<String, String>,
 }

@@ -91,7 +91,7 @@ const METADATA: &str = "apiVersion kind metadata!{name generateName namespace se
     annotations:map ownerReferences[uid]{apiVersion! kind! name! uid! controller*:flag blockOwnerDeletion*:flag} \
     finalizers[=] managedFields[]{manager operation apiVersion time:time fieldsType fieldsV1:any subresource}}";
 
-static RESOURCES: LazyLock<[Resource; 16]> = LazyLock::new(|| {
+static RESOURCES: LazyLock<[Resource; 17]> = LazyLock::new(|| {
     [
         Resource::new("", "configmaps", "ConfigMap", plain::CONFIG_MAP, &plain::ConfigMap).short_name("cm"),
         Resource::new("", "events", "Event", event::CORE, &event::Event::Core).short_name("ev"),
@@ -104,6 +104,7 @@ static RESOURCES: LazyLock<[Resource; 16]> = LazyLock::new(|| {
             .cluster_scoped()
             .with_subresource("status"),
         Resource::new("", "pods", "Pod", plain::POD, &plain::Pod).short_name("po").with_subresource("status"),
+        Resource::new("", "secrets", "Secret", plain::SECRET, &plain::Kept),
         Resource::new(
             "",
             "serviceaccounts",

@@ -8,6 +8,7 @@ use crate::object::{integer, text};
 use crate::version::ApiVersion;
 
 pub(super) const CONFIG_MAP: &str = "immutable*:flag data:map binaryData:map";
+pub(super) const SECRET: &str = "immutable*:flag type data:map";
 pub(super) const SERVICE_ACCOUNT: &str = "secrets[name]{kind namespace name uid apiVersion resourceVersion \
     fieldPath} imagePullSecrets[]{name} automountServiceAccountToken*:flag";
 pub(super) const LEASE: &str = "spec!{holderIdentity* leaseDurationSeconds*:int acquireTime:microtime \

@@ -16,6 +16,10 @@ pub fn page(arguments: &RunArgs, selection: &ControllerSelection) -> Value {
             "ConcurrentNodeSyncs": arguments.node.concurrent_node_syncs,
             "ConcurrentNodeStatusUpdates": arguments.node.status_updates(),
         },
+        "NodeLifecycleController": {
+            "NodeMonitorPeriod": format(arguments.node.node_monitor_period),
+            "ConcurrentNodeLifecycleSyncs": arguments.node.concurrent_node_lifecycle_syncs,
+        },
         "ServiceController": {"ConcurrentServiceSyncs": arguments.concurrent_service_syncs},
         "NodeStatusUpdateFrequency": format(arguments.node.node_status_update_frequency),
         "Webhook": {"Webhooks": []},

@@ -81,9 +81,13 @@ pub struct NodeArgs {
     /// Nodes whose addresses are written at once; 0 is the number of --concurrent-node-syncs.
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub concurrent_node_status_updates: u16,
-    /// Time between two checks of the addresses and labels of all nodes.
+    /// Time between two comparisons of all nodes with their servers.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     pub node_status_update_frequency: Duration,
+    /// Nodes that are not ready and that are asked about a last time, or given a taint, at once.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..),
+        allow_negative_numbers = true)]
+    pub concurrent_node_lifecycle_syncs: u16,
     /// Time between two checks of nodes that are not ready.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     pub node_monitor_period: Duration,

@@ -2,10 +2,11 @@
 //! [`crate::kubernetes`].
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::{boolean, path};
+use super::{boolean, duration, path};
 
 /// Where the API server is, and how fast it may be asked.
 #[derive(Clone, Debug, Args)]
@@ -40,4 +41,7 @@ pub struct PersonArgs {
     /// Context of the kubeconfig; by default the current one.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+    /// Longest wait for the answer to one request, to the API server or the cloud; 0 is no limit.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
+    pub request_timeout: Duration,
 }

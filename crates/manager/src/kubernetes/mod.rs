@@ -50,6 +50,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on a connection, idle ones included. Controllers wait 30 seconds for an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
+/// Longer than anybody waits.
+const NO_LIMIT: Duration = Duration::from_hours(24);
 /// Longest silence of a watch. The server ends it after 25 seconds and sends a bookmark shortly before, so a watch that is
 /// silent for longer has lost its server. With the delay before the next try and the time to connect, the leader is blind
 /// for 45 seconds at most, as long as Kubernetes' own controllers are.
@@ -62,6 +64,8 @@ pub struct Connection {
     metrics: RequestMetrics,
     /// The beginning of the User-Agent: the name of the program.
     agent: &'static str,
+    /// Whether a person waits, and for how long; controllers wait [`READ_TIMEOUT`].
+    person: Option<Duration>,
 }
 
 impl Connection {
@@ -77,7 +81,7 @@ impl Connection {
         metrics: RequestMetrics,
     ) -> anyhow::Result<Self> {
         let config = config(given(kubeconfig), master.filter(|url| !url.is_empty())).await?;
-        Ok(Self { config, metrics, agent })
+        Ok(Self { config, metrics, agent, person: None })
     }
 
     /// Returns a connection to the server of another kubeconfig, or this connection without one.
@@ -122,7 +126,8 @@ impl Connection {
         connections: Connections,
     ) -> anyhow::Result<Client> {
         config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let silence = self.person.unwrap_or(READ_TIMEOUT);
+        config.connect_timeout = Some(CONNECT_TIMEOUT.min(silence));
         config.reset_reader_on_write = true;
         let agent = HeaderValue::try_from(format!("{}/{purpose}", self.agent));
         config.headers.push((header::USER_AGENT, agent.context("the User-Agent is not valid")?));
@@ -133,12 +138,13 @@ impl Connection {
         };
         let requests = Requests {
             watches: silent_for(WATCH_READ_TIMEOUT)?,
-            others: silent_for(READ_TIMEOUT)?,
+            others: silent_for(silence)?,
             token,
             limit,
             metrics: self.metrics.clone(),
             host: config.cluster_url.authority().map(ToString::to_string).unwrap_or_default(),
             server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+            tells: self.person.is_some(),
         };
         Ok(requests.client())
     }
@@ -166,8 +172,15 @@ impl PersonArgs {
     /// # Errors
     /// There is no kubeconfig that can be used.
     pub async fn client_of(&self, agent: &'static str) -> anyhow::Result<Client> {
-        let metrics = RequestMetrics::default();
-        Connection { config: self.config().await?, metrics, agent }.client("cli", RequestLimit::none())
+        let (config, metrics) = (self.config().await?, RequestMetrics::default());
+        let connection = Connection { config, metrics, agent, person: Some(self.patience()) };
+        connection.client("cli", RequestLimit::none())
+    }
+
+    /// How long the answer to one request may take.
+    pub fn patience(&self) -> Duration {
+        // As with kubectl, 0 is no limit.
+        if self.request_timeout.is_zero() { NO_LIMIT } else { self.request_timeout }
     }
 
     /// Returns the server that `kubectl` would use.

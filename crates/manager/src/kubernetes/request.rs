@@ -19,6 +19,7 @@ use super::account_token::AccountToken;
 use super::limit::RequestLimit;
 use super::metrics::RequestMetrics;
 use super::unanswered::Unanswered;
+use crate::waiting::told;
 
 /// The requests of one client.
 pub(super) struct Requests {
@@ -34,6 +35,8 @@ pub(super) struct Requests {
     pub(super) host: String,
     /// Address of the API server, for errors.
     pub(super) server: String,
+    /// Whether a person waits for the answers, and is told so.
+    pub(super) tells: bool,
 }
 
 impl Requests {
@@ -53,7 +56,11 @@ impl Requests {
         self.limit.wait().await;
         self.metrics.waited(&method, &self.host, asked.elapsed());
         let start = Instant::now();
-        let answer = self.exchange(request).await;
+        let exchange = self.exchange(request);
+        let answer = match self.tells {
+            true => told(format!("the API server at {}", self.server), exchange).await,
+            false => exchange.await,
+        };
         let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
         self.metrics.ended(&method, &self.host, code, start.elapsed());
         answer.map_err(|error| Unanswered::explain(&self.server, error))
@@ -120,6 +127,7 @@ mod tests {
             metrics: RequestMetrics::default(),
             host: String::new(),
             server: String::new(),
+            tells: false,
         };
         (sim, requests.client())
     }

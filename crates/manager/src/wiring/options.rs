@@ -126,6 +126,7 @@ fn node(arguments: &RunArgs) -> NodeControllerOptions {
 fn node_lifecycle(arguments: &RunArgs) -> NodeLifecycleOptions {
     NodeLifecycleOptions {
         monitor_period: arguments.node.node_monitor_period,
+        concurrency: arguments.node.concurrent_node_lifecycle_syncs.into(),
         deletion_delay: arguments.node.node_deletion_delay,
         ..NodeLifecycleOptions::default()
     }

@@ -45,6 +45,9 @@ pub struct Server {
     /// The availability zone; empty until the server has a host.
     #[serde(rename = "OS-EXT-AZ:availability_zone", default, deserialize_with = "null_as_default")]
     pub availability_zone: String,
+    /// The hypervisor, as its project may know it; empty while the server has none.
+    #[serde(rename = "hostId", default, deserialize_with = "null_as_default")]
+    pub host_id: String,
     #[serde(rename = "tenant_id")]
     pub project_id: Option<String>,
 }

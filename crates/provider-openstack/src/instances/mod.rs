@@ -99,7 +99,7 @@ impl OpenStackInstances {
             zone: topology::zone(&server.availability_zone),
             region,
             addresses: ports.addresses(server, &self.config.networking),
-            labels: std::collections::BTreeMap::new(),
+            labels: [(topology::HOST_LABEL.to_owned(), server.host_id.clone())].into(),
         })
     }
 }

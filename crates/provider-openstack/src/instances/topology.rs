@@ -1,6 +1,9 @@
-//! Converts availability zones to label values.
+//! Labels of where a server runs.
 
 use openstack_ccm_core::instance::label::MAX_VALUE_LENGTH;
+
+/// The hypervisor of a server, as OCCM names it.
+pub(super) const HOST_LABEL: &str = "topology.openstack.org/host-id";
 
 /// Returns an availability zone as a label value: every sequence of invalid characters becomes one `-`; `None` if nothing is left.
 pub(super) fn zone(text: &str) -> Option<String> {

@@ -149,13 +149,16 @@ impl LoadBalancers for OpenStackLoadBalancers {
             Some(since) => since.as_second(),
             None => 0,
         };
-        let refused = Gauge {
-            name: "openstack_ccm_log_in_refused_since_seconds",
-            help: "Time since which Keystone has refused the login, in seconds since 1970; 0 if Keystone accepts the login",
-            value: usize::try_from(since).unwrap_or_default(),
-        };
+        let refused = |name, help| Gauge { name, help, value: usize::try_from(since).unwrap_or_default() };
         let mut gauges = self.reconciler.creations().gauges();
-        gauges.push(refused);
+        gauges.push(refused(
+            "openstack_ccm_log_in_refused_timestamp_seconds",
+            "Time since which Keystone has refused the login, in seconds since 1970; 0 if Keystone accepts the login",
+        ));
+        gauges.push(refused(
+            "openstack_ccm_log_in_refused_since_seconds",
+            "The same as openstack_ccm_log_in_refused_timestamp_seconds, under its name until 0.3",
+        ));
         gauges.push(Gauge {
             name: "openstack_ccm_internal_services_with_floating_ip",
             help: "Internal Services to whose load balancer somebody has attached a floating IP",

@@ -52,6 +52,8 @@ pub(super) enum CanaryOutput {
     Table,
     /// For programs.
     Json,
+    /// The same as YAML.
+    Yaml,
 }
 
 impl CanaryArgs {

@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep};
 
 use super::args::{CanaryOutput, OnceArgs};
 use super::rows::{Report, Row};
-use crate::output::{Progress, print};
+use crate::output::{Form, Progress, print};
 
 /// Concurrent calls to the API server.
 const MAX_CONCURRENT_CALLS: usize = 10;
@@ -43,7 +43,8 @@ pub(super) async fn look(arguments: &OnceArgs) -> anyhow::Result<ExitCode> {
     let report = report(arguments).await?;
     let text = match arguments.output {
         CanaryOutput::Table => report.table(),
-        CanaryOutput::Json => serde_json::to_string_pretty(&report)? + "\n",
+        CanaryOutput::Json => Form::Json.document(&report)?,
+        CanaryOutput::Yaml => Form::Yaml.document(&report)?,
     };
     print(text)?;
     Ok(report.exit_code())

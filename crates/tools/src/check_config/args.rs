@@ -1,29 +1,24 @@
 //! Flags of `check-config`.
 
-use clap::ValueEnum;
 use openstack_ccm_manager::args::{ConfigArgs, PersonArgs};
 
-/// How findings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CheckOutput {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
+use crate::output::Form;
 
 /// Flags of the subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckConfigArgs {
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = CheckOutput::Text)]
-    pub output: CheckOutput,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub output: Form,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
     /// Log in to the cloud, look up every id of the configuration, and try each kind of read that the controllers need.
     #[arg(long)]
     pub online: bool,
+    /// With --online: list each write that was not tried.
+    #[arg(long)]
+    pub verbose: bool,
     /// With --online: the controllers that will run; what only the others need may be missing.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, default_value = "*")]
     pub controllers: Vec<String>,

@@ -22,21 +22,21 @@ use openstack_ccm_manager::error_text::said_once;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{self, ProcessEnvironment};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::output::{plural, print_line};
-use args::{CheckConfigArgs, CheckOutput};
+use crate::output::{Form, plural, print, print_line};
+use args::CheckConfigArgs;
 
 /// Makes the checks that the flags ask for and writes the findings to standard output.
 ///
 /// # Errors
 /// A check has an error, or could not be made.
 pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
-    let as_json = arguments.output == CheckOutput::Json;
+    let as_json = arguments.output != Form::Text;
     let mut sections = vec![Section::new("cloud.conf", as_json)];
     let result = check(arguments, &mut sections).await;
     if as_json {
-        print_line(json_text(&sections, result.as_ref().err())?)?;
+        print(arguments.output.document(&object(&sections, result.as_ref().err()))?)?;
     }
     match result {
         Err(error) if !as_json => Err(error),
@@ -49,7 +49,7 @@ pub async fn run(arguments: &CheckConfigArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn check(arguments: &CheckConfigArgs, sections: &mut Vec<Section>) -> anyhow::Result<()> {
-    let as_json = arguments.output == CheckOutput::Json;
+    let as_json = arguments.output != Form::Text;
     let loaded = config::load(&arguments.config.cloud_config, &ProcessEnvironment);
     let configuration = &mut sections[0];
     let warnings = match &loaded {
@@ -74,8 +74,9 @@ async fn check(arguments: &CheckConfigArgs, sections: &mut Vec<Section>) -> anyh
     configuration.conclude()?;
     if arguments.online {
         let mut online = Section::new("OpenStack", as_json);
+        online.lists_writes = arguments.verbose;
         let result = match selection(&arguments.controllers) {
-            Ok(selection) => online::check(&provider, &selection, &mut online).await,
+            Ok(selection) => online::check(&provider, &arguments.person, &selection, &mut online).await,
             Err(error) => Err(error),
         };
         if result.is_ok() {
@@ -132,12 +133,14 @@ struct CheckFinding {
 struct Section {
     name: String,
     as_json: bool,
+    /// Whether what was not tried is listed, and not only counted.
+    lists_writes: bool,
     findings: Vec<CheckFinding>,
 }
 
 impl Section {
     fn new(name: &str, as_json: bool) -> Self {
-        Self { name: name.to_owned(), as_json, findings: Vec::new() }
+        Self { name: name.to_owned(), as_json, lists_writes: false, findings: Vec::new() }
     }
 
     /// Reports something that is right.
@@ -169,7 +172,8 @@ impl Section {
             CheckSeverity::Error => "error",
             CheckSeverity::NotTried => "not tried",
         };
-        match (self.as_json, subject) {
+        let silent = self.as_json || (severity == CheckSeverity::NotTried && !self.lists_writes);
+        match (silent, subject) {
             (true, _) => {}
             (false, "") => print_line(format_args!("{kind}: {message}"))?,
             (false, _) => print_line(format_args!("{subject}: {kind}: {message}"))?,
@@ -184,7 +188,14 @@ impl Section {
     }
 
     fn conclude(&self) -> anyhow::Result<()> {
-        if self.as_json { Ok(()) } else { print_line(self.summary()) }
+        if self.as_json {
+            return Ok(());
+        }
+        let untried = self.count(CheckSeverity::NotTried);
+        if untried > 0 && !self.lists_writes {
+            print_line(format_args!("not tried: {} (--verbose lists them)", plural(untried, "write")))?;
+        }
+        print_line(self.summary())
     }
 
     /// `cloud.conf is valid`, `OpenStack: 1 error, 2 warnings`
@@ -206,18 +217,17 @@ impl Section {
     }
 }
 
-/// Renders the findings as JSON; `failure` is the error that ended the check early.
-fn json_text(sections: &[Section], failure: Option<&anyhow::Error>) -> anyhow::Result<String> {
+/// Returns the findings for programs; `failure` is the error that ended the check early.
+fn object(sections: &[Section], failure: Option<&anyhow::Error>) -> Value {
     let total = |severity| sections.iter().map(|section| section.count(severity)).sum::<usize>();
     let all: Vec<_> =
         sections.iter().map(|section| json!({"name": section.name, "findings": section.findings})).collect();
-    let object = json!({
+    json!({
         "version": 1,
         "valid": failure.is_none() && total(CheckSeverity::Error) == 0,
         "errors": total(CheckSeverity::Error),
         "warnings": total(CheckSeverity::Warning),
         "sections": all,
         "failure": failure.map(said_once),
-    });
-    Ok(serde_json::to_string_pretty(&object)?)
+    })
 }

@@ -2,6 +2,7 @@
 //! Changes nothing.
 
 use openstack_ccm_core::cloud::Provider as _;
+use openstack_ccm_manager::args::PersonArgs;
 use openstack_ccm_manager::args::controllers::{ControllerName, ControllerSelection};
 use openstack_ccm_manager::wiring::missing_parts::{MissingParts, part_of};
 use openstack_ccm_openstack_api::barbican::Reference;
@@ -14,6 +15,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::{Config, LoadBalancerClass};
 
 use super::{Section, parts};
+use crate::cloud::log_in;
 
 /// A name that no object has, so that the list with this filter is short.
 const NOTHING: &str = "openstack-ccm-check-config";
@@ -49,10 +51,11 @@ type NamedResource = (String, ResourceKind, String);
 /// Logs in, looks up all resources, and reports those that are missing or refused.
 pub(super) async fn check(
     provider: &OpenStackProvider,
+    person: &PersonArgs,
     selection: &ControllerSelection,
     findings: &mut Section,
 ) -> anyhow::Result<()> {
-    let openstack = provider.log_in_through(|transport, _| transport).await?;
+    let openstack = log_in(provider, person, |transport, _| transport).await?;
     findings.ok("login to Keystone")?;
     for (service, address) in &provider.config().global.endpoints {
         findings.ok(format_args!("{service} is at {address}, as configured"))?;

@@ -11,6 +11,7 @@ use openstack_ccm_doctor::rules::{Format, Target};
 use openstack_ccm_manager::args::{ControllerArgs, LeaseArgs, PersonArgs, duration};
 use openstack_ccm_manager::dial::DialArgs;
 
+use crate::as_leader::Typed;
 use crate::plan::args::{ServiceName, TargetArgs};
 use crate::plan::rehearsal::Chosen;
 
@@ -46,6 +47,9 @@ impl DoctorArgs {
 /// Flags of the look at Services.
 #[derive(Clone, Debug, Args)]
 pub struct WalkArgs {
+    /// Which of the flags below were typed.
+    #[command(flatten)]
+    pub(super) typed: Typed,
     /// Services to look at: NAMESPACE/SERVICE, or, as with kubectl, SERVICE or svc/SERVICE in the namespace of -n or of the kubeconfig;
     /// by default all of that namespace.
     #[arg(value_name = "SERVICE", value_parser = ServiceName::parse)]
@@ -68,6 +72,9 @@ pub struct WalkArgs {
     /// Exit with code 2 if something this severe, or worse, is found.
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = FailOn::Error)]
     pub(super) fail_on: FailOn,
+    /// Read cloud.conf from the Secret that the leader's pod mounts; it stays in memory.
+    #[arg(long, conflicts_with_all = ["cloud_config", "no_cloud"])]
+    pub(super) from_cluster: bool,
     /// Leave out the cloud: works on clusters of any cloud.
     #[arg(long)]
     pub(super) no_cloud: bool,

@@ -31,6 +31,7 @@ use openstack_ccm_doctor::output::{Outcome, json, mermaid, table};
 use openstack_ccm_manager::dial;
 use openstack_ccm_manager::error_text::said_once;
 
+use crate::as_leader::settled;
 use crate::output::{Progress, print, print_line};
 use args::{DoctorArgs, DoctorOutput, DoctorRole, WalkArgs};
 use facts::{Names, gather};
@@ -69,6 +70,8 @@ pub async fn look_knowing(
     let mut progress = Progress::new();
     let client = arguments.person.client().await?;
     let names: &Names<'_> = names;
+    let controller = settled(&client, &arguments.lease, arguments.typed, &arguments.controller).await?;
+    let arguments = &WalkArgs { controller, ..arguments.clone() };
     let mut gathered = gather(&client, arguments, names, &mut progress).await?;
     if arguments.live {
         drop(progress);

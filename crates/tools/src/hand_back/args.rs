@@ -1,16 +1,8 @@
 //! Flags of `hand-back`.
 
-use clap::ValueEnum;
 use openstack_ccm_manager::args::{ConfigArgs, LeaseArgs, PersonArgs};
 
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HandBackOutput {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
+use crate::output::Form;
 
 /// Flags of `hand-back`.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,8 +11,8 @@ pub struct HandBackArgs {
     #[arg(long)]
     pub apply: bool,
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = HandBackOutput::Text)]
-    pub output: HandBackOutput,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub output: Form,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,

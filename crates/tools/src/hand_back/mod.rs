@@ -25,11 +25,12 @@ use openstack_ccm_runtime::listed::{self, Interest};
 use openstack_ccm_runtime::watch::{Reading, list_all};
 use serde_json::json;
 
+use crate::cloud::log_in;
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
-use crate::output::print;
+use crate::output::{Form, print};
 use crate::status::is_at_work;
 use addresses::CloudAddresses;
-use args::{HandBackArgs, HandBackOutput};
+use args::HandBackArgs;
 use judge::{Return, Severity};
 
 /// Writes OCCM's changes to standard output, and with `--apply` the status of Services.
@@ -49,7 +50,7 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         Arc::new(ReadOnly::new(transport))
     };
-    let cloud = CloudAddresses::read(&provider.log_in_through(between).await?).await?;
+    let cloud = CloudAddresses::read(&log_in(&provider, &arguments.person, between).await?).await?;
     let section = &provider.config().load_balancer;
     let returns: Vec<(&Service, Return)> = services
         .iter()
@@ -61,10 +62,10 @@ pub async fn run(arguments: &HandBackArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let breaks = returns.iter().filter(|(_, back)| back.severity() == Severity::Fails).count();
     let text = match arguments.output {
-        HandBackOutput::Text => text(&returns, breaks),
-        HandBackOutput::Json => {
+        Form::Text => text(&returns, breaks),
+        form => {
             let changes: Vec<&Return> = returns.iter().map(|(_, back)| back).collect();
-            format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "services": changes}))?)
+            form.document(&json!({"version": 1, "services": changes}))?
         }
     };
     print(text)?;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use openstack_ccm_manager::args::{ConfigArgs, PersonArgs, duration};
+use openstack_ccm_manager::args::{ConfigArgs, LeaseArgs, PersonArgs, duration};
 
+use crate::as_leader::Typed;
 use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
 
 /// How orphans are written.
@@ -14,6 +15,8 @@ pub enum OrphansOutput {
     Text,
     /// For programs.
     Json,
+    /// The same as YAML.
+    Yaml,
     /// The ids of those that may be deleted, one per line.
     Ids,
 }
@@ -24,6 +27,9 @@ pub(super) const DEFAULT_AGE: &str = "10m";
 /// Flags of `orphans`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OrphansArgs {
+    /// Which of the flags below were typed.
+    #[command(flatten)]
+    pub typed: Typed,
     /// Also list objects with the names that OCCM gives them for this cluster; such names are not unique.
     #[arg(long)]
     pub occm_names: bool,
@@ -46,9 +52,15 @@ pub struct OrphansArgs {
     /// Name of the cluster, for --occm-names.
     #[arg(long, value_name = "NAME", env = "CLUSTER_NAME", default_value = DEFAULT_CLUSTER_NAME)]
     pub cluster_name: String,
+    /// Read cloud.conf from the Secret that the leader's pod mounts; it stays in memory.
+    #[arg(long, conflicts_with_all = ["cloud_config", "cluster_uid"])]
+    pub from_cluster: bool,
     /// The provider's configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
+    /// The Lease of the leader, whose --cluster-name counts where none is typed.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
     /// The cluster.
     #[command(flatten)]
     pub person: PersonArgs,

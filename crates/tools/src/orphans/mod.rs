@@ -29,8 +29,11 @@ use openstack_ccm_openstack_api::transport::Transport;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use serde_json::json;
 
+use crate::as_leader::cluster_name;
+use crate::cloud::log_in;
+use crate::from_cluster::provider;
 use crate::help::EXIT_FOUND;
-use crate::output::{plural, print, print_line};
+use crate::output::{Form, plural, print, print_line};
 use args::{DEFAULT_AGE, OrphansArgs, OrphansOutput};
 use inventory::{Inventory, Owners};
 use judge::{Orphan, Question, orphans};
@@ -40,14 +43,15 @@ use judge::{Orphan, Question, orphans};
 /// # Errors
 /// Cloud or cluster cannot be queried; a named object must not or cannot be deleted; standard output is closed.
 pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
-    let provider = OpenStackProvider::load(&arguments.config.cloud_config)?;
+    let (provider, arguments) = &prepare(arguments).await?;
     let deletes = !arguments.delete.is_empty() && arguments.yes;
     // Without `--yes` the transport is read-only, so that no defect of this program can delete anything.
     let between = |transport: Arc<dyn Transport>, _: Option<&str>| -> Arc<dyn Transport> {
         if deletes { transport } else { Arc::new(ReadOnly::new(transport)) }
     };
-    let openstack = provider.log_in_through(between).await?;
+    let openstack = log_in(provider, &arguments.person, between).await?;
     if deletes {
+        print_line(format_args!("deleting in the cluster {}", printable(&arguments.cluster_name)))?;
         let judge = async || Ok(find(&openstack, arguments).await?.orphans);
         delete::delete_all(&openstack, &arguments.delete, judge, |orphan| {
             print_line(format_args!(
@@ -66,13 +70,26 @@ pub async fn run(arguments: &OrphansArgs) -> anyhow::Result<ExitCode> {
             let none = absent.unwrap_or_else(|| nothing(arguments.older_than));
             text(&found, has_tags, &none, &again(arguments))
         }
-        OrphansOutput::Json => {
-            format!("{}\n", serde_json::to_string_pretty(&json!({"version": 1, "orphans": found}))?)
-        }
+        OrphansOutput::Json => Form::Json.document(&json!({"version": 1, "orphans": found}))?,
+        OrphansOutput::Yaml => Form::Yaml.document(&json!({"version": 1, "orphans": found}))?,
         OrphansOutput::Ids => deletable(&found).map(|one| format!("{}\n", one.id)).collect(),
     };
     print(text)?;
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
+}
+
+/// Reads the configuration, and the name of the cluster from its leader; a cluster that is gone has none.
+async fn prepare(arguments: &OrphansArgs) -> anyhow::Result<(OpenStackProvider, OrphansArgs)> {
+    let mut arguments = arguments.clone();
+    let files = &arguments.config.cloud_config;
+    if arguments.cluster_uid.is_some() {
+        return Ok((OpenStackProvider::load(files)?, arguments));
+    }
+    let client = arguments.person.client().await?;
+    let provider = provider(&client, &arguments.lease, files, arguments.from_cluster).await?;
+    arguments.cluster_name =
+        cluster_name(&client, &arguments.lease, arguments.typed, &arguments.cluster_name).await?;
+    Ok((provider, arguments))
 }
 
 /// The result of a search in the cloud.
@@ -141,6 +158,7 @@ fn nothing(older_than: Duration) -> String {
 fn again(arguments: &OrphansArgs) -> String {
     let OrphansArgs { occm_names, older_than, cluster_uid, cluster_name, config, person, .. } = arguments;
     let mut words = vec!["openstack-ccm".to_owned(), "orphans".to_owned()];
+    words.extend(arguments.from_cluster.then(|| "--from-cluster".to_owned()));
     words.extend(config.cloud_config.iter().map(|file| format!("--cloud-config={}", file.display())));
     if *occm_names {
         words.extend(["--occm-names".to_owned(), format!("--cluster-name={cluster_name}")]);

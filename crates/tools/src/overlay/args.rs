@@ -9,6 +9,8 @@ use openstack_ccm_manager::overlay::args::{AnnotationArgs, OverlayRunArgs, RuleA
 use openstack_ccm_manager::version::version;
 use openstack_ccm_overlay::policy::ApiVersion;
 
+use crate::output::Form;
+
 /// Sets ipMode: Proxy beside the load balancer controller that a cluster already has.
 #[derive(Debug, Parser)]
 #[command(name = "ip-mode-overlay", version = version())]
@@ -66,21 +68,12 @@ pub struct PolicyArgs {
     pub api: Api,
 }
 
-/// How `check` writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReportOutput {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
 /// Flags of `check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = ReportOutput::Text)]
-    pub output: ReportOutput,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub output: Form,
     /// Which Services; as the controller has it.
     #[command(flatten)]
     pub rules: RuleArgs,

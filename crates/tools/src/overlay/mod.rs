@@ -21,8 +21,8 @@ use openstack_ccm_overlay::policy;
 use tokio::time::Instant;
 
 use crate::help::{self, EXIT_FOUND};
-use crate::output::{is_closed_pipe, plural, print, print_line};
-use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs, ReportOutput};
+use crate::output::{Form, is_closed_pipe, plural, print, print_line};
+use args::{CheckArgs, CleanupArgs, OverlayCommand, OverlayCommandLine, PolicyArgs};
 
 /// Advice on a change that statuses do not show.
 const LEFT: &str = r#"What an admission policy set is not undone here. Delete the policy, then, for each Service:
@@ -77,8 +77,8 @@ async fn report(arguments: &CheckArgs) -> anyhow::Result<ExitCode> {
     let report =
         report.map_err(|error| anyhow::anyhow!("the cluster cannot be read: {}", error.message()))?;
     match arguments.output {
-        ReportOutput::Text => print(&report)?,
-        ReportOutput::Json => print_line(serde_json::to_string_pretty(&report.json())?)?,
+        Form::Text => print(&report)?,
+        form => print(form.document(&report.json())?)?,
     }
     Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }

@@ -2,10 +2,11 @@
 
 use clap::ValueEnum;
 use openstack_ccm_core::service::ServiceKey;
-use openstack_ccm_manager::args::{ControllerArgs, PersonArgs};
+use openstack_ccm_manager::args::{ControllerArgs, LeaseArgs, PersonArgs};
 
 use super::as_if::AsIf;
 use super::rehearsal::Chosen;
+use crate::as_leader::Typed;
 
 /// How a plan is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,12 +22,21 @@ pub enum PlanOutput {
 /// Flags of both.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RehearsalArgs {
+    /// Which of the flags below were typed.
+    #[command(flatten)]
+    pub typed: Typed,
     /// Output format.
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
+    /// Read cloud.conf from the Secret that the leader's pod mounts; it stays in memory.
+    #[arg(long, conflicts_with = "cloud_config")]
+    pub from_cluster: bool,
     /// What the controllers run with.
     #[command(flatten, next_help_heading = "As given to the controllers")]
     pub controller: ControllerArgs,
+    /// The Lease of the leader, whose flags count where none are typed.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
     /// The cluster.
     #[command(flatten)]
     pub person: PersonArgs,

@@ -43,6 +43,9 @@ use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
 use openstack_ccm_provider_openstack::config::Config;
 use serde_json::json;
 
+use crate::as_leader::settled;
+use crate::cloud::log_in;
+use crate::from_cluster::provider;
 use crate::output::{Progress, plural, print};
 use adoption::Adoption;
 use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
@@ -62,7 +65,7 @@ pub(crate) const MAX_SINGLE_SERVICES: usize = 10;
 pub async fn plan(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
     let PlanArgs { target, as_if, rehearsal } = arguments;
     let prepared = prepare(target, as_if, rehearsal).await?;
-    report(&Plan::make(prepared, rehearsal).await?, None, rehearsal.output)
+    report(&Plan::make(prepared).await?, None, rehearsal.output)
 }
 
 /// Makes the plan for a cluster that another program serves, and writes it to standard output.
@@ -73,7 +76,7 @@ pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
     let AdoptArgs { target, rehearsal } = arguments;
     let prepared = prepare(target, &[], rehearsal).await?;
     let config = Arc::clone(&prepared.config);
-    let plan = Plan::make(prepared, rehearsal).await?;
+    let plan = Plan::make(prepared).await?;
     let adoption = Adoption::of(&plan.items, &plan.forecasts, &config.load_balancer);
     report(&plan, Some(&adoption), rehearsal.output)
 }
@@ -81,6 +84,7 @@ pub async fn adopt(arguments: &AdoptArgs) -> anyhow::Result<ExitCode> {
 /// The parts from which a plan is made.
 struct Prepared {
     chosen: Chosen,
+    cluster_name: String,
     stage: Stage,
     config: Arc<Config>,
 }
@@ -94,9 +98,11 @@ async fn prepare(
     as_if: &[(String, Option<String>)],
     rehearsal: &RehearsalArgs,
 ) -> anyhow::Result<Prepared> {
-    let RehearsalArgs { controller, person, output: _ } = rehearsal;
-    let provider = OpenStackProvider::load(&controller.config.cloud_config)?;
-    let chosen = target.chosen(person.client().await?.default_namespace())?;
+    let RehearsalArgs { typed, from_cluster, controller, lease, person, output: _ } = rehearsal;
+    let client = person.client().await?;
+    let provider = provider(&client, lease, &controller.config.cloud_config, *from_cluster).await?;
+    let controller = &settled(&client, lease, *typed, controller).await?;
+    let chosen = target.chosen(client.default_namespace())?;
     let (services, namespace) = match &chosen {
         Chosen::All => (Vec::new(), None),
         Chosen::Named(services) => (services.clone(), None),
@@ -104,7 +110,8 @@ async fn prepare(
     };
     let as_if = AsIf { services, namespace, annotations: as_if.to_vec() };
     let stage = stage(controller, person, &provider, &chosen, as_if).await?;
-    Ok(Prepared { chosen, stage, config: Arc::clone(provider.config()) })
+    let cluster_name = controller.cluster_name.clone();
+    Ok(Prepared { chosen, cluster_name, stage, config: Arc::clone(provider.config()) })
 }
 
 /// Prepares a dry run, in the cloud of the configuration and the cluster of the user.
@@ -129,12 +136,11 @@ pub(crate) async fn stage(
     };
     // The transport to the configured cloud, through which the dry run only reads.
     let recorder = Arc::clone(&journal);
-    let openstack = provider
-        .log_in_through(|transport, project_id| {
-            let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
-            Arc::new(DryRun::new(transport, reading, recorder))
-        })
-        .await?;
+    let openstack = log_in(provider, person, |transport, project_id| {
+        let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
+        Arc::new(DryRun::new(transport, reading, recorder))
+    })
+    .await?;
     let cloud = provider.cloud(openstack);
     // Routes belong to no Service.
     let route = match chosen {
@@ -159,8 +165,8 @@ struct Plan {
 }
 
 impl Plan {
-    async fn make(prepared: Prepared, rehearsal: &RehearsalArgs) -> anyhow::Result<Self> {
-        let Prepared { chosen, stage, config } = prepared;
+    async fn make(prepared: Prepared) -> anyhow::Result<Self> {
+        let Prepared { chosen, cluster_name, stage, config } = prepared;
         let time = Timestamp::now();
         let mut progress = Progress::new();
         let DryRunResult { items, nodes } = rehearse(stage, &chosen, |done, all| {
@@ -173,8 +179,8 @@ impl Plan {
             items.iter().map(|item| Forecast::asking(item, &section.former_cluster_names)).collect();
         let services = items.iter().filter(|item| matches!(item.subject, Subject::Service(_))).count();
         let nodes = (chosen == Chosen::All).then_some(nodes);
-        let cluster_name = &rehearsal.controller.cluster_name;
-        let summary = Summary::of(&forecasts, time, LookedAt { services, nodes, cluster_name });
+        let summary =
+            Summary::of(&forecasts, time, LookedAt { services, nodes, cluster_name: &cluster_name });
         Ok(Self { items, forecasts, summary })
     }
 }

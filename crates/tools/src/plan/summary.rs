@@ -217,6 +217,9 @@ fn interruption(summary: &Summary, colours: bool) -> String {
         0 if summary.unknown > 0 => {
             "no interruption is expected, but not everything could be planned".to_owned()
         }
+        0 if summary.proxy_switches > 0 => {
+            bold("connections FAIL until the pods switch the PROXY protocol too", colours)
+        }
         0 if !summary.questions.is_empty() => "not reliable until the question is answered".to_owned(),
         0 => "no connections will be interrupted".to_owned(),
         1 => bold("connections of 1 Service will be INTERRUPTED", colours),

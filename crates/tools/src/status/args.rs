@@ -1,23 +1,15 @@
 //! Flags of `status`.
 
-use clap::ValueEnum;
 use openstack_ccm_manager::args::{LeaseArgs, PersonArgs};
 
-/// How it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StatusOutput {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
+use crate::output::Form;
 
 /// Flags of the subcommand.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArgs {
     /// Output format.
-    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = StatusOutput::Text)]
-    pub output: StatusOutput,
+    #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub output: Form,
     /// The cluster.
     #[command(flatten)]
     pub person: PersonArgs,

@@ -88,6 +88,10 @@ impl LeaseHolder {
         )
     }
 
+    pub(super) fn into_record(self) -> Option<LeaderRecord> {
+        self.record
+    }
+
     /// Returns the `--cluster-name` of the leader.
     pub(super) fn cluster(&self) -> Option<&str> {
         self.record.as_ref().and_then(|record| record.cluster.as_deref())
@@ -114,6 +118,7 @@ impl LeaseHolder {
             "version": record.map(|record| &record.version),
             "controllers": record.map(|record| &record.controllers),
             "cluster_name": self.cluster(),
+            "load_balancer_class": record.map(|record| &record.class),
             "region": self.region(),
             "missing_parts": record.map(|record| &record.missing),
         })

@@ -17,7 +17,7 @@ mod publication;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Node, Service};
+use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use openstack_ccm_advertise::canary::pods_of_canary;
@@ -27,16 +27,39 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::ControllerFact;
 use openstack_ccm_manager::args::LeaseArgs;
 use openstack_ccm_manager::error_text::said_once;
+use openstack_ccm_manager::leadership::LeaderRecord;
 use serde_json::{Value, json};
 
-use crate::output::{print, print_line};
-use args::{StatusArgs, StatusOutput};
+use crate::output::{Form, print};
+use args::StatusArgs;
 use leader::LeaseHolder;
 use publication::Publication;
 
 /// Returns whether a holder of the Lease renews it.
 pub(crate) async fn is_at_work(client: &Client, lease: &LeaseArgs) -> anyhow::Result<bool> {
     Ok(leader(client, lease).await?.is_some_and(|leader| leader.works()))
+}
+
+/// Returns what the leader publishes about itself.
+pub(crate) async fn record(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaderRecord>> {
+    Ok(leader(client, lease).await?.and_then(LeaseHolder::into_record))
+}
+
+/// Returns the leader's pod.
+///
+/// # Errors
+/// There is no leader, or its pod cannot be read.
+pub(crate) async fn pod(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Pod> {
+    let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } = lease;
+    let leader = leader(client, lease).await?;
+    let host = leader.as_ref().and_then(LeaseHolder::host);
+    let host = host.with_context(|| format!("nobody holds the Lease {namespace}/{name}"))?;
+    let pods = Api::<ObservedPod>::namespaced(client.clone(), namespace);
+    let found =
+        leader::pod(&pods, host).await.with_context(|| format!("the pods in {namespace} cannot be read"))?;
+    let (pod, _) = found.with_context(|| format!("no pod in {namespace} is that of the leader {host}"))?;
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
+    pods.get(&pod).await.with_context(|| format!("the pod {namespace}/{pod} cannot be read"))
 }
 
 /// Returns the facts about the leader for doctor.
@@ -73,8 +96,8 @@ pub async fn run(arguments: &StatusArgs) -> anyhow::Result<()> {
     let client = arguments.person.client().await?;
     let status = Status::read(&client, arguments).await?;
     match arguments.output {
-        StatusOutput::Text => print(status.text(&arguments.lease))?,
-        StatusOutput::Json => print_line(serde_json::to_string_pretty(&status.json())?)?,
+        Form::Text => print(status.text(&arguments.lease))?,
+        form => print(form.document(&status.json())?)?,
     }
     let works = status.leader.is_some_and(|leader| leader.works());
     anyhow::ensure!(works, "no leader: see the log and /readyz?verbose of a pod for the reason");

@@ -381,7 +381,7 @@ pub(super) fn unserved(kind: Kind) -> World {
 
 /// Has this program lead from now on; nobody takes the Lease away while the test goes on.
 pub(super) fn lease(world: &World) {
-    let record = LeaderRecord::of_this_process(vec!["service-lb-controller".to_owned()], "c1", None);
+    let record = LeaderRecord::of_this_process(vec!["service-lb-controller".to_owned()], "c1", None, None);
     let _earlier = world.kube.delete("leases", "kube-system", LEASE);
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::doors::Network;
 use super::{key_of, served_by};
+use crate::cloud::log_in;
 use crate::doctor::args::WalkArgs;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::as_if::AsIf;
@@ -67,12 +68,11 @@ pub(super) async fn gather(
     }
     // With many Services the client reads whole lists of the project.
     let ahead = ours.len() > MAX_SINGLE_SERVICES;
-    let openstack = provider
-        .log_in_through(|transport, project_id| {
-            let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
-            Arc::new(DryRun::new(transport, reading, Arc::new(Journal::default())))
-        })
-        .await?;
+    let openstack = log_in(provider, &arguments.person, |transport, project_id| {
+        let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
+        Arc::new(DryRun::new(transport, reading, Arc::new(Journal::default())))
+    })
+    .await?;
     let chosen = Chosen::Named(ours.keys().cloned().collect());
     // Without the annotation the dry run reads everything, including changes that leave no trace in the list of load balancers.
     let unsettled = vec![(SETTLED.to_owned(), None)];

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Service;
 use kube::Client;
 use openstack_ccm_core::service::ServiceKey;
@@ -40,6 +41,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
 
 use super::args::WalkArgs;
+use crate::from_cluster;
 use crate::output::Progress;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::rehearsal::Chosen;
@@ -67,7 +69,7 @@ pub(super) async fn gather(
     progress.report("reading the cluster");
     let known = cluster::gather(client, arguments).await?;
     let chosen = choose(&known, arguments, client.default_namespace())?;
-    let provider = provider(arguments);
+    let provider = provider(client, arguments).await?;
     let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
     progress.report("waiting for the cloud");
     let nodes: Vec<IpAddr> =
@@ -155,21 +157,31 @@ impl NoProvider {
     fn cause(&self) -> &str {
         match self {
             Self::NotAsked => "--no-cloud",
-            Self::NoConfig => "no --cloud-config",
+            Self::NoConfig => "no --cloud-config or --from-cluster",
             Self::Broken(cause) => cause,
         }
     }
 }
 
-fn provider(arguments: &WalkArgs) -> Provider {
-    if arguments.no_cloud {
-        return Err(NoProvider::NotAsked);
-    }
+/// Reads the configuration.
+///
+/// # Errors
+/// A file was named that is not there.
+async fn provider(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Provider> {
+    let WalkArgs { lease, from_cluster, .. } = arguments;
     let files = &arguments.controller.config.cloud_config;
-    if files.is_empty() {
-        return Err(NoProvider::NoConfig);
+    if arguments.no_cloud {
+        return Ok(Err(NoProvider::NotAsked));
     }
-    OpenStackProvider::load(files).map_err(|errors| NoProvider::Broken(one_line(&errors.to_string())))
+    if files.is_empty() && !from_cluster {
+        return Ok(Err(NoProvider::NoConfig));
+    }
+    for file in files {
+        let problem = || format!("--cloud-config={}: the file cannot be read", file.display());
+        std::fs::File::open(file).with_context(problem)?;
+    }
+    let read = from_cluster::provider(client, lease, files, *from_cluster).await;
+    Ok(read.map_err(|error| NoProvider::Broken(one_line(&said_once(&error)))))
 }
 
 /// Joins the lines of a message.

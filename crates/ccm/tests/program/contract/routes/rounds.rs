@@ -233,8 +233,15 @@ async fn rounds_and_corrections_are_counted() {
     prometheus_client::encoding::text::encode(&mut text, &stage.world.registry.lock().unwrap()).unwrap();
     assert!(text.contains("route_controller_route_corrections_total 2"), "{text}");
     assert!(text.contains("openstack_ccm_route_unreachable_nodes 0"), "{text}");
+    let sync = |outcome, trigger| {
+        format!("route_controller_route_sync_total{{outcome=\"{outcome}\",trigger=\"{trigger}\"}} ")
+    };
+    assert!(text.contains(&sync("changed", "periodic")), "{text}");
     assert!(
-        text.lines()
-            .any(|line| line.starts_with("route_controller_route_sync_total ") && !line.ends_with(" 0"))
+        text.contains(&sync("noop", "periodic")) || text.contains(&sync("noop", "node_change")),
+        "{text}"
     );
+    stage.set_ranges("node-1", &["10.244.77.0/24"]);
+    stage.world.pass(5).await;
+    assert!(stage.world.metrics().contains(&sync("changed", "node_change")), "{}", stage.world.metrics());
 }

@@ -58,8 +58,13 @@ impl Creations {
                 value: waiting,
             },
             Gauge {
-                name: "openstack_ccm_load_balancer_creations",
+                name: "openstack_ccm_load_balancers_being_created",
                 help: "Load balancers that are being created",
+                value: under_way,
+            },
+            Gauge {
+                name: "openstack_ccm_load_balancer_creations",
+                help: "The same as openstack_ccm_load_balancers_being_created, under its name until 0.3",
                 value: under_way,
             },
             Gauge {
