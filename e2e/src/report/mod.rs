@@ -165,7 +165,8 @@ impl Report {
         }
         let why = groups.iter().map(|(reason, names)| format!("{} ({reason})", names.join(", ")));
         let why = why.collect::<Vec<_>>().join("; ");
-        format!("{cases}, {} groups left out: {why}", self.left_out.len())
+        let count = self.left_out.len();
+        format!("{cases}, {count} {} left out: {why}", if count == 1 { "group" } else { "groups" })
     }
 
     /// Names the groups that were begun twice; nothing where there is none.

@@ -83,6 +83,7 @@ impl Lane<'_> {
             let early = (first && self.with_newest && !closed).then_some(Release::NEWEST);
             match wanted.or(early) {
                 None if closed => return None,
+                _ if self.is_over() => return None,
                 Some(release) if self.worlds.may_start() => return Some(release),
                 _ => std::thread::sleep(INTERVAL),
             }
@@ -110,7 +111,7 @@ impl Lane<'_> {
                 end(&mut child)?;
                 return Ok(Some(format!("it was ended after {} s", limit.as_secs())));
             }
-            if self.end.is_some_and(|end| Instant::now() > end) {
+            if self.is_over() {
                 end(&mut child)?;
                 return Ok(Some("it was ended, because the time for second attempts is over".to_owned()));
             }
@@ -124,6 +125,10 @@ impl Lane<'_> {
             }
             std::thread::sleep(INTERVAL);
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
     }
 
     /// Looks what a world is at.

@@ -147,7 +147,7 @@ mod tests {
         assert!(report.passed());
         assert_eq!(
             report.summary(),
-            "1 cases passed, 0 failed, 0 left out, 1 groups left out: life (etcd could not be fetched)"
+            "1 cases passed, 0 failed, 0 left out, 1 group left out: life (etcd could not be fetched)"
         );
         assert!(!judged(first(Cause::Broken("wrong sum".into())), Vec::new()).passed());
         assert!(!super::report(after_both(first(no_network()), Vec::new()), false).passed());

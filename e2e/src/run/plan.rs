@@ -44,7 +44,7 @@ impl Plan {
     /// Runs everything in a folder, and returns what became of each group.
     ///
     /// # Errors
-    /// The run cannot begin, or its worlds cannot.
+    /// The run cannot begin.
     pub(crate) fn carry_out(&self, folder: &Path) -> Result<Vec<Outcome>> {
         let queue = Queue::open(folder)?;
         let program = own_copies(folder)?;
@@ -53,12 +53,15 @@ impl Plan {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let worlds = Worlds::new(cores, self.most.min(self.groups.len()), parts.missing() > 0);
         let preface = self.preface(&parts, &worlds);
-        say(&preface.text());
+        if self.end.is_none() {
+            say(&preface.text());
+        }
         let causes = Causes::default();
         let lane = self.lane(folder, program, &queue, &worlds);
-        self.work(&lane, &parts, &causes, Lateness::new(self.began, &preface))?;
+        let worked = self.work(&lane, &parts, &causes, Lateness::new(self.began, &preface));
+        let rest = worked.map_or_else(|error| Cause::Broken(format!("{error:#}")), |()| self.no_time());
         let causes = causes.into_inner();
-        let cause = |group: &Group| causes.get(group.name).cloned().unwrap_or_else(|| self.no_time());
+        let cause = |group: &Group| causes.get(group.name).unwrap_or(&rest).clone();
         self.groups.iter().map(|group| Outcome::of(group, &queue, || cause(group))).collect()
     }
 
@@ -99,7 +102,7 @@ impl Plan {
             let closed = lane.queue.close();
             while lanes.iter().any(|lane| !lane.is_finished()) {
                 if self.is_late(Duration::ZERO) {
-                    lane.queue.withdraw(is_core);
+                    lane.queue.withdraw(|group| self.end.is_none() && is_core(group));
                 }
                 late.look();
                 std::thread::sleep(Duration::from_millis(500));

@@ -35,8 +35,8 @@ impl Preface {
         });
         format!(
             "{groups} groups of scenarios on real Kubernetes and OpenStack components; {built}. All groups take about {} minutes from empty \
-             caches and {} from warm ones, on two cores that have nothing else to do. Up to {worlds} worlds work side by side; each takes 2 GB \
-             of memory, and what is built stays in the caches, with 14 GB of disk.{limit}",
+             caches and {} from warm ones, on two cores that have nothing else to do. Worlds that work side by side: at most {worlds}, \
+             with 2 GB of memory each. What is built stays in the caches, with 14 GB of disk.{limit}",
             FROM_EMPTY_CACHES.as_secs() / 60,
             FROM_WARM_CACHES.as_secs() / 60,
         )
@@ -85,7 +85,7 @@ mod tests {
             Preface { groups: 23, missing: 9, parts: 31, worlds: 4, budget: Some(Duration::from_secs(900)) };
         let text = cold.text();
         for part in
-            ["23 groups", "9 of the 31 parts", "45 minutes", "15 from warm", "4 worlds", "After 900 s"]
+            ["23 groups", "9 of the 31 parts", "45 minutes", "15 from warm", "at most 4,", "After 900 s"]
         {
             assert!(text.contains(part), "{text}");
         }
