@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(realpath -m "${1:-target/e2e-breaks}")
 log=$folder.log
+: >"$log"
 program=${CARGO_TARGET_DIR:-target}/debug/openstack-ccm-e2e
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/openstack-ccm-e2e
 aside=$(mktemp -d) run=
@@ -28,7 +29,7 @@ if compgen -G "$cache/*-1.33-*" >/dev/null; then mv "$cache"/*-1.33-* "$aside"; 
 
 # Nobody listens on the port of this proxy, and nothing was fetched before.
 GOPROXY=http://127.0.0.1:9 GOMODCACHE=$aside/modules setsid "$program" run --if-possible --folder "$folder" \
-  --only current --only machines --only requested --only kubernetes-1.33 >"$log" 2>&1 &
+  --only current --only machines --only requested --only kubernetes-1.33 >>"$log" 2>&1 &
 run=$!
 tail -n +1 --pid="$run" -f "$log" &
 
@@ -47,9 +48,10 @@ world_at() {
 }
 # Sends SIGNAL to the process NAME of the world WORLD, and to no other one of this name.
 signal() {
-  local process
+  local process name
   for process in /proc/[0-9]*; do
-    if [ "$(cat "$process/comm" 2>/dev/null)" = "$2" ] &&
+    # Without a process for each: the machine is busy.
+    if read -r name 2>/dev/null <"$process/comm" && [ "$name" = "$2" ] &&
       grep -qaF -- "$3/" "$process/cmdline" "$process/environ" 2>/dev/null; then
       echo "     $1 for $2 of $3" >>"$log"
       kill -s "$1" "${process#/proc/}"
