@@ -7,7 +7,7 @@ CARGO ?= cargo
 # One set of packages and features for tests and programs, or Cargo compiles what they share once more (docs/adr/0032).
 WORKSPACE := --locked --workspace --all-features
 PROGRAMS := $${CARGO_TARGET_DIR:-target}/debug
-# More options for the scenarios in `make test`, for example `--only current --only life`, or `--again`.
+# More options for the scenarios in `make test`, for example `--only current --only life`.
 E2E_OPTIONS ?=
 # Everything when the cache is warm; on a new machine what can be built and run in this time (docs/adr/0010).
 E2E_BUDGET ?= 1200
@@ -65,9 +65,8 @@ quick: setup ## The inner loop: formatting, unit tests and pages, without whole 
 	$(CARGO) test $(WORKSPACE) --lib --test settings --test config --test reference --test compatibility --test documentation
 
 .PHONY: test
-test: hermetic ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
-	$(MAKE) --no-print-directory demo
-	$(MAKE) --no-print-directory e2e E2E_ARGS="--if-possible --budget $(E2E_BUDGET) $(E2E_OPTIONS)"
+test: ## Run all tests, the demo, and of the scenarios on real components those that fit into E2E_BUDGET seconds
+	@MAKE="$(MAKE)" E2E_ARGS="--if-possible --budget $(E2E_BUDGET) $(E2E_OPTIONS)" e2e/everything.sh
 
 .PHONY: e2e
 e2e: programs ## Run all scenarios on real Kubernetes and OpenStack components (root, Go, Python 3; see e2e/README.md)

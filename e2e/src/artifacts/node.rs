@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Artifacts, GoBuild, Minor, pinned_version, source, version_flags};
 use crate::machine::cache::{Key, beside};
-use crate::machine::process::{run_logged, run_logged_until};
+use crate::machine::process::run_logged;
 
 /// What the image is made from, beside the tool chain.
 const SOURCES: [&str; 4] = ["../crates", "../Cargo.toml", "../Cargo.lock", "../image"];
@@ -58,11 +58,11 @@ impl Artifacts {
     pub(crate) fn image(&self) -> Result<Image> {
         let (name, key) = image_entry()?;
         let folder = self.entry(&name, &key, |folder| {
-            let mut build = Command::new("setpriv");
-            build.args(["--pdeathsig", "KILL", "nice", "make", "image"]);
-            build.arg(format!("IMAGE_ARGS=--output {}", folder.join("openstack-ccm.tar").display()));
-            let log = beside(folder, "log");
-            run_logged_until(self.deadline, &log, build.current_dir(source("..")))?;
+            let mut build = self.pace.command("make");
+            build
+                .arg("image")
+                .arg(format!("IMAGE_ARGS=--output {}", folder.join("openstack-ccm.tar").display()));
+            self.pace.run(&beside(folder, "log"), build.current_dir(source("..")))?;
             let target =
                 std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| source("../target"), PathBuf::from);
             let program = target.join("x86_64-unknown-linux-musl/dist/openstack-ccm");

@@ -1,14 +1,12 @@
 //! Octavia's driver for OVN.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
 use super::Artifacts;
 use crate::artifacts::release::Release;
-use crate::machine::cache::{Key, beside};
-use crate::machine::process::run_logged;
+use crate::machine::cache::Key;
 
 /// The version that belongs to [`Release::NEWEST`]; what it needs is in the list of that release.
 const PROVIDER: &str = "ovn-octavia-provider==11.0.0";
@@ -18,11 +16,7 @@ impl Artifacts {
     pub(crate) fn ovn_provider(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let (name, key) = provider_entry();
-        self.entry(&name, &key, |folder| {
-            let mut install = Command::new(&pip);
-            install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(PROVIDER);
-            run_logged(&beside(folder, "log"), &mut install)
-        })
+        self.entry(&name, &key, |folder| self.from_pypi(&pip, PROVIDER, folder))
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod owner;
 pub(crate) mod pki;
 pub(crate) mod pod;
 pub(crate) mod proxy;
+pub(crate) mod pulse;
 pub(crate) mod registry;
 pub(crate) mod server;
 pub(crate) mod short_pod;

@@ -60,10 +60,9 @@ impl Proxy {
         command.args(["--conntrack-max-per-core=0", "--conntrack-min=0"]);
         command.args(["--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0"]);
         command.args(["--iptables-min-sync-period=0s", "--v=2"]).args(gates(kind, mode));
-        let mut daemon =
-            Daemon::start(&format!("kube-proxy-{}", place.name()), plane.folder(), &mut command)?;
+        let daemon =
+            Daemon::start(&format!("kube-proxy-{}", place.name()), plane.folder(), &mut command)?.needed();
         until(&format!("kube-proxy on {} is healthy", place.name()), Duration::from_secs(60), || {
-            daemon.check()?;
             let answer = crate::network::ask::from_namespace(&place.name(), "127.0.0.1", 10256)?;
             ensure!(matches!(answer, crate::network::ask::Outcome::Answered { .. }), "{answer}");
             Ok(())

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use super::api::Kubernetes;
 use super::audit::Audit;
 use super::pki::Pki;
+use super::pulse::Pulse;
 use crate::artifacts::{Artifacts, Minor};
 use crate::machine::process::Daemon;
 use crate::machine::wait::until;
@@ -64,6 +65,7 @@ pub(crate) struct ControlPlane {
     ports: Ports,
     artifacts: Artifacts,
     server: Option<Daemon>,
+    pulse: Option<Pulse>,
     etcd: Option<Daemon>,
     /// Further flags of the server.
     flags: Vec<String>,
@@ -112,6 +114,7 @@ impl ControlPlane {
             ports,
             artifacts: artifacts.clone(),
             server: None,
+            pulse: None,
             etcd: None,
             flags,
             pki,
@@ -131,7 +134,7 @@ impl ControlPlane {
         command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
         command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
         command.args(["--initial-cluster", &format!("e2e={peers}")]);
-        self.etcd = Some(Daemon::start("etcd", &self.folder, &mut command)?);
+        self.etcd = Some(Daemon::start("etcd", &self.folder, &mut command)?.needed());
         Ok(())
     }
 
@@ -163,18 +166,20 @@ impl ControlPlane {
             command.arg("--feature-gates=MutatingAdmissionPolicy=true");
         }
         command.arg("--cert-dir").arg(&self.folder).args(kind.gate_flag()).args(&self.flags);
-        self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?);
+        self.server = Some(Daemon::start("kube-apiserver", &self.folder, &mut command)?.needed());
         self.kind = kind;
         until("kube-apiserver is ready", Duration::from_secs(120), || {
-            self.server.as_mut().map_or(Ok(()), Daemon::check)?;
             let answer = self.api.raw("/readyz")?;
             ensure!(answer.status == 200, "{} {}", answer.status, answer.body);
             Ok(())
-        })
+        })?;
+        self.pulse = Some(Pulse::feel(&self.api));
+        Ok(())
     }
 
     /// Replaces the API server by another version or setting, over the same data.
     pub(crate) fn replace_server(&mut self, kind: ServerKind) -> Result<()> {
+        self.pulse = None;
         if let Some(server) = self.server.take() {
             server.stop_within(LAST_REQUESTS)?;
         }

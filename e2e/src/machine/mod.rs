@@ -4,10 +4,12 @@ pub(crate) mod answer;
 pub(crate) mod cache;
 pub(crate) mod cgroup;
 pub(crate) mod containers;
+pub(crate) mod fetch;
 pub(crate) mod packages;
 pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod wait;
+pub(crate) mod watch;
 pub(crate) mod world;
 
 use std::io::Write as _;
@@ -29,7 +31,7 @@ pub(crate) fn obstacle(python_minor: &str) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("they need root".into());
     }
-    for program in ["unshare", "setpriv", "bash"] {
+    for program in ["unshare", "setpriv", "chrt", "bash"] {
         if !answers(program) {
             return Some(format!("there is no {program}"));
         }

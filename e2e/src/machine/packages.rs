@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use super::fetch::fetch;
 use super::progress::announce;
 use super::say;
 use crate::machine::process::run;
@@ -91,7 +92,8 @@ pub(crate) fn install(wanted: &[Package]) -> Result<()> {
         std::fs::write(policy, "#!/bin/sh\nexit 101\n")?;
         run(Command::new("chmod").arg("755").arg(policy))?;
     }
-    let installed = announce(&format!("installing {}", missing.join(", ")), || apt_get(&missing));
+    let names = missing.join(", ");
+    let installed = announce(&format!("installing {names}"), || fetch(&names, || apt_get(&missing)));
     if own_policy {
         std::fs::remove_file(policy)?;
     }

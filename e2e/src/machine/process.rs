@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::watch::{Ending, Watch};
+use super::world;
+
 /// Time that a daemon has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -29,6 +32,8 @@ pub(crate) struct Daemon {
     name: String,
     child: Child,
     log: PathBuf,
+    /// Where nobody expects it to end.
+    watch: Option<Watch>,
 }
 
 impl Daemon {
@@ -42,11 +47,26 @@ impl Daemon {
             .stderr(file)
             .spawn()
             .with_context(|| format!("{name} cannot be started: {command:?}"))?;
-        Ok(Self { name: name.to_owned(), child, log })
+        Ok(Self { name: name.to_owned(), child, log, watch: None })
     }
 
-    /// Fails, with the end of its log, when the process has ended.
+    /// The same, and the world ends at once when it ends by itself: nothing that is seen without it says anything.
+    pub(crate) fn needed(self) -> Self {
+        self.watched(|ending| world::give_up(&ending.to_string()))
+    }
+
+    /// The same, and something is done when it ends by itself.
+    pub(crate) fn watched(mut self, ended: impl FnOnce(Ending) + Send + 'static) -> Self {
+        let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        self.watch = process.map(|process| Watch::on(process, &self.name, self.log.clone(), ended));
+        self
+    }
+
+    /// Fails, with the end of its log, when the process has ended. Of one that is watched others hear.
     pub(crate) fn check(&mut self) -> Result<()> {
+        if self.watch.is_some() {
+            return Ok(());
+        }
         if let Some(status) = self.child.try_wait()? {
             return Err(Ended(format!("{} ended ({status}): {}", self.name, last_lines(&self.log, 5))).into());
         }
@@ -84,6 +104,7 @@ impl Daemon {
 
     /// [`Daemon::stop`] with another time between SIGTERM and SIGKILL.
     pub(crate) fn stop_within(mut self, grace: Duration) -> Result<()> {
+        self.watch = None;
         self.terminate();
         let deadline = Instant::now() + grace;
         while self.child.try_wait()?.is_none() && Instant::now() < deadline {
@@ -94,6 +115,7 @@ impl Daemon {
 
     /// Kills it at once.
     pub(crate) fn kill(mut self) -> Result<()> {
+        self.watch = None;
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
@@ -102,6 +124,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        self.watch = None;
         // Nothing can be done about a process that is gone already.
         self.child.kill().ok();
         self.child.wait().ok();
@@ -144,6 +167,17 @@ pub(crate) fn run_line(line: &str) -> Result<String> {
     let mut words = line.split_whitespace();
     let program = words.next().context("an empty command line")?;
     run(Command::new(program).args(words))
+}
+
+/// A command that ends with this run, however that ends. One that is compiled beside worlds gets the time that they leave.
+pub(crate) fn builder(program: impl AsRef<std::ffi::OsStr>, beside_worlds: bool) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]);
+    if beside_worlds {
+        command.args(["chrt", "--idle", "0"]);
+    }
+    command.arg(program);
+    command
 }
 
 /// The time for a command was over, and it was killed.

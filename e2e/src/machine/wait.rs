@@ -10,6 +10,24 @@ use crate::machine::process::Ended;
 /// each question costs time of the processors that the answer needs.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(400));
 
+/// What did not come about in its time.
+#[derive(Debug)]
+struct Late {
+    what: String,
+    patience: Duration,
+}
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "not within {} s: {}", self.patience.as_secs(), self.what)
+    }
+}
+
+/// Whether an error says that a step of Octavia or of the controller did not come about in its time.
+pub(crate) fn is_late(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Late>().is_some_and(|late| late.patience >= PATIENCE)
+}
+
 /// Tries until it works, and returns the result.
 pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + patience;
@@ -19,7 +37,7 @@ pub(crate) fn until<T>(what: &str, patience: Duration, mut attempt: impl FnMut()
             Ok(value) => return Ok(value),
             Err(error) if error.is::<Ended>() => return Err(error).with_context(|| what.to_owned()),
             Err(error) if Instant::now() >= deadline => {
-                return Err(error).with_context(|| format!("not within {} s: {what}", patience.as_secs()));
+                return Err(error.context(Late { what: what.to_owned(), patience }));
             }
             Err(_) => std::thread::sleep(interval),
         }
@@ -33,4 +51,24 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// [`until`] with the time that a step of Octavia may need.
 pub(crate) fn soon<T>(what: &str, attempt: impl FnMut() -> Result<T>) -> Result<T> {
     until(what, PATIENCE, attempt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_late_is_known_as_such_whatever_is_said_about_it() {
+        let late = |patience| {
+            let what = "the Service is published".to_owned();
+            anyhow::anyhow!("no address").context(Late { what, patience }).context("a node joins")
+        };
+        assert!(is_late(&late(PATIENCE)));
+        assert!(!is_late(&late(Duration::from_secs(60))));
+        assert!(!is_late(&anyhow::anyhow!("not within 240 s")));
+        assert_eq!(
+            format!("{:#}", late(PATIENCE)),
+            "a node joins: not within 240 s: the Service is published: no address"
+        );
+    }
 }

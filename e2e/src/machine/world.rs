@@ -1,7 +1,8 @@
 //! One private world: namespaces for network, mounts and processes. The kernel removes all of it with its first process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 
@@ -30,6 +31,46 @@ pub(crate) fn start(program: &Path, arguments: &[&str]) -> Result<Child> {
         .stdin(Stdio::null())
         .spawn()
         .context("setpriv and unshare cannot be started")
+}
+
+/// The folder of the world that is around this process.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+/// The file in which a world says why it ended.
+const ENDED: &str = "ended";
+/// The file in which a world says that the machine is too slow.
+const SLOW: &str = "slow";
+
+/// This process is in a world with this folder.
+pub(crate) fn enter(folder: &Path) {
+    FOLDER.get_or_init(|| folder.to_owned());
+}
+
+/// Ends the world that is around this process, and leaves word of the reason.
+pub(crate) fn give_up(reason: &str) {
+    if let Some(folder) = FOLDER.get() {
+        super::say(&format!("     the world ends: {reason}"));
+        // The run says less without it.
+        std::fs::write(folder.join(ENDED), reason).ok();
+        std::process::exit(1);
+    }
+}
+
+/// Why a world ended; nothing if it did not say so.
+pub(crate) fn why_ended(folder: &Path) -> Option<String> {
+    std::fs::read_to_string(folder.join(ENDED)).ok()
+}
+
+/// The machine is too slow for what goes on in it.
+pub(crate) fn complain() {
+    if let Some(folder) = FOLDER.get() {
+        // It will be said again.
+        std::fs::write(folder.join(SLOW), "").ok();
+    }
+}
+
+/// Whether a world has said since the last question that the machine is too slow.
+pub(crate) fn complains(folder: &Path) -> bool {
+    std::fs::remove_file(folder.join(SLOW)).is_ok()
 }
 
 /// A command in a network namespace of this world.

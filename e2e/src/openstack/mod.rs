@@ -150,7 +150,7 @@ impl Services {
     }
 
     fn add(&mut self, name: &str, folders: &Folders, command: &mut Command) -> Result<()> {
-        self.daemons.push((name.to_owned(), Daemon::start(name, &folders.logs(), command)?));
+        self.daemons.push((name.to_owned(), Daemon::start(name, &folders.logs(), command)?.needed()));
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::machine::process::Daemon;
 use crate::machine::wait::until;
 use crate::network::Networks;
 use crate::openstack::api::KEYSTONE;
+use crate::programs::kept::Kept;
 
 /// The name of the cluster, part of the name of every cloud object.
 const CLUSTER_NAME: &str = "e2e";
@@ -72,11 +73,10 @@ impl Launch {
         Ok(std::fs::write(&self.cloud_config, text)?)
     }
 
-    /// Starts the controller and waits until it works.
+    /// Starts the controller, which is kept running from now on as a kubelet does it, and waits until it works.
     pub(crate) fn start(&self) -> Result<Controller> {
-        let mut controller = self.start_at_once()?;
+        let controller = Controller { process: Kept::start(self)?, port: self.port };
         until("openstack-ccm is ready", Duration::from_secs(60), || {
-            controller.daemon.check()?;
             let answer = controller.ask("/readyz")?;
             ensure!(answer.0 == 200, "{} {}", answer.0, answer.1);
             Ok(())
@@ -84,12 +84,12 @@ impl Launch {
         Ok(controller)
     }
 
-    /// Starts the controller and does not wait.
+    /// Starts the controller, which a scenario will end, and does not wait.
     pub(crate) fn start_at_once(&self) -> Result<Controller> {
-        Ok(Controller { daemon: self.spawn()?, port: self.port })
+        Ok(Controller { process: Kept::alone(self.spawn()?), port: self.port })
     }
 
-    fn spawn(&self) -> Result<Daemon> {
+    pub(super) fn spawn(&self) -> Result<Daemon> {
         let mut command = Command::new(&self.program);
         command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
         command.arg(format!("--cloud-config={}", self.cloud_config.display()));
@@ -128,7 +128,7 @@ impl Launch {
 
 /// A running controller.
 pub(crate) struct Controller {
-    daemon: Daemon,
+    process: Kept,
     port: u16,
 }
 
@@ -143,29 +143,24 @@ impl Controller {
         Ok(text.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect())
     }
 
-    /// Whether it has not ended.
-    pub(crate) fn runs(&mut self) -> bool {
-        self.daemon.check().is_ok()
-    }
-
     /// Keeps it from doing anything. Without leader election it may go on after any time.
     pub(crate) fn hold(&self) {
-        self.daemon.hold();
+        self.process.with(Daemon::hold);
     }
 
     /// Lets it go on.
     pub(crate) fn go_on(&self) {
-        self.daemon.go_on();
+        self.process.with(Daemon::go_on);
     }
 
     /// Ends it as a cluster does.
     pub(crate) fn stop(self) -> Result<()> {
-        self.daemon.stop()
+        self.process.take().map_or(Ok(()), Daemon::stop)
     }
 
     /// Ends it as a broken machine does.
     pub(crate) fn kill(self) -> Result<()> {
-        self.daemon.kill()
+        self.process.take().map_or(Ok(()), Daemon::kill)
     }
 }
 

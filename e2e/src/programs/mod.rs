@@ -2,6 +2,7 @@
 
 pub(crate) mod controller;
 pub(crate) mod guide;
+pub(crate) mod kept;
 pub(crate) mod occm;
 pub(crate) mod operator;
 pub(crate) mod terminal;

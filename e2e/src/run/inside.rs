@@ -10,6 +10,8 @@ use crate::artifacts::release::Release;
 use crate::machine::cache::Cache;
 use crate::machine::progress::{break_silence, set_present};
 use crate::machine::say;
+use crate::machine::watch;
+use crate::machine::world;
 use crate::programs::controller;
 use crate::run::lane::present_file;
 use crate::run::queue::Queue;
@@ -19,6 +21,8 @@ use crate::stage::Stage;
 pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
+    world::enter(folder);
+    watch::begin();
     break_silence();
     set_present(Some(&format!("starting a cloud of {}", release.name())));
     let mut stage =
@@ -41,5 +45,6 @@ pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
         queue.finish(group)?;
         say(&format!("     group {} took {} s", group.name, began.elapsed().as_secs()));
     }
+    watch::end();
     stage.end_cluster()
 }

@@ -8,26 +8,31 @@ use anyhow::{Context as _, Result};
 
 use crate::artifacts::release::Release;
 use crate::machine::process::last_lines;
-use crate::machine::world;
+use crate::machine::{say, world};
 use crate::report::Finding;
+use crate::run::number::Worlds;
 use crate::run::queue::Queue;
 use crate::scenario::GROUPS;
 
 /// Longest time from the start of a world to its first group; making the databases is part of it.
 const START_LIMIT: Duration = Duration::from_secs(900);
-/// Worlds that may break in one lane before it gives up.
+/// Worlds of one lane that may break before they take a group.
 const ATTEMPTS: u32 = 3;
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// What every lane of a run works with.
-#[derive(Clone, Debug)]
-pub(crate) struct Lane {
+#[derive(Debug)]
+pub(crate) struct Lane<'a> {
     /// The copy of this program.
     pub program: PathBuf,
     /// The folder of the run.
     pub run: PathBuf,
     pub queue: Queue,
+    pub worlds: &'a Worlds,
     /// Longest time for one group.
     pub group_limit: Duration,
+    /// When every group has to be over.
+    pub end: Option<Instant>,
     /// Whether groups run on the newest release, so that its clouds may start while programs are built.
     pub with_newest: bool,
 }
@@ -37,7 +42,14 @@ pub(crate) fn present_file(world: &Path) -> PathBuf {
     world.join("group")
 }
 
-impl Lane {
+/// What a world is at.
+struct Present {
+    /// Empty before its cloud answers, and a dash between groups.
+    group: String,
+    since: Instant,
+}
+
+impl Lane<'_> {
     /// Works until the queue is over.
     pub(crate) fn work(&self, number: usize) -> Result<()> {
         let mut broken = 0;
@@ -47,67 +59,103 @@ impl Lane {
                 if attempt == 0 { format!("world-{number}") } else { format!("world-{number}-{attempt}") };
             let folder = self.run.join(name);
             std::fs::create_dir_all(&folder)?;
-            let mut present = (String::new(), Instant::now());
-            let Some(reason) = self.one_world(&folder, release, &mut present)? else { continue };
-            self.blame(&folder, &reason, present.1.elapsed())?;
-            broken += 1;
-            anyhow::ensure!(broken < ATTEMPTS, "{broken} worlds of one lane broke, the last one: {reason}");
+            let mut present = Present { group: String::new(), since: Instant::now() };
+            let outcome = self.one_world(&folder, release, &mut present);
+            self.worlds.ended(present.group.is_empty());
+            let Some(reason) = outcome? else { continue };
+            if !self.blame(&folder, &reason, present.since.elapsed())? {
+                broken += 1;
+                anyhow::ensure!(
+                    broken < ATTEMPTS,
+                    "{broken} worlds broke before they took a group: {reason}"
+                );
+            }
         }
         Ok(())
     }
 
-    /// The release of OpenStack that the next world has; none when there is no work left.
+    /// Waits until a world may start, and returns the release of OpenStack that it has; none when there is no work left.
     fn next_release(&self, first: bool) -> Option<Release> {
-        if first && self.with_newest {
-            return Some(Release::NEWEST);
+        loop {
+            // Looked at first: what is offered before the queue closes is seen after it.
+            let closed = self.queue.is_closed();
+            let wanted = self.queue.next().map(|group| group.release);
+            let early = (first && self.with_newest && !closed).then_some(Release::NEWEST);
+            match wanted.or(early) {
+                None if closed => return None,
+                _ if self.is_over() => return None,
+                Some(release) if self.worlds.may_start() => return Some(release),
+                _ => std::thread::sleep(INTERVAL),
+            }
         }
-        self.queue.next().map(|group| group.release)
     }
 
-    /// Runs one world to its end, keeps which group it is at and since when, and returns why it did not come to a good one.
-    fn one_world(
-        &self,
-        folder: &Path,
-        release: Release,
-        present: &mut (String, Instant),
-    ) -> Result<Option<String>> {
+    /// Runs one world to its end, keeps what it is at, and returns why it did not come to a good one.
+    fn one_world(&self, folder: &Path, release: Release, present: &mut Present) -> Result<Option<String>> {
         let (run, path) = (self.run.to_string_lossy(), folder.to_string_lossy());
         let mut child = world::start(&self.program, &["inside", &run, &path, release.name()])?;
         loop {
             if let Some(status) = child.try_wait()? {
-                return Ok((!status.success()).then(|| format!("its world ended ({status})")));
+                let reason =
+                    || world::why_ended(folder).unwrap_or_else(|| format!("its world ended ({status})"));
+                return Ok((!status.success()).then(reason));
             }
-            let group = std::fs::read_to_string(present_file(folder)).unwrap_or_default();
-            if group != present.0 {
-                *present = (group, Instant::now());
-            }
+            self.follow(folder, present);
             // A world without a group waits for one to become ready, unless it has not started yet.
-            let limit = match present.0.as_str() {
+            let limit = match present.group.as_str() {
                 "" => START_LIMIT,
                 "-" => Duration::MAX,
                 _ => self.group_limit,
             };
-            if present.1.elapsed() > limit {
+            if present.since.elapsed() > limit {
                 end(&mut child)?;
                 return Ok(Some(format!("it was ended after {} s", limit.as_secs())));
             }
-            std::thread::sleep(Duration::from_millis(200));
+            if self.is_over() {
+                end(&mut child)?;
+                return Ok(Some("it was ended, because the time for second attempts is over".to_owned()));
+            }
+            if world::complains(folder)
+                && let Some(number) = self.worlds.are_too_many()
+            {
+                say(&format!(
+                    "     this machine is too slow for {number} worlds: one of them ends after its group"
+                ));
+                self.queue.end_one()?;
+            }
+            std::thread::sleep(INTERVAL);
         }
     }
 
-    /// A failure for the group that a broken world was at.
-    fn blame(&self, folder: &Path, reason: &str, took: Duration) -> Result<()> {
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() > end)
+    }
+
+    /// Looks what a world is at.
+    fn follow(&self, folder: &Path, present: &mut Present) {
+        let group = std::fs::read_to_string(present_file(folder)).unwrap_or_default();
+        if group != present.group {
+            if present.group.is_empty() {
+                self.worlds.answers();
+            }
+            *present = Present { group, since: Instant::now() };
+        }
+    }
+
+    /// A failure for the group that a broken world was at. Returns whether there is one.
+    fn blame(&self, folder: &Path, reason: &str, took: Duration) -> Result<bool> {
         let name = std::fs::read_to_string(present_file(folder)).unwrap_or_default();
         let Some(group) = GROUPS.iter().find(|group| group.name == name) else {
-            crate::machine::say(&format!("     a world broke before it took a group: {reason}"));
-            return Ok(());
+            say(&format!("     a world broke before it took a group: {reason}"));
+            return Ok(false);
         };
         let log = folder.join(group.name).join("openstack-ccm.log");
         let seen = format!("{reason}; the controller's last lines: {}", last_lines(&log, 3));
         let finding = Finding { took, ..Finding::failure("group", group.name, &seen) };
-        crate::machine::say(&finding.line());
+        say(&finding.line());
         self.queue.record(group, &finding)?;
-        self.queue.finish(group)
+        self.queue.finish(group)?;
+        Ok(true)
     }
 }
 

@@ -6,6 +6,7 @@
 //! queue/findings/00-current  one line of JSON for each case
 //! queue/done/00-current      it came to its end
 //! queue/closed               nothing more will be ready
+//! queue/one-fewer            the world that sees it first ends
 //! ```
 
 use std::io::Write as _;
@@ -49,38 +50,45 @@ impl Queue {
         Ok(std::fs::write(self.folder.join("closed"), "")?)
     }
 
-    /// Takes back what nobody has taken yet, and closes.
-    pub(crate) fn withdraw(&self) -> Result<()> {
-        for group in GROUPS {
+    /// Takes back what nobody has taken yet, unless it is kept.
+    pub(crate) fn withdraw(&self, is_kept: impl Fn(&Group) -> bool) {
+        for group in GROUPS.iter().filter(|group| !is_kept(group)) {
             // A world may be faster.
             std::fs::remove_file(self.file("ready", group)).ok();
         }
-        self.close()
     }
 
-    /// Waits for a group that runs on a release of OpenStack, and takes it; absent when there will be none.
+    /// One world is to end before it takes another group.
+    pub(crate) fn end_one(&self) -> Result<()> {
+        Ok(std::fs::write(self.folder.join("one-fewer"), "")?)
+    }
+
+    /// Waits for a group that runs on a release of OpenStack, and takes it; absent when there will be none for this world.
     pub(crate) fn take(&self, release: Release) -> Option<&'static Group> {
-        self.wait(|group| {
-            group.release == release
-                && std::fs::rename(self.file("ready", group), self.file("taken", group)).is_ok()
-        })
-    }
-
-    /// Waits for a group that is ready, and leaves it to a world; absent when there will be none.
-    pub(crate) fn next(&self) -> Option<&'static Group> {
-        self.wait(|group| self.file("ready", group).exists())
-    }
-
-    fn wait(&self, is_found: impl Fn(&Group) -> bool) -> Option<&'static Group> {
         loop {
             // Looked at first: what is offered before the queue closes is seen after it.
-            let closed = self.folder.join("closed").exists();
-            let found = GROUPS.iter().find(|group| is_found(group));
-            if found.is_some() || closed {
-                return found;
+            let closed = self.is_closed();
+            if std::fs::remove_file(self.folder.join("one-fewer")).is_ok() {
+                return None;
+            }
+            let taken = GROUPS.iter().find(|group| {
+                group.release == release
+                    && std::fs::rename(self.file("ready", group), self.file("taken", group)).is_ok()
+            });
+            if taken.is_some() || closed {
+                return taken;
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// A group that is ready and that no world has taken.
+    pub(crate) fn next(&self) -> Option<&'static Group> {
+        GROUPS.iter().find(|group| self.file("ready", group).exists())
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.folder.join("closed").exists()
     }
 
     /// Keeps a finding of a group.
@@ -119,6 +127,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Verdict;
     use crate::report::cost::Cost;
 
     fn queue(name: &str) -> Queue {
@@ -130,7 +139,7 @@ mod tests {
     fn sample() -> Finding {
         let took = Duration::from_millis(1500);
         let cost = Some(Cost { octavia: 8, ..Cost::default() });
-        Finding { scenario: "1 x".into(), case: "a".into(), seen: "well".into(), passed: true, took, cost }
+        Finding { took, cost, verdict: Verdict::Passed, ..Finding::failure("1 x", "a", "well") }
     }
 
     #[test]
@@ -144,6 +153,27 @@ mod tests {
         assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[0].name);
         assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[1].name);
         assert!(queue.take(Release::NEWEST).is_none() && queue.next().is_none());
+    }
+
+    #[test]
+    fn one_world_of_several_ends_and_leaves_its_groups_to_the_others() {
+        let queue = queue("one-fewer");
+        queue.offer(&GROUPS[0]).unwrap();
+        queue.end_one().unwrap();
+        assert!(queue.take(Release::NEWEST).is_none());
+        assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[0].name);
+    }
+
+    #[test]
+    fn what_is_kept_is_not_taken_back() {
+        let queue = queue("kept");
+        for group in [&GROUPS[0], &GROUPS[4]] {
+            queue.offer(group).unwrap();
+        }
+        queue.withdraw(|group| group.name == GROUPS[0].name);
+        queue.close().unwrap();
+        assert_eq!(queue.take(Release::NEWEST).unwrap().name, GROUPS[0].name);
+        assert!(queue.take(Release::NEWEST).is_none());
     }
 
     #[test]

@@ -157,6 +157,10 @@ const SERVED: &[&str] = &["kube-apiserver", "kube-proxy"];
 /// A cluster with a controller manager.
 const MANAGED: &[&str] = &["kube-apiserver", "kube-proxy", "kube-controller-manager"];
 
+/// What a run is there for: the hairpin and its cure, life and faults, the ways of traffic. These groups are begun however late it is; they
+/// need the same programs.
+pub(crate) const CORE: [&str; 3] = ["current", "life", "traffic"];
+
 /// All groups, in the order in which they begin: first those that need the fewest programs, then the long ones. `cluster` and `gate`
 /// wait for leases and servers more than they work, so they run beside others that do not. Programs are built in this order too, so
 /// `certificates`, whose programs nobody else needs, is the last, and the first to be left out when time is short.
@@ -356,5 +360,12 @@ mod tests {
         let only: Vec<&str> = GROUPS.iter().filter(|group| group.with_acme).map(|group| group.name).collect();
         assert_eq!(only, ["certificates"]);
         assert_eq!(GROUPS.last().map(|group| group.name), Some("certificates"));
+    }
+
+    #[test]
+    fn the_core_is_built_first() {
+        let first: Vec<&str> = GROUPS.iter().take(CORE.len()).map(|group| group.name).collect();
+        assert_eq!(first, CORE);
+        assert!(GROUPS[..CORE.len()].iter().all(|group| group.parts() == GROUPS[0].parts()));
     }
 }

@@ -13,6 +13,7 @@ use crate::network::{NODES, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::faults::Faults;
 use crate::openstack::tree::Tree;
+use crate::programs::kept;
 use crate::stage::Stage;
 
 const SERVICE: &str = "troubled";
@@ -136,6 +137,7 @@ fn quota_met(stage: &mut Stage) -> Result<String> {
 
 /// The rights of the chart are enough: the controller counts no 403 of the API server.
 fn nothing_forbidden(stage: &mut Stage) -> Result<String> {
+    kept::ran_through()?;
     let controller = stage.cluster()?.controller.as_ref().context("no controller runs")?;
     let counted = controller.metrics("rest_client_requests_total{")?;
     let refused = counted.iter().find(|line| line.contains("code=\"403\""));

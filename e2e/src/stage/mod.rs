@@ -2,6 +2,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod evidence;
+mod spent;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,13 +19,16 @@ use crate::kubernetes::proxy::{Mode, Proxy};
 use crate::kubernetes::server::{ControlPlane, ServerKind};
 use crate::machine::progress::set_present;
 use crate::machine::say;
+use crate::machine::wait::is_late;
 use crate::machine::world;
 use crate::network::{self, NODES, Networks, NodePlace};
 use crate::openstack::api::OpenStack;
 use crate::openstack::{Folders, Services, database};
 use crate::programs::controller::{Controller, Launch};
-use crate::report::Finding;
+use crate::programs::kept;
 use crate::report::cost::Cost;
+use crate::report::{Finding, Verdict};
+use crate::stage::spent::Spent;
 
 /// The cloud of a run.
 pub(crate) struct Cloud {
@@ -70,6 +74,8 @@ pub(crate) struct Stage {
     program: PathBuf,
     /// Where findings go.
     record: Option<Record>,
+    /// What the other cases of a scenario are left out for.
+    spent: Spent,
 }
 
 impl Stage {
@@ -105,6 +111,7 @@ impl Stage {
             folder: folder.to_owned(),
             program,
             record: None,
+            spent: Spent::default(),
         })
     }
 
@@ -121,6 +128,8 @@ impl Stage {
     /// What is seen from now on belongs to this group. A world may have waited for it for longer than a token lives.
     pub(crate) fn begin(&mut self, record: impl Fn(&Finding) -> Result<()> + 'static) -> Result<()> {
         self.record = Some(Box::new(record));
+        self.spent = Spent::default();
+        kept::count_anew();
         self.cloud.user = OpenStack::log_in("demo")?;
         Ok(())
     }
@@ -222,12 +231,9 @@ impl Stage {
         Ok(self.cluster.as_ref().context("no cluster runs")?.plane.api.clone())
     }
 
-    /// Starts the controller, if it does not run: at first, and as a kubelet does after it has ended by itself.
+    /// Starts the controller, unless it was started before and no scenario has ended it.
     pub(crate) fn start_controller(&mut self) -> Result<()> {
         let cluster = self.cluster()?;
-        if cluster.controller.as_mut().is_some_and(|controller| !controller.runs()) {
-            cluster.controller = None;
-        }
         if cluster.controller.is_none() {
             cluster.controller = Some(cluster.launch.start()?);
         }
@@ -266,24 +272,38 @@ impl Stage {
         case: &str,
         look: impl FnOnce(&mut Self) -> Result<(String, Option<Cost>)>,
     ) -> bool {
-        let began = Instant::now();
+        if let Some(reason) = self.spent.reason(scenario, case) {
+            let finding = Finding { verdict: Verdict::LeftOut, ..Finding::failure(scenario, case, &reason) };
+            return self.keep(finding);
+        }
+        let (began, restarts) = (Instant::now(), kept::restarts());
         set_present(Some(&format!("{scenario} | {case}")));
-        let seen = look(self);
-        set_present(Some(scenario));
-        let passed = seen.is_ok();
-        let (text, cost) = seen.unwrap_or_else(|error| {
-            let name = format!("{scenario}-{case}").replace([' ', ':', '/'], "-");
-            let kept = evidence::keep(self, &self.folder.join("failures").join(name));
-            (format!("{error:#}; evidence: {kept}"), None)
+        let seen = look(self).and_then(|(text, cost)| {
+            if cost.is_some() && kept::restarts() != restarts {
+                kept::ran_through()?;
+            }
+            Ok((text, cost))
         });
-        let finding = Finding {
-            scenario: self.named(scenario),
-            case: case.to_owned(),
-            seen: text,
-            passed,
-            took: began.elapsed(),
-            cost,
-        };
+        set_present(Some(scenario));
+        let verdict = if seen.is_ok() { Verdict::Passed } else { Verdict::Failed };
+        let (mut text, cost) = seen.unwrap_or_else(|error| {
+            if is_late(&error) {
+                self.spent.note(scenario, case);
+            }
+            let name = format!("{scenario}-{case}").replace([' ', ':', '/'], "-");
+            let evidence = evidence::keep(self, &self.folder.join("failures").join(name));
+            (format!("{error:#}; evidence: {evidence}"), None)
+        });
+        if kept::restarts() != restarts {
+            text = format!("{text}; {}", kept::STARTED_AGAIN);
+        }
+        let (scenario, case) = (scenario.to_owned(), case.to_owned());
+        self.keep(Finding { scenario, case, seen: text, verdict, took: began.elapsed(), cost })
+    }
+
+    /// Says what was found, and records it. Returns whether it is what was expected.
+    fn keep(&self, finding: Finding) -> bool {
+        let finding = Finding { scenario: self.named(&finding.scenario), ..finding };
         say(&finding.line());
         if let Some(record) = &self.record
             && let Err(error) = record(&finding)
@@ -291,7 +311,7 @@ impl Stage {
             // Without its findings a group counts as failed.
             say(&format!("the finding is lost: {error:#}"));
         }
-        passed
+        finding.verdict == Verdict::Passed
     }
 }
 
