@@ -74,8 +74,8 @@ pub(crate) async fn settled(
     }
     if !typed.controllers && !leader.controllers.is_empty() {
         let short = |name: &String| {
-            ControllerName::named(name)
-                .map_or_else(|| name.clone(), |controller| controller.alias().to_owned())
+            let known = ControllerName::ALL.into_iter().find(|controller| controller.canonical() == name);
+            known.map_or_else(|| name.clone(), |controller| controller.alias().to_owned())
         };
         flags.controllers = leader.controllers.iter().map(short).collect();
         // Alone they are not worth a line: the name and the class say what is looked at.
