@@ -54,12 +54,12 @@ impl Barbican {
     /// Reads a container, to check that it exists.
     pub async fn get_container(&self, id: &str) -> Result<Existing, ApiError> {
         let call = V1.get("container_get", &["containers", id]);
-        self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await
+        self.client.noting(OptionalPart::Certificates, &call, self.client.fetch_all(&call)).await
     }
 
     /// Reads a secret, to check that it exists.
     pub async fn get_secret(&self, id: &str) -> Result<Existing, ApiError> {
         let call = V1.get("secret_get", &["secrets", id]);
-        self.client.noting(OptionalPart::Certificates, self.client.fetch_all(&call)).await
+        self.client.noting(OptionalPart::Certificates, &call, self.client.fetch_all(&call)).await
     }
 }

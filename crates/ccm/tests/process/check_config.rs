@@ -1,6 +1,6 @@
 //! `check-config`: what is wrong before anything is switched on.
 
-use openstack_ccm_openstack_sim::Fault;
+use openstack_ccm_openstack_sim::{Fault, OddCloud};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn online_names_what_the_cloud_does_not_have_or_does_not_allow() {
     let (success, output) = check(&stage, &["--online"]);
     assert!(success && output.contains("cloud.conf is valid\n"), "{output}");
     for checked in
-        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 16 checks passed"]
+        ["ok: login to Keystone", "ok: the user may list load balancers", "OpenStack: 17 checks passed"]
     {
         assert!(output.contains(checked), "{checked} in {output}");
     }
@@ -201,4 +201,29 @@ async fn a_cluster_of_many_services_is_checked_to_its_last_one() {
     let (success, output) = check(&stage, &["--services"]);
     assert!(!success && output.contains("default/wrong: error: "), "{output}");
     assert!(output.contains("251 Services of type LoadBalancer: 1 error\n"), "{output}");
+}
+
+#[rstest]
+#[case(OddCloud::OctaviaWithoutFilters, &["GET /v2.0/lbaas/loadbalancers does not filter by tags"])]
+#[case(OddCloud::NeutronWithoutTags, &["Tags of floating IPs: Neutron does not list standard-attr-tag"])]
+#[case(OddCloud::StrictNeutronWithoutTags, &["GET /v2.0/floatingips refuses to filter by tags"])]
+#[case(OddCloud::NeutronWithoutDescriptions, &["Neutron does not list standard-attr-description", "GET /v2.0/floatingips refuses"])]
+#[case(OddCloud::OctaviaWithoutTags, &["GET /v2.0/lbaas/loadbalancers refuses to filter by tags"])]
+#[case(OddCloud::HiddenNetworks, &["warning: Networks by id: "])]
+#[case(OddCloud::GatewayWithFewPaths, &["warning: Versions of Octavia: ", "warning: Status tree: "])]
+#[case(OddCloud::AccessRules, &["warning: Networks by id: ", "warning: Security groups: ", "warning: Quotas: ", "warning: Status tree: ",
+    "by the access rules", "the cloud does not show the network"])]
+#[case(OddCloud::GatewayWithoutQueries, &["GET /v2.0/networks does not filter by id", "GET /v2.0/lbaas/loadbalancers does not filter by"])]
+#[case(OddCloud::OldOctavia, &["warning: Status tree: ", "warning: Quotas: ", "for Batches that add members"])]
+#[tokio::test(flavor = "multi_thread")]
+async fn online_says_what_an_odd_cloud_lacks(#[case] odd: OddCloud, #[case] said: &[&str]) {
+    let stage = Stage::new().await;
+    let body = json!({"loadbalancer": {"name": "mine", "vip_subnet_id": stage.cloud.seed().subnet_id}});
+    assert_eq!(stage.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body).0, 201);
+    stage.cloud.become_odd(odd);
+    let (success, output) = check(&stage, &["--online"]);
+    assert!(success, "what can be done without is no error: {output}");
+    for text in said {
+        assert!(output.contains(text), "{text} in {output}");
+    }
 }

@@ -14,8 +14,11 @@ lacks one, or refuses its calls for good, what needs it is missed and nothing el
 `openstack_ccm_cloud_parts_missing` and `openstack-ccm status` say so, and the call is tried again at the check for drift (`drift-check-interval`). `openstack-ccm check-config --online` tries
 every call that reads, and lists those that write.
 
-A refusal is taken for good if the cloud answers 400 and names the attribute, 403 that speaks of no quota, 404 for an object that was just read, 405,
-501, a page of HTML with 2xx or 4xx, or 401 for one call while the token works for others of the same service. Any other 5xx is a failure, and is tried again.
+A refusal is taken for good if the cloud answers 403 that speaks of no quota, 404 for an object that was just read, 405, 501, a page of HTML with 2xx or
+4xx, 401 for one call while the token works for others of the same service, or 400 in the words that Octavia and Neutron have for attributes that they do
+not know. Any other 400 is about a value, and any other 5xx is a failure, which is tried again.
+
+Lists are filtered by the program too, whatever the cloud makes of a filter. A filter that the cloud refuses is left out.
 
 ## Parts that are optional
 

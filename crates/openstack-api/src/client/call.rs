@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
+use super::filter::Filters;
 use crate::error::{ApiError, DecodeError};
+use crate::optional::Access;
 use crate::transport::{Request, Service};
 
 /// Objects per page of a long list. Octavia and Neutron have no limit unless an administrator sets one, and the text of thousands
@@ -14,7 +16,7 @@ use crate::transport::{Request, Service};
 const PAGE_SIZE: u32 = 400;
 
 /// A call: its name in metrics, and its request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     name: &'static str,
     service: Service,
@@ -22,7 +24,7 @@ pub(crate) struct Call {
     path: Result<String, String>,
     pub(super) query: Vec<(String, String)>,
     headers: HeaderMap,
-    body: Option<Result<Bytes, serde_json::Error>>,
+    body: Option<Result<Bytes, String>>,
 }
 
 /// The paths of a service below a common root.
@@ -98,7 +100,7 @@ impl Call {
     /// Sets the body to `{root: value}`.
     pub(crate) fn body<T: Serialize + ?Sized>(mut self, root: &str, value: &T) -> Self {
         // Serialized directly into text: a tree of values with thousands of members would take many times the memory.
-        let body = serde_json::to_vec(&BTreeMap::from([(root, value)]));
+        let body = serde_json::to_vec(&BTreeMap::from([(root, value)])).map_err(|error| error.to_string());
         self.body = Some(body.map(|mut text| {
             text.shrink_to_fit();
             Bytes::from(text)
@@ -108,6 +110,29 @@ impl Call {
 
     pub(crate) const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Returns what the objects of a list have to match. Nova's filters are regular expressions.
+    pub(super) fn filters(&self) -> Filters {
+        if self.service == Service::Compute { Filters::default() } else { Filters::of(&self.query) }
+    }
+
+    /// Returns whether the request has an attribute or argument of this name. In a text within the body quotes are escaped.
+    pub(crate) fn carries(&self, name: &str) -> bool {
+        let key = format!("\"{name}\":");
+        let body = self.body.iter().flatten();
+        let mut bodies = body.map(|body| body.windows(key.len()).any(|part| part == key.as_bytes()));
+        self.query.iter().any(|(query, _)| query == name) || bodies.any(|has_it| has_it)
+    }
+
+    pub(crate) fn creates(&self) -> bool {
+        self.method == Method::POST
+    }
+
+    /// Returns method and path without ids, as the table of calls has them.
+    pub(crate) fn access(&self) -> Option<&'static Access> {
+        let path = self.path.as_ref().ok()?;
+        Access::all().find(|access| access.allows(self.service, self.method.as_str(), path))
     }
 
     /// Returns the error of an answer to this call that cannot be decoded.
@@ -123,7 +148,7 @@ impl Call {
             Some(Err(error)) => {
                 let source = crate::transport::TransportError::Request {
                     service: self.service,
-                    source: error.to_string().into(),
+                    source: error.clone().into(),
                 };
                 return Err(ApiError::Transport { call: self.name, source });
             }

@@ -3,6 +3,7 @@
 mod answer;
 mod call;
 mod clock;
+mod filter;
 mod observer;
 mod paging;
 mod parts;
@@ -24,6 +25,7 @@ pub use retry::RetryPolicy;
 
 pub(crate) use answer::{Answer, read};
 pub(crate) use call::{Call, Paths};
+pub(crate) use filter::Filters;
 
 use crate::error::{ApiError, DecodeError, Fault};
 use crate::optional::Parts;
@@ -157,15 +159,17 @@ impl Client {
         below(call, root, &response, read(root, &response.body)).map(|(value, _)| value)
     }
 
-    /// Sends a call and reads one page of the list named `root` into a collection. Returns the links to other pages.
+    /// Sends a call and reads one page of the list named `root` into a collection. Returns the filter that an object did not match,
+    /// and the links to other pages.
     async fn fetch_page<T: DeserializeOwned, C: Extend<T>>(
         &self,
         call: &Call,
         root: &str,
+        filters: &Filters,
         items: &mut C,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<(Option<String>, Value), ApiError> {
         let response = self.send(call).await?;
-        below(call, root, &response, answer::read_list(root, &response.body, items)).map(|((), links)| links)
+        below(call, root, &response, answer::read_list(root, &response.body, filters, items))
     }
 
     /// Sends a call and reads the whole answer.

@@ -6,8 +6,9 @@ use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Call, Client};
+use super::{Call, Client, Filters};
 use crate::error::{ApiError, DecodeError};
+use crate::optional::{refuses_a_filter, unknown_names};
 
 /// The most pages of a list: no project has so many, but a server that ignores the marker would send pages for ever.
 const MAX_PAGES: usize = 1000;
@@ -25,17 +26,37 @@ impl Client {
         Box::pin(self.collect::<T, _>(call, root, Vec::new()))
     }
 
-    /// Reads the list into the caller's collection, which gets each item as soon as the item is read.
+    /// Reads the list into the caller's collection, which gets each item as soon as the item is read. A filter that the cloud refuses
+    /// is left out: the answer is filtered here in any case.
     pub(crate) async fn collect<T: DeserializeOwned, C: Extend<T>>(
         &self,
         mut call: Call,
         root: &str,
         mut items: C,
     ) -> Result<C, ApiError> {
-        let asked = call.query.clone();
+        let (filters, parts) = (call.filters(), &self.shared.parts);
+        let name = call.name();
+        call.query.retain(|(key, _)| !parts.refuses_filter(name, key));
+        let mut asked = call.query.clone();
         let mut seen = HashSet::new();
         loop {
-            let links = self.fetch_page::<T, C>(&call, root, &mut items).await?;
+            let page = self.fetch_page::<T, C>(&call, root, &filters, &mut items).await;
+            let (unmet, links) = match page {
+                Err(error) => {
+                    let refused = refused_filters(&error, &Filters::of(&asked));
+                    if refused.is_empty() || !seen.is_empty() {
+                        return Err(error);
+                    }
+                    asked.retain(|(key, _)| !refused.contains(key));
+                    call.query.clone_from(&asked);
+                    parts.note_refused_filters(&call, refused);
+                    continue;
+                }
+                Ok(page) => page,
+            };
+            if let Some(unmet) = unmet {
+                parts.note_ignored_filter(&call, &unmet);
+            }
             let Some(next) = next_page(&links, &asked) else { return Ok(items) };
             if seen.len() >= MAX_PAGES || !seen.insert(next.clone()) {
                 return Err(call.undecodable(DecodeError::EndlessPages(seen.len() + 1)));
@@ -43,6 +64,13 @@ impl Client {
             call.query = next;
         }
     }
+}
+
+/// Returns the filters of a list that the cloud refuses. Where it names none, it may be any but the project, which each list knows.
+fn refused_filters(error: &ApiError, filters: &Filters) -> Vec<String> {
+    let (named, any) = (unknown_names(error), refuses_a_filter(error));
+    let refused = filters.keys().filter(|key| named.contains(key) || (any && *key != "project_id"));
+    refused.map(str::to_owned).collect()
 }
 
 type Query = Vec<(String, String)>;

@@ -7,12 +7,10 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `view` | the real cloud, over a transport that cannot write, with the recorded documents over it |
-//! | `filter` | which objects a list contains |
 //! | `writes`, `create` | the changes of a write |
 //! | `kind`, `placeholder` | the kinds of objects; ids and addresses of new ones |
 
 mod create;
-mod filter;
 mod kind;
 mod placeholder;
 mod view;

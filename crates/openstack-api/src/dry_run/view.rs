@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::kind::{Kind, Target, pool_of};
 use super::placeholder::is_placeholder;
-use super::{Reading, Recorder, answer, filter, not_found, unknown};
-use crate::client::{Client, Paths, read};
+use super::{Reading, Recorder, answer, not_found, unknown};
+use crate::client::{Client, Filters, Paths, read};
 use crate::transport::{Request, Response, Transport, TransportError};
 use openstack_ccm_core::lock::lock;
 
@@ -142,7 +142,7 @@ impl View {
         let asks_for_new = query.iter().map(|(_, value)| value.as_str()).chain(pool).any(is_placeholder);
         if self.is_within_whole_list(kind, &query).await {
             let documents = self.documents();
-            let asked = below(&documents.read, list).filter(|object| filter::matches(kind, object, &query));
+            let asked = below(&documents.read, list).filter(|object| matches(object, &query));
             objects.extend(asked.cloned());
         } else if !asks_for_new {
             let response = self.cloud.send(request.clone()).await?;
@@ -152,19 +152,19 @@ impl View {
                 return Ok(response);
             };
             // Members are never read individually.
-            if kind != Kind::Member && !filter::is_given(&query, "fields") {
+            if kind != Kind::Member && !is_given(&query, "fields") {
                 self.remember(list, &page);
             }
             (objects, links) = (page, next);
         }
         let documents = self.documents();
         objects.retain(|object| !documents.written.contains_key(&item(list, object)));
-        if !filter::is_given(&query, "marker") {
+        if !is_given(&query, "marker") {
             let mut written = below(&documents.written, list).flatten().peekable();
-            if written.peek().is_some() && !filter::understands(kind, &query) {
+            if written.peek().is_some() && !understands(&query) {
                 return Err(unknown(&request, "this filter is not known here"));
             }
-            objects.extend(written.filter(|object| filter::matches(kind, object, &query)).cloned());
+            objects.extend(written.filter(|object| matches(object, &query)).cloned());
         }
         objects.iter().for_each(|object| self.recorder.read(kind, object));
         let links_root = format!("{}_links", kind.list_root());
@@ -174,7 +174,7 @@ impl View {
     /// Returns whether the project's whole list contains everything that the query matches.
     async fn is_within_whole_list(&self, kind: Kind, query: &[(String, String)]) -> bool {
         let value = |key: &str| query.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str());
-        if !self.reading.ahead || !filter::understands(kind, query) {
+        if !self.reading.ahead || !understands(query) {
             return false;
         }
         let own = self.project_id();
@@ -217,6 +217,41 @@ impl View {
         whole.insert(kind, listed.is_ok());
         listed.is_ok()
     }
+}
+
+/// The filters that every kind of object that is written here shows in full.
+const KNOWN_FILTERS: [&str; 17] = [
+    "id",
+    "name",
+    "project_id",
+    "description",
+    "tags",
+    "vip_port_id",
+    "vip_address",
+    "port_id",
+    "floating_ip_address",
+    "fixed_ip_address",
+    "floating_network_id",
+    "device_id",
+    "device_owner",
+    "network_id",
+    "loadbalancer_id",
+    "security_groups",
+    "fixed_ips",
+];
+
+/// Returns whether all filters of the query are known. A list has one page here, so a query with a marker is not.
+fn understands(query: &[(String, String)]) -> bool {
+    !is_given(query, "marker") && Filters::of(query).keys().all(|key| KNOWN_FILTERS.contains(&key))
+}
+
+/// Returns whether a document matches a query. What it does not show is null.
+fn matches(object: &Value, query: &[(String, String)]) -> bool {
+    Filters::of(query).unmet(|name| Some(object[name].clone())).is_none()
+}
+
+fn is_given(query: &[(String, String)], key: &str) -> bool {
+    query.iter().any(|(other, _)| other == key)
 }
 
 #[async_trait]

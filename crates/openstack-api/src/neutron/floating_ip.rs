@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Neutron, V2};
 use crate::decode::null_as_default;
 use crate::error::ApiError;
-use crate::optional::OptionalPart;
+use crate::optional::{OptionalPart, unknown_names};
 
 /// A floating IP as Neutron shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,13 +148,24 @@ impl Neutron {
         self.client.collect(call, "floatingips", C::default()).await
     }
 
-    /// Creates a floating IP.
+    /// Creates a floating IP, without a description where Neutron knows none.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] also when no router leads from the external network to the port; any other [`ApiError`].
     pub async fn create_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
+        let made = self.send_new_floating_ip(new).await;
+        match made {
+            Err(error) if unknown_names(&error).contains(&"description") && new.description.is_some() => {
+                self.send_new_floating_ip(&CreateFloatingIp { description: None, ..new.clone() }).await
+            }
+            made => made,
+        }
+    }
+
+    async fn send_new_floating_ip(&self, new: &CreateFloatingIp) -> Result<FloatingIp, ApiError> {
         let call = V2.post("floating_ip_create", &["floatingips"]).body("floatingip", new);
-        self.client.fetch(&call, "floatingip").await
+        let made = self.client.fetch(&call, "floatingip");
+        self.client.noting(OptionalPart::FloatingIpDescription, &call, made).await
     }
 
     /// Attaches a floating IP to a port; without one, detaches it.
@@ -185,7 +196,7 @@ impl Neutron {
     ) -> Result<(), ApiError> {
         let changes = BTreeMap::from([("description", Some(description)), ("port_id", port_id)]);
         let call = V2.put("floating_ip_update", &["floatingips", id]).body("floatingip", &changes);
-        self.client.noting(OptionalPart::FloatingIpDescription, self.client.execute(&call)).await
+        self.client.noting(OptionalPart::FloatingIpDescription, &call, self.client.execute(&call)).await
     }
 
     pub async fn delete_floating_ip(&self, id: &str) -> Result<(), ApiError> {

@@ -28,6 +28,7 @@ pub struct Network {
 /// Which networks to list. Every part that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkFilter {
+    pub id: Option<String>,
     /// Exact name.
     pub name: Option<String>,
     /// Whether it is external.
@@ -76,14 +77,29 @@ impl Neutron {
         let external = filter.external.map(|external| external.to_string());
         let call = V2
             .get("network_list", &["networks"])
+            .query_if("id", filter.id.as_deref())
             .query_if("name", filter.name.as_deref())
             .query_if("router:external", external.as_deref());
         self.client.list(call, "networks").await
     }
 
+    /// Reads one network; from the list, where the cloud shows it only there.
+    ///
+    /// # Errors
+    /// Any [`ApiError`]: [`crate::ErrorKind::NotFound`] if it does not exist, or if a policy hides it; then the client lacks
+    /// [`OptionalPart::NetworkById`].
     pub async fn get_network(&self, id: &str) -> Result<Network, ApiError> {
         let call = V2.get("network_get", &["networks", id]);
-        self.client.noting(OptionalPart::NetworkById, self.client.fetch(&call, "network")).await
+        let found =
+            self.client.noting(OptionalPart::NetworkById, &call, self.client.fetch(&call, "network")).await;
+        match found {
+            Err(error) if error.is_not_found() => {
+                let filter = NetworkFilter { id: Some(id.to_owned()), ..NetworkFilter::default() };
+                let listed = self.list_networks(&filter).await;
+                listed.ok().and_then(|mut listed| listed.pop()).ok_or(error)
+            }
+            found => found,
+        }
     }
 
     pub async fn list_subnets(&self, filter: &SubnetFilter) -> Result<Vec<Subnet>, ApiError> {

@@ -122,14 +122,15 @@ impl Neutron {
             .get("security_group_list", &["security-groups"])
             .query_if("name", filter.name.as_deref())
             .query_if("project_id", filter.project_id.as_deref());
-        self.client.noting(OptionalPart::SecurityGroups, self.client.list(call, "security_groups")).await
+        let listed = self.client.list(call.clone(), "security_groups");
+        self.client.noting(OptionalPart::SecurityGroups, &call, listed).await
     }
 
     /// Lists the names of all security groups of the project, and of those that are shared with it.
     pub async fn list_security_group_names(&self) -> Result<Vec<String>, ApiError> {
         let call = V2.get("security_group_name_list", &["security-groups"]).fields(&["name"]);
-        let listed = self.client.list(call, "security_groups");
-        let named: Vec<Named> = self.client.noting(OptionalPart::SecurityGroups, listed).await?;
+        let listed = self.client.list(call.clone(), "security_groups");
+        let named: Vec<Named> = self.client.noting(OptionalPart::SecurityGroups, &call, listed).await?;
         Ok(named.into_iter().map(|group| group.name).collect())
     }
 

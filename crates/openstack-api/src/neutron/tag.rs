@@ -48,8 +48,9 @@ impl Neutron {
         let call = V2.put(name, &[collection, id, "tags"]).body("tags", tags);
         let answer = self.client.execute(&call);
         match kind {
-            Tagged::FloatingIp => self.client.noting(OptionalPart::FloatingIpTags, answer).await,
-            Tagged::Port | Tagged::SecurityGroup => answer.await,
+            Tagged::FloatingIp => self.client.noting(OptionalPart::FloatingIpTags, &call, answer).await,
+            Tagged::SecurityGroup => self.client.noting(OptionalPart::SecurityGroupTags, &call, answer).await,
+            Tagged::Port => answer.await,
         }
     }
 }

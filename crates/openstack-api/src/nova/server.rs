@@ -86,12 +86,13 @@ impl Nova {
         self.client.list(self.get("server_list", &["servers", "detail"]), "servers").await
     }
 
-    /// Lists the servers with this name; whether case matters depends on Nova's database. The filter is a regular expression, so
-    /// the name is quoted and anchored.
+    /// Lists the servers with this name, in any case. The filter is a regular expression, so the name is quoted and anchored.
     pub async fn list_servers_named(&self, name: &str) -> Result<Vec<Server>, ApiError> {
         let pattern = format!("^{}$", quote_pattern(name));
         let call = self.get("server_list", &["servers", "detail"]).query("name", pattern);
-        self.client.list(call, "servers").await
+        let mut servers: Vec<Server> = self.client.list(call, "servers").await?;
+        servers.retain(|server| server.name.eq_ignore_ascii_case(name));
+        Ok(servers)
     }
 
     pub async fn get_flavor(&self, id: &str) -> Result<ComputeFlavor, ApiError> {

@@ -56,8 +56,13 @@ impl Octavia {
         new: CreateLoadBalancer,
     ) -> Result<CreatedLoadBalancer, ApiError> {
         let call = LBAAS.post("loadbalancer_create", &["loadbalancers"]).body("loadbalancer", &new);
+        let has_tags = !new.tags.is_empty();
         // Frees the memory of thousands of members before the answer arrives.
         drop(new);
-        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
+        let made = self.client.fetch(&call, "loadbalancer");
+        let made: CreatedLoadBalancer =
+            self.client.noting(OptionalPart::LoadBalancerTags, &call, made).await?;
+        self.note_tags(&call, has_tags, &made.load_balancer);
+        Ok(made)
     }
 }

@@ -93,6 +93,9 @@ const MAX_JITTER: Duration = Duration::from_secs(3600);
 /// The pause before a list that is doubted, or could not be read, is requested again.
 const REFRESH_DELAY: Duration = Duration::from_secs(60);
 
+/// The pause before a root that is not found is requested once more: gateways answer so while they are set up.
+const PAUSE_BEFORE_DOUBT: Duration = Duration::from_secs(5);
+
 /// The known versions.
 #[derive(Debug)]
 pub(super) struct Versions {
@@ -180,8 +183,13 @@ impl Octavia {
 
     async fn discover(&self) -> Result<OctaviaFeatures, ApiError> {
         let call = Paths::new(Service::LoadBalancer, &[]).get("version_list", &[]);
+        let mut document = self.client.fetch_all(&call).await;
+        if document.as_ref().is_err_and(ApiError::is_not_found) {
+            tokio::time::sleep(PAUSE_BEFORE_DOUBT).await;
+            document = self.client.fetch_all(&call).await;
+        }
         let document: VersionDocument =
-            self.client.noting(OptionalPart::Versions, self.client.fetch_all(&call)).await?;
+            self.client.noting(OptionalPart::Versions, &call, async { document }).await?;
         let versions = document.versions.iter().filter_map(|version| parse(&version.id));
         // The order of the list is not guaranteed.
         let version = versions.max().ok_or_else(|| call.undecodable(DecodeError::NoVersion))?;

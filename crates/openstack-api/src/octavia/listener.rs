@@ -206,7 +206,7 @@ impl Octavia {
     /// Starts to create a listener.
     pub async fn create_listener(&self, new: &CreateListener) -> Result<Listener, ApiError> {
         let call = LBAAS.post("loadbalancer_listener_create", &["listeners"]).body("listener", new);
-        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "listener")).await
+        self.client.noting(OptionalPart::LoadBalancerTags, &call, self.client.fetch(&call, "listener")).await
     }
 
     /// Starts to change a listener.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{CreateListener, IdRef, LBAAS, Octavia, OperatingStatus, ProvisioningStatus};
+use crate::client::Call;
 use crate::decode::{enabled, null_as_default};
 use crate::error::ApiError;
 use crate::optional::OptionalPart;
@@ -226,7 +227,17 @@ impl Octavia {
         changes: &UpdateLoadBalancer,
     ) -> Result<LoadBalancer, ApiError> {
         let call = LBAAS.put("loadbalancer_update", &["loadbalancers", id]).body("loadbalancer", changes);
-        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "loadbalancer")).await
+        let updated = self.client.fetch(&call, "loadbalancer");
+        let updated = self.client.noting(OptionalPart::LoadBalancerTags, &call, updated).await?;
+        self.note_tags(&call, changes.tags.as_ref().is_some_and(|tags| !tags.is_empty()), &updated);
+        Ok(updated)
+    }
+
+    /// Notes whether tags that were written are in the answer.
+    pub(super) fn note_tags(&self, call: &Call, were_sent: bool, shown: &LoadBalancer) {
+        if were_sent && shown.tags.is_empty() {
+            self.client.note_not_shown(OptionalPart::LoadBalancerTags, call);
+        }
     }
 
     /// Starts to delete a load balancer; with `cascade` also all its children. Without `cascade` Octavia refuses a load balancer

@@ -122,7 +122,7 @@ impl Octavia {
             .query_if("additive_only", Some("true"))
             .body("members", &members);
         drop(members);
-        self.client.noting(OptionalPart::AdditiveBatches, self.client.execute(&call)).await
+        self.client.noting(OptionalPart::AdditiveBatches, &call, self.client.execute(&call)).await
     }
 
     /// Starts to add one member.

@@ -48,12 +48,12 @@ impl Octavia {
     /// Lists provider drivers.
     pub async fn list_providers(&self) -> Result<Vec<Provider>, ApiError> {
         let call = LBAAS.get("loadbalancer_provider_list", &["providers"]);
-        self.client.noting(OptionalPart::Providers, self.client.list(call, "providers")).await
+        self.client.noting(OptionalPart::Providers, &call, self.client.list(call.clone(), "providers")).await
     }
 
     pub async fn quota(&self, project_id: &str) -> Result<Quota, ApiError> {
         let call = LBAAS.get("loadbalancer_quota_get", &["quotas", project_id]);
-        self.client.noting(OptionalPart::Quotas, self.client.fetch(&call, "quota")).await
+        self.client.noting(OptionalPart::Quotas, &call, self.client.fetch(&call, "quota")).await
     }
 
     /// Lists the settings that flavors of a provider can have. Only for administrators on most clouds.

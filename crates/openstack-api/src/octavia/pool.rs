@@ -203,7 +203,7 @@ impl Octavia {
     /// Starts to create a pool.
     pub async fn create_pool(&self, new: &CreatePool) -> Result<Pool, ApiError> {
         let call = LBAAS.post("loadbalancer_pool_create", &["pools"]).body("pool", new);
-        self.client.noting(OptionalPart::LoadBalancerTags, self.client.fetch(&call, "pool")).await
+        self.client.noting(OptionalPart::LoadBalancerTags, &call, self.client.fetch(&call, "pool")).await
     }
 
     /// Starts to change a pool.

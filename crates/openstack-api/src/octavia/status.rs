@@ -119,7 +119,8 @@ impl Octavia {
     /// [`crate::ErrorKind::NotFound`] if it does not exist; any other [`ApiError`].
     pub async fn load_balancer_statuses(&self, id: &str) -> Result<StatusTree, ApiError> {
         let call = LBAAS.get("loadbalancer_status", &["loadbalancers", id, "status"]);
-        let answer = self.client.noting(OptionalPart::StatusTree, self.client.fetch(&call, "statuses"));
+        let answer =
+            self.client.noting(OptionalPart::StatusTree, &call, self.client.fetch(&call, "statuses"));
         answer.await.map(|Statuses { loadbalancer }| loadbalancer)
     }
 }

@@ -5,6 +5,7 @@
 //! costs a refused call.
 
 mod table;
+mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,20 +14,24 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 pub use table::{Access, FEATURES, Feature, OptionalPart};
+pub(crate) use unknown::{refuses_a_filter, unknown_names};
 
+use crate::client::Call;
 use crate::error::{ApiError, DecodeError, ErrorKind, Fault};
 use crate::service::Service;
 use openstack_ccm_core::lock::lock;
 
-/// A part that the cloud lacks, with the evidence.
+/// A part that the cloud lacks, with the evidence. As text it contains nothing that a user wrote, and no id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     pub part: OptionalPart,
-    /// The call and its refusal.
-    pub refusal: String,
+    /// The kind of call, and how it is answered.
+    pub evidence: String,
+    /// The answer in full, for operators.
+    pub answer: String,
 }
 
 impl fmt::Display for Lacking {
@@ -35,7 +40,7 @@ impl fmt::Display for Lacking {
         write!(
             formatter,
             "{name}: the cloud does not provide what {promised_by} promises ({}); without it, {without}",
-            self.refusal
+            self.evidence
         )
     }
 }
@@ -50,19 +55,17 @@ pub(crate) struct Parts {
 
 #[derive(Debug, Default)]
 struct Known {
-    lacking: BTreeMap<OptionalPart, Refused>,
+    lacking: BTreeMap<OptionalPart, (Lacking, Instant)>,
+    /// Parts of which an answer showed what this program wrote.
+    shown: BTreeSet<OptionalPart>,
+    /// Filters that are left out, by the name of the call.
+    refused_filters: BTreeMap<(&'static str, String), Instant>,
     /// Parts already reported as missing. One object may lack a part that all others have, so a success does not make it
     /// reportable again.
     said: BTreeSet<OptionalPart>,
     /// Missing parts still to be reported, regardless of later answers for other objects.
     news: Vec<Lacking>,
     answers: BTreeMap<Service, Answers>,
-}
-
-#[derive(Debug)]
-struct Refused {
-    refusal: String,
-    at: Instant,
 }
 
 /// The most recent answers of a service, each with its call and whether it was a success.
@@ -94,36 +97,91 @@ impl Parts {
     }
 
     pub(crate) fn lacks(&self, part: OptionalPart) -> bool {
-        self.known().lacking.get(&part).is_some_and(|refused| refused.at.elapsed() < self.again_after)
+        self.known().lacking.get(&part).is_some_and(|(_, since)| since.elapsed() < self.again_after)
+    }
+
+    /// Notes that an answer showed what this program wrote: the cloud knows the attribute, whatever its refusals say.
+    pub(crate) fn note_shown(&self, part: OptionalPart) {
+        self.known().shown.insert(part);
+    }
+
+    pub(crate) fn has_shown(&self, part: OptionalPart) -> bool {
+        self.known().shown.contains(&part)
     }
 
     /// Notes an answer to a call of an optional part.
-    pub(crate) fn note(&self, part: OptionalPart, error: Option<&ApiError>) {
+    pub(crate) fn note(&self, part: OptionalPart, call: &Call, error: Option<&ApiError>) {
         let is_asked = !self.lacks(part);
-        let mut known = self.known();
         match error {
             None if is_asked => {
-                if known.lacking.remove(&part).is_some() {
+                if self.known().lacking.remove(&part).is_some() {
                     info!(part = part.feature().name, "the cloud has this part of its API again");
                 }
             }
-            Some(error) if is_lasting(part, error) => {
-                let sent = error.sent().unwrap_or_default();
+            Some(error) if is_lasting(part, call, error, self.has_shown(part)) => {
+                let status = error.status().map(|status| status.to_string());
+                let status = status.unwrap_or_else(|| "an HTML page".to_owned());
+                let rules = error
+                    .is_of_this_call_alone()
+                    .then_some(", by the access rules of the application credential");
+                let how = format!("is answered with {status}{}", rules.unwrap_or_default());
                 let advice = error.access_advice().map(|advice| format!("; {advice}")).unwrap_or_default();
-                let (refusal, at) = (format!("{sent}: {error}{advice}"), Instant::now());
-                if known.said.insert(part) {
-                    known.news.push(Lacking { part, refusal: refusal.clone() });
-                }
-                known.lacking.insert(part, Refused { refusal, at });
+                self.note_lacking(part, call, &how, format!("{error}{advice}"));
             }
             None | Some(_) => {}
         }
     }
 
+    fn note_lacking(&self, part: OptionalPart, call: &Call, how: &str, answer: String) {
+        let access = call.access().map(|Access { method, path, .. }| format!("{method} {path}"));
+        let mut evidence = format!("{} {how}", access.unwrap_or_else(|| call.name().to_owned()));
+        let mut known = self.known();
+        // Each list has filters of its own.
+        if let Some((before, _)) = known.lacking.get(&part).filter(|_| part == OptionalPart::Filters) {
+            let is_known = before.evidence.contains(&evidence);
+            evidence =
+                if is_known { before.evidence.clone() } else { format!("{}; {evidence}", before.evidence) };
+        }
+        let lacking = Lacking { part, evidence, answer };
+        if known.said.insert(part) {
+            warn!(
+                part = part.feature().name,
+                evidence = lacking.evidence,
+                answer = lacking.answer,
+                "the cloud lacks a part of its API"
+            );
+            known.news.push(lacking.clone());
+        }
+        known.lacking.insert(part, (lacking, Instant::now()));
+    }
+
+    /// Notes that the answer to a write that was accepted lacks what was written.
+    pub(crate) fn note_not_shown(&self, part: OptionalPart, call: &Call) {
+        let how = "is answered without what was written";
+        self.note_lacking(part, call, how, how.to_owned());
+    }
+
+    /// Returns whether a filter is left out of a list, because the cloud has just refused it.
+    pub(crate) fn refuses_filter(&self, call: &'static str, key: &str) -> bool {
+        let refused = self.known().refused_filters.get(&(call, key.to_owned())).copied();
+        refused.is_some_and(|since| since.elapsed() < self.again_after)
+    }
+
+    pub(crate) fn note_refused_filters(&self, call: &Call, filters: Vec<String>) {
+        let how = format!("refuses to filter by {}", filters.join(", "));
+        self.note_lacking(OptionalPart::Filters, call, &how, how.clone());
+        let named = filters.into_iter().map(|filter| ((call.name(), filter), Instant::now()));
+        self.known().refused_filters.extend(named);
+    }
+
+    /// Notes that the answer to a list had objects that do not match a filter.
+    pub(crate) fn note_ignored_filter(&self, call: &Call, filter: &str) {
+        let how = format!("does not filter by {filter}");
+        self.note_lacking(OptionalPart::Filters, call, &how, how.clone());
+    }
+
     pub(crate) fn lacking(&self) -> Vec<Lacking> {
-        let known = self.known();
-        let lacking = known.lacking.iter();
-        lacking.map(|(part, refused)| Lacking { part: *part, refusal: refused.refusal.clone() }).collect()
+        self.known().lacking.values().map(|(lacking, _)| lacking.clone()).collect()
     }
 
     pub(crate) fn newly_lacking(&self) -> Vec<Lacking> {
@@ -137,45 +195,48 @@ struct Sign {
     attribute: &'static str,
     /// Whether a 404 refers to the call itself. If the path names an object, the object was read before.
     not_found: bool,
-    /// Whether the calls serve only this part, so that any refusal refers to the part.
+    /// Whether the calls serve only this part, so that any refusal refers to the part; those that create an object never do.
     is_alone: bool,
 }
 
 const fn sign(part: OptionalPart) -> Sign {
     let (attribute, not_found, is_alone) = match part {
-        OptionalPart::FloatingIpTags => ("tags", true, true),
+        OptionalPart::FloatingIpTags | OptionalPart::SecurityGroupTags => ("tags", true, true),
         OptionalPart::FloatingIpDescription => ("description", true, true),
         OptionalPart::LoadBalancerTags => ("tags", false, false),
         OptionalPart::AdditiveBatches => ("additive_only", false, false),
         OptionalPart::Versions
         | OptionalPart::SecurityGroups
+        | OptionalPart::NetworkById
         | OptionalPart::Providers
         | OptionalPart::Quotas => ("", true, true),
-        OptionalPart::StatusTree | OptionalPart::NetworkById | OptionalPart::Certificates => {
-            ("", false, true)
-        }
+        OptionalPart::StatusTree | OptionalPart::Certificates => ("", false, true),
+        // These are noted by the lists themselves.
+        OptionalPart::Filters => ("", false, false),
     };
     Sign { attribute, not_found, is_alone }
 }
 
-/// Returns whether the cloud will repeat the answer, because it lacks the part.
-fn is_lasting(part: OptionalPart, error: &ApiError) -> bool {
+/// Returns whether the cloud will repeat the answer, because it lacks the part. `shown`: an answer has shown what this program wrote.
+fn is_lasting(part: OptionalPart, call: &Call, error: &ApiError, shown: bool) -> bool {
     let Sign { attribute, not_found, is_alone } = sign(part);
+    let is_alone = is_alone && !call.creates();
     let (status, fault) = match error {
         ApiError::Decode { source: DecodeError::Html, .. } => return is_alone,
         ApiError::Status { status, fault, .. } => (*status, fault),
         _ => return false,
     };
-    let names_attribute = !attribute.is_empty() && fault.message.contains(attribute);
+    if status == StatusCode::BAD_REQUEST && !fault.is_html() {
+        return !shown && unknown_names(error).contains(&attribute) && call.carries(attribute);
+    }
     if !is_alone {
-        return status == StatusCode::BAD_REQUEST && names_attribute;
+        return false;
     }
     match status {
-        StatusCode::BAD_REQUEST if names_attribute => true,
         StatusCode::UNAUTHORIZED => error.is_of_this_call_alone(),
         // Each secret has its own access list.
         StatusCode::FORBIDDEN => part != OptionalPart::Certificates && error.kind() == ErrorKind::Policy,
-        StatusCode::NOT_FOUND => not_found && !names_object(fault),
+        StatusCode::NOT_FOUND => fault.is_html() || (not_found && !names_object(fault)),
         StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => true,
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => false,
         _ => status.is_client_error() && fault.is_html(),

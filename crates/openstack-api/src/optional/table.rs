@@ -11,8 +11,10 @@ pub enum OptionalPart {
     Versions,
     StatusTree,
     AdditiveBatches,
+    Filters,
     NetworkById,
     SecurityGroups,
+    SecurityGroupTags,
     Providers,
     Quotas,
     Certificates,
@@ -20,15 +22,17 @@ pub enum OptionalPart {
 
 impl OptionalPart {
     /// All optional parts.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::FloatingIpTags,
         Self::FloatingIpDescription,
         Self::LoadBalancerTags,
         Self::Versions,
         Self::StatusTree,
         Self::AdditiveBatches,
+        Self::Filters,
         Self::NetworkById,
         Self::SecurityGroups,
+        Self::SecurityGroupTags,
         Self::Providers,
         Self::Quotas,
         Self::Certificates,
@@ -50,6 +54,11 @@ pub struct Access {
 }
 
 impl Access {
+    /// Returns all calls of the table.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        FEATURES.iter().flat_map(|feature| feature.calls)
+    }
+
     /// Returns whether the rule allows a call.
     pub fn allows(&self, service: Service, method: &str, path: &str) -> bool {
         let (rule, path) = (self.path.split('/'), path.split('/'));
@@ -201,7 +210,7 @@ pub const FEATURES: &[Feature] = &[
         name: "Descriptions of floating IPs",
         part: Some(OptionalPart::FloatingIpDescription),
         promised_by: "standard-attr-description (Neutron)",
-        without: "a floating IP belongs to its Service only while it is attached to the load balancer; an unattached floating IP is never deleted",
+        without: "a floating IP belongs to its Service only while it is attached to the load balancer; an unattached floating IP is never deleted, and neither is one that has no tags either",
         calls: &[neutron("PUT", "/v2.0/floatingips/*")],
     },
     Feature {
@@ -233,6 +242,22 @@ pub const FEATURES: &[Feature] = &[
         calls: &[octavia("PUT", "/v2.0/lbaas/pools/*/members")],
     },
     Feature {
+        name: "Filters of lists",
+        part: Some(OptionalPart::Filters),
+        promised_by: "Octavia API 2.0 and Neutron API 2.0",
+        without: "lists are read with the objects of everybody in the project and filtered by the program, which takes longer",
+        calls: &[
+            octavia("GET", "/v2.0/lbaas/loadbalancers"),
+            octavia("GET", "/v2.0/lbaas/listeners"),
+            octavia("GET", "/v2.0/lbaas/pools"),
+            neutron("GET", "/v2.0/floatingips"),
+            neutron("GET", "/v2.0/networks"),
+            neutron("GET", "/v2.0/ports"),
+            neutron("GET", "/v2.0/security-groups"),
+            neutron("GET", "/v2.0/subnets"),
+        ],
+    },
+    Feature {
         name: "Networks by id",
         part: Some(OptionalPart::NetworkById),
         promised_by: "Neutron API 2.0",
@@ -248,13 +273,19 @@ pub const FEATURES: &[Feature] = &[
             neutron("GET", "/v2.0/security-groups"),
             neutron("POST", "/v2.0/security-groups"),
             neutron("DELETE", "/v2.0/security-groups/*"),
-            neutron("PUT", "/v2.0/security-groups/*/tags"),
             neutron("POST", "/v2.0/security-group-rules"),
             neutron("DELETE", "/v2.0/security-group-rules/*"),
             neutron("PUT", "/v2.0/ports/*"),
             neutron("PUT", "/v2.0/ports/*/tags"),
             neutron("DELETE", "/v2.0/ports/*/tags/*"),
         ],
+    },
+    Feature {
+        name: "Tags of security groups",
+        part: Some(OptionalPart::SecurityGroupTags),
+        promised_by: "standard-attr-tag (Neutron)",
+        without: "the name and the description of a security group identify its owner",
+        calls: &[neutron("PUT", "/v2.0/security-groups/*/tags")],
     },
     Feature {
         name: "Providers, flavors and availability zones",

@@ -412,8 +412,9 @@ async fn a_container_is_there_and_another_answer_is_none() {
 #[tokio::test]
 async fn a_list_of_listeners_is_asked_for_by_load_balancer() {
     let stand_in = stand_in("full", "listeners by loadbalancer_id");
-    let filter = ChildFilter::load_balancer("lb-1");
+    let id = "2cecec70-71fe-4bc4-95e5-e715491ce3e4";
+    let filter = ChildFilter::load_balancer(id);
     let listeners = Octavia::new(stand_in.client()).list_listeners(&filter).await.unwrap();
     assert!(!listeners.is_empty());
-    assert_eq!(stand_in.lines(), ["GET /v2.0/lbaas/listeners?loadbalancer_id=lb-1"]);
+    assert_eq!(stand_in.lines(), [format!("GET /v2.0/lbaas/listeners?loadbalancer_id={id}")]);
 }

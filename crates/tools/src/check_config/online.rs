@@ -7,6 +7,7 @@ use openstack_ccm_manager::wiring::missing_parts::{MissingParts, part_of};
 use openstack_ccm_openstack_api::barbican::Reference;
 use openstack_ccm_openstack_api::neutron::{FloatingIpFilter, PortFilter, SecurityGroupFilter, SubnetFilter};
 use openstack_ccm_openstack_api::octavia::LoadBalancerFilter;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 use openstack_ccm_openstack_api::transport::Service;
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
@@ -69,6 +70,10 @@ pub(super) async fn check(
         let problem = match look_up(&openstack, kind, &name).await {
             Ok(Found::Yes) => {
                 findings.ok(format_args!("{place}: {what} {name}"))?;
+                continue;
+            }
+            Ok(Found::Hidden) => {
+                findings.not_tried(format!("{place}: the cloud does not show the {what} {name}"))?;
                 continue;
             }
             Ok(Found::NotExternal) => {
@@ -137,6 +142,8 @@ enum Found {
     Yes,
     No,
     NotExternal,
+    /// A policy hides it.
+    Hidden,
 }
 
 async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Result<Found, ApiError> {
@@ -168,7 +175,12 @@ async fn look_up(openstack: &OpenStack, kind: ResourceKind, name: &str) -> Resul
             (None, _) | (_, None) => Ok(Found::No),
         },
     };
+    let hides_networks = || {
+        let is_network = matches!(kind, ResourceKind::Network | ResourceKind::ExternalNetwork);
+        is_network && openstack.client.lacks(OptionalPart::NetworkById)
+    };
     match found {
+        Err(_) if hides_networks() => Ok(Found::Hidden),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::No),
         found => found,
     }

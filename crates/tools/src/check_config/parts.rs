@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use openstack_ccm_openstack_api::ApiError;
 use openstack_ccm_openstack_api::OpenStack;
-use openstack_ccm_openstack_api::neutron::SecurityGroupFilter;
+use openstack_ccm_openstack_api::neutron::{
+    FloatingIpFilter, NetworkFilter, PortFilter, SecurityGroupFilter, SubnetFilter,
+};
+use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancerFilter};
 use openstack_ccm_openstack_api::optional::{Access, Feature, OptionalPart};
 use openstack_ccm_openstack_api::transport::Service;
 use uuid::Uuid;
@@ -22,7 +26,7 @@ pub(super) async fn check(openstack: &OpenStack, findings: &mut Section) -> anyh
         };
         let lacking = openstack.client.lacking().into_iter().find(|lacking| lacking.part == part);
         match (lacking, failure) {
-            (Some(lacking), _) => findings.warning("", lacking)?,
+            (Some(lacking), _) => findings.warning("", format_args!("{lacking}: {}", lacking.answer))?,
             (None, Some(failure)) => findings.warning("", format_args!("{}: {failure}", feature.name))?,
             (None, None) if feature.calls.iter().any(Access::reads) => {
                 findings.ok(format_args!("the cloud has: {}{shown}", feature.name))?;
@@ -70,6 +74,7 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
         OptionalPart::Versions => {
             return octavia.api_versions().await.err().map(|error| error.to_string());
         }
+        OptionalPart::Filters => filter_by_nothing(openstack, &nobody).await.err(),
         OptionalPart::StatusTree => octavia.load_balancer_statuses(&nobody).await.err(),
         OptionalPart::NetworkById => neutron.get_network(&nobody).await.err(),
         OptionalPart::SecurityGroups => {
@@ -81,10 +86,31 @@ async fn try_reading(openstack: &OpenStack, part: OptionalPart) -> Option<String
         OptionalPart::FloatingIpTags
         | OptionalPart::FloatingIpDescription
         | OptionalPart::LoadBalancerTags
+        | OptionalPart::SecurityGroupTags
         | OptionalPart::Quotas
         | OptionalPart::AdditiveBatches => None,
     };
     error.filter(|error| !error.is_not_found()).map(|error| error.to_string())
+}
+
+/// Lists by filters that no object matches: an answer that has one shows that the cloud does not filter.
+async fn filter_by_nothing(openstack: &OpenStack, nobody: &str) -> Result<(), ApiError> {
+    let OpenStack { octavia, neutron, .. } = openstack;
+    let (nobody, tags) = (Some(nobody.to_owned()), vec![nobody.to_owned()]);
+    let by_tags = LoadBalancerFilter { tags: tags.clone(), ..LoadBalancerFilter::default() };
+    octavia.list_load_balancers(&by_tags).await?;
+    let by_name = LoadBalancerFilter { name: nobody.clone(), ..LoadBalancerFilter::default() };
+    octavia.list_load_balancers(&by_name).await?;
+    let children = ChildFilter { load_balancer_id: nobody.clone(), ..ChildFilter::default() };
+    octavia.list_listeners(&children).await?;
+    octavia.list_pools(&children).await?;
+    let by_tags = FloatingIpFilter { tags, ..FloatingIpFilter::default() };
+    neutron.list_floating_ips(&by_tags).await?;
+    let by_port = FloatingIpFilter { port_id: nobody.clone(), ..FloatingIpFilter::default() };
+    neutron.list_floating_ips(&by_port).await?;
+    neutron.list_networks(&NetworkFilter { id: nobody.clone(), ..NetworkFilter::default() }).await?;
+    neutron.list_subnets(&SubnetFilter { network_id: nobody.clone(), ..SubnetFilter::default() }).await?;
+    neutron.list_ports(&PortFilter { network_id: nobody, ..PortFilter::default() }).await.map(drop)
 }
 
 /// Appends how many load balancers the project may have.
