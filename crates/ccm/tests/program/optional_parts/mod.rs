@@ -1,6 +1,9 @@
 //! A cloud that lacks an optional part of its API: what needs the part is missed, and nothing else, from creation over a change of the
 //! nodes and a restart to deletion.
 
+mod believed;
+mod lives;
+
 use http::Method;
 use openstack_ccm_kube_sim::ApiVersion;
 use openstack_ccm_openstack_sim::{Fault, Lack};

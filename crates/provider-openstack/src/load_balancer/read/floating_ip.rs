@@ -56,7 +56,12 @@ pub(crate) async fn read(
 ) -> Result<Vec<ObservedFloatingIp>, Failure> {
     let seen = list(reader, claim, question, vip).await;
     let seen = seen.map_err(|error| failure::of_call(&error, "looking for floating IPs", Missing::Race))?;
-    let marks = FloatingIpMarks::of(&reader.openstack().client);
+    let client = &reader.openstack().client;
+    let identity = claim.names.identity_tags();
+    if seen.iter().any(|one| one.tags.is_superset(&identity)) {
+        client.note_shown(OptionalPart::FloatingIpTags);
+    }
+    let marks = FloatingIpMarks::of(client);
     seen.into_iter().map(|floating_ip| observed(floating_ip, claim, vip, marks)).collect()
 }
 
@@ -159,12 +164,11 @@ async fn own(reader: Reader<'_>, claim: &Claim<'_>) -> Result<Vec<FloatingIp>, A
     if !reader.openstack().client.lacks(OptionalPart::FloatingIpTags) {
         return reader.floating_ips_tagged(tags.into_iter().collect()).await;
     }
-    // Some may have tags from before. A cloud that ignores the tag filter returns all floating IPs.
+    // Some may have tags from before.
     let described = names::described_owner(&claim.names.floating_ip_description(), &tags);
     let mut found = reader.floating_ips_described(described.clone()).await?;
     let tagged = reader.floating_ips_tagged(tags.iter().cloned().collect()).await?;
-    found
-        .extend(tagged.into_iter().filter(|one| one.tags.is_superset(&tags) && one.description != described));
+    found.extend(tagged.into_iter().filter(|one| one.description != described));
     Ok(found)
 }
 

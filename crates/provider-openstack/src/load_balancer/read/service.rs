@@ -7,6 +7,7 @@ use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::service::IpFamily;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::octavia::LoadBalancer;
+use openstack_ccm_openstack_api::optional::OptionalPart;
 
 use super::find::{self, Found, Purpose};
 use super::floating_ip::FloatingIpQuery;
@@ -150,6 +151,9 @@ impl Observing<'_> {
             self.observer.missing.found(&found.load_balancer.name, &found.load_balancer.tags);
         }
         if let Some(found) = &found {
+            if claim.is_tagged(&found.load_balancer) {
+                reader.openstack().client.note_shown(OptionalPart::LoadBalancerTags);
+            }
             may_use(self.settings, found)?;
             self.belongs_here(found).await?;
         }

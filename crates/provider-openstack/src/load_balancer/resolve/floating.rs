@@ -181,9 +181,7 @@ impl Resolver {
 async fn find_external_networks(neutron: &Neutron) -> Result<Vec<Network>, ApiError> {
     let filter = NetworkFilter { external: Some(true), ..NetworkFilter::default() };
     let networks = neutron.list_networks(&filter).await?;
-    // Old Neutron versions ignore unknown filters.
-    let external = networks.into_iter().filter(|network| network.external);
-    let judged = try_join_all(external.map(|network| gives_ipv4(neutron, network))).await?;
+    let judged = try_join_all(networks.into_iter().map(|network| gives_ipv4(neutron, network))).await?;
     let mut candidates: Vec<Network> = judged.into_iter().flatten().collect();
     candidates.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     Ok(candidates)

@@ -93,7 +93,8 @@ impl Resolver {
         let versions = versions.while_doing("asking for Octavia's API versions")?;
         let mut features = Features::of(versions, provider);
         let client = &self.openstack.client;
-        features.tags &= !client.lacks(OptionalPart::LoadBalancerTags);
+        let lacks_tags = client.lacks(OptionalPart::LoadBalancerTags);
+        features.tags = client.has_shown(OptionalPart::LoadBalancerTags) || (features.tags && !lacks_tags);
         features.additive_batches &= !client.lacks(OptionalPart::AdditiveBatches);
         features.floating_ip_marks = FloatingIpMarks::of(client);
         Ok(features)

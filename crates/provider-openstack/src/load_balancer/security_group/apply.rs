@@ -8,6 +8,7 @@ use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
 use openstack_ccm_openstack_api::neutron::{
     CreateSecurityGroup, CreateSecurityGroupRule, Direction, Neutron, Port, Tagged, UpdatePort,
 };
+use openstack_ccm_openstack_api::optional::OptionalPart;
 use tracing::info;
 
 use super::model::Opening;
@@ -23,11 +24,21 @@ use crate::load_balancer::objects::step::Handle;
 /// notice that the last port has lost it.
 pub(super) async fn apply(neutron: &Neutron, steps: &[GroupStep]) -> Result<bool, Failure> {
     let mut applier = GroupApplier { neutron, made: None };
+    let lacks_tags = || neutron.lacks(OptionalPart::SecurityGroupTags);
+    let mut changed = false;
     for step in steps {
-        applier.step(step).await.map_err(|error| explain(step, &error))?;
+        let only_marks = matches!(step, GroupStep::Tag { .. });
+        if only_marks && lacks_tags() {
+            continue;
+        }
+        match applier.step(step).await {
+            Err(_) if only_marks && lacks_tags() => continue,
+            done => done.map_err(|error| explain(step, &error))?,
+        }
+        changed = true;
         info!(call = %step, "OpenStack write");
     }
-    Ok(!steps.is_empty())
+    Ok(changed)
 }
 
 fn explain(step: &GroupStep, error: &ApiError) -> Failure {

@@ -81,7 +81,10 @@ impl Claim<'_> {
     pub(crate) fn owns_floating_ip(&self, floating_ip: &FloatingIp) -> bool {
         let tags = &floating_ip.tags;
         let description = floating_ip.description.as_str();
-        let tagged = self.has_service_uid(tags) && names::describes_floating_ip(description);
+        let is_ours = names::cluster_uids(tags).any(|uid| uid == self.scope.cluster.uid);
+        // Neutron may know no descriptions.
+        let described = names::describes_floating_ip(description) || (description.is_empty() && is_ours);
+        let tagged = self.has_service_uid(tags) && described;
         if self.elsewhere || self.is_foreign(tags) {
             return tagged && self.foreign_cluster(tags).is_none();
         }

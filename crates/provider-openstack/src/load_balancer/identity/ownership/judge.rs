@@ -123,7 +123,8 @@ impl Claim<'_> {
         let tags = &found.tags;
         let users = names::user_names(tags).count();
         let is_user = names::user_names(tags).any(|name| self.is_own_name(name, tags));
-        if !sharing.tags {
+        // Who has a tag there stays, whatever is known of the cloud.
+        if !is_user && !sharing.tags {
             let why = "was not created for this Service, and sharing a load balancer requires tags (Octavia API 2.5): remove \
                        loadbalancer.openstack.org/load-balancer-id";
             return refused(found, why);

@@ -189,9 +189,7 @@ impl Lists {
         let filter = FloatingIpFilter { description: Some(text.clone()), ..FloatingIpFilter::default() };
         let is_described = |one: &&FloatingIp| one.description == text;
         let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_described).cloned().collect());
-        let found: Vec<FloatingIp> = self.floating_ips(&filter, since, pick).await?;
-        // A cloud may ignore the filter.
-        Ok(found.into_iter().filter(|one| one.description == text).collect())
+        self.floating_ips(&filter, since, pick).await
     }
 
     async fn floating_ips(
