@@ -77,7 +77,8 @@ fn is_text(shown: &Value, value: &str) -> bool {
     match shown {
         Value::String(text) => text.eq_ignore_ascii_case(value),
         Value::Null => value.is_empty(),
-        shown => shown.to_string() == value,
+        Value::Bool(flag) => value.parse() == Ok(*flag),
+        _ => false,
     }
 }
 
