@@ -23,7 +23,7 @@ impl Pulse {
         let (api, over) = (api.clone(), Arc::new(AtomicBool::new(false)));
         let ended = Arc::clone(&over);
         std::thread::spawn(move || {
-            let mut late = Late::default();
+            let mut late = LateAnswers::default();
             loop {
                 std::thread::sleep(INTERVAL);
                 let asked = Instant::now();
@@ -49,9 +49,9 @@ impl Drop for Pulse {
 
 /// Late answers in a row.
 #[derive(Debug, Default)]
-struct Late(u32);
+struct LateAnswers(u32);
 
-impl Late {
+impl LateAnswers {
     /// Whether the machine is too slow for what goes on in it, after an answer that took so long.
     fn is_too_slow(&mut self, took: Duration) -> bool {
         self.0 = if took > PATIENCE { self.0 + 1 } else { 0 };
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn three_late_answers_in_a_row_are_too_many() {
-        let mut late = Late::default();
+        let mut late = LateAnswers::default();
         let seconds = [3, 3, 1, 3, 3, 3, 3, 3, 3].map(Duration::from_secs);
         let said = seconds.map(|took| late.is_too_slow(took));
         assert_eq!(said, [false, false, false, false, false, true, false, false, true]);

@@ -17,11 +17,15 @@ use crate::run::lane::present_file;
 use crate::run::queue::Queue;
 use crate::stage::Stage;
 
-/// Runs groups of a run's queue until there are none.
+/// Runs groups of a run's queue until there are none. A world that cannot go on says why.
 pub(crate) fn run(run: &Path, folder: &Path, release: Release) -> Result<()> {
+    world::enter(folder);
+    work(run, folder, release).inspect_err(|error| world::give_up(&format!("{error:#}")))
+}
+
+fn work(run: &Path, folder: &Path, release: Release) -> Result<()> {
     let began = Instant::now();
     let queue = Queue::open(run)?;
-    world::enter(folder);
     watch::begin();
     break_silence();
     set_present(Some(&format!("starting a cloud of {}", release.name())));

@@ -149,8 +149,12 @@ impl Lane<'_> {
             say(&format!("     a world broke before it took a group: {reason}"));
             return Ok(false);
         };
-        let log = folder.join(group.name).join("openstack-ccm.log");
-        let seen = format!("{reason}; the controller's last lines: {}", last_lines(&log, 3));
+        let seen = if world::why_ended(folder).is_some() {
+            reason.to_owned()
+        } else {
+            let log = folder.join(group.name).join("openstack-ccm.log");
+            format!("{reason}; the controller's last lines: {}", last_lines(&log, 3))
+        };
         let finding = Finding { took, ..Finding::failure("group", group.name, &seen) };
         say(&finding.line());
         self.queue.record(group, &finding)?;

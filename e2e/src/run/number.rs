@@ -16,11 +16,11 @@ fn wanted(cores: usize, is_compiling: bool, most: usize, too_slow: usize) -> usi
 pub(crate) struct Worlds {
     cores: usize,
     most: usize,
-    present: Mutex<Present>,
+    present: Mutex<Tally>,
 }
 
 #[derive(Debug)]
-struct Present {
+struct Tally {
     is_compiling: bool,
     live: usize,
     /// One whose cloud does not answer yet. The next one waits for it: clouds that start side by side are ready together, and late.
@@ -31,11 +31,11 @@ struct Present {
 
 impl Worlds {
     pub(crate) fn new(cores: usize, most: usize, is_compiling: bool) -> Self {
-        let present = Present { is_compiling, live: 0, starts: false, too_slow: 0 };
+        let present = Tally { is_compiling, live: 0, starts: false, too_slow: 0 };
         Self { cores, most, present: Mutex::new(present) }
     }
 
-    fn present(&self) -> MutexGuard<'_, Present> {
+    fn present(&self) -> MutexGuard<'_, Tally> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
