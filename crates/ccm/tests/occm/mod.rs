@@ -60,7 +60,7 @@ pub(crate) fn since(kind: &str, name: &str) -> Option<String> {
     }
     if framework()[kind][name].is_object() {
         let version = framework()["version"].as_str().unwrap().trim_start_matches("v0.");
-        return Some(format!("OCCM, from 1.{} on", version.split('.').next().unwrap()));
+        return Some(format!("OCCM, framework 1.{}", version.split('.').next().unwrap()));
     }
     let thread = announced()[kind][name].as_object()?;
     let link = thread["thread"].as_str().unwrap();

@@ -21,7 +21,6 @@ use tokio::time::Instant;
 
 use super::backends::{NodeSelectors, NodeSnapshot};
 use super::cache::ServiceCache;
-use super::cause::Cause;
 use super::event_texts;
 use super::intent::Ours;
 use super::memory::Memory;
@@ -142,11 +141,6 @@ impl ServiceSync {
             return Reschedule::Backoff(failure);
         }
         self.record_event(key, uid, event_texts::failed(operation, &failure, backends));
-        if failure.lasts {
-            self.metrics.failures.count(failure.class);
-            tracing::warn!(service = %key, class = %failure.class, error = %failure, "not tried again before the Service changes");
-            return Reschedule::again(self.resync, Cause::Resync);
-        }
         self.retry(key, failure)
     }
 

@@ -39,7 +39,7 @@ use super::context::{ServiceSync, interest};
 use super::follow;
 use super::node_rollout::NodeRollouts;
 use super::options::ServiceControllerOptions;
-use super::queue::ServiceQueue;
+use super::queue::{Reschedule, ServiceQueue};
 
 /// Prefix of the metrics that are this program's own.
 const METRIC_PREFIX: &str = "openstack_ccm";
@@ -243,7 +243,9 @@ async fn work(queue: ServiceQueue, sync: Arc<ServiceSync>) {
                 sync.metrics.nodes_followed(elapsed);
             }
         }
-        taken.finish(next);
+        // A text that means nothing stays what it is until somebody changes it.
+        let lasts = matches!(&next, Reschedule::Backoff(failure) if failure.lasts);
+        taken.finish(if lasts { Reschedule::again(sync.resync, Cause::Resync) } else { next });
     }
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod call;
 mod clock;
 mod filter;
+mod lacking;
 mod observer;
 mod paging;
 mod parts;
@@ -28,9 +29,9 @@ pub(crate) use call::{Call, Paths};
 pub(crate) use filter::Filters;
 
 use crate::error::{ApiError, DecodeError, Fault};
-use crate::optional::Parts;
 use crate::transport::{Request, Response, Service, Transport, TransportError};
 use clock::ServiceClock;
+use lacking::Parts;
 
 /// Settings of a [`Client`].
 #[derive(Clone, Debug)]

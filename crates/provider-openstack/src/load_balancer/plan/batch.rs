@@ -6,7 +6,7 @@ use super::draft::Draft;
 use crate::load_balancer::objects::step::{Handle, MemberStep, Step};
 use crate::load_balancer::objects::{Member, ObservedMember};
 
-pub(super) struct Change<'a> {
+pub(super) struct BatchChange<'a> {
     pub(super) pool: Handle,
     /// The wanted members, sorted by key: those that stay, and new ones.
     pub(super) all: Vec<Arc<Member>>,
@@ -20,7 +20,7 @@ pub(super) struct Change<'a> {
     pub(super) additive: bool,
 }
 
-impl Change<'_> {
+impl BatchChange<'_> {
     pub(super) fn plan(&self, draft: &mut Draft) {
         let changes_stay = !self.stay_as_they_are || !self.are_sound;
         let at_once = match (self.new.as_slice(), self.gone.as_slice()) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::batch::Change;
+use super::batch::BatchChange;
 use super::draft::Draft;
 use crate::load_balancer::objects::step::Handle;
 use crate::load_balancer::objects::{ListenerKey, Member, MemberKey, ObservedMember, ObservedPool};
@@ -78,7 +78,7 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         merged.iter().cloned().partition(|member| before.contains_key(&member.key()));
     let is_wanted =
         |one: &ObservedMember| merged.binary_search_by_key(&one.key(), |member| member.key()).is_ok();
-    let change = Change {
+    let change = BatchChange {
         pool: Handle::Id(pool.id.clone()),
         stay_as_they_are: stay.iter().all(same),
         are_sound: pool.members.iter().all(|one| one.status != ProvisioningStatus::Error),

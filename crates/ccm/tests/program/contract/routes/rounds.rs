@@ -241,7 +241,7 @@ async fn rounds_and_corrections_are_counted() {
         text.contains(&sync("noop", "periodic")) || text.contains(&sync("noop", "node_change")),
         "{text}"
     );
-    stage.set_ranges("node-1", &["10.244.77.0/24"]);
+    stage.add_node("node-3", &["10.244.77.0/24"]);
     stage.world.pass(5).await;
     assert!(stage.world.metrics().contains(&sync("changed", "node_change")), "{}", stage.world.metrics());
 }

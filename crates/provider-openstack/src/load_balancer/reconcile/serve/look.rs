@@ -217,9 +217,10 @@ impl Serving<'_> {
     async fn with_members(&self, known: Converged) -> Result<Option<Observation>, Failure> {
         let Converged { observed, project_id, address, agreement, warnings } = known;
         let may_go_on = observed.load_balancer.as_ref().is_some_and(|there| self.may_go_on(there));
-        // The status tree does not show what administrators set.
+        // The status tree shows neither what administrators set nor the subnet that members have.
         let is_drained = warnings.iter().any(|warning| warning.reason == DRAINED);
-        if !may_go_on || is_drained || self.faults.may_heal() || !self.settings.odd.is_empty() {
+        let lacks_members = is_drained || self.settings.is_unreadable(Aspect::MemberSubnet);
+        if !may_go_on || lacks_members || self.faults.may_heal() || !self.settings.odd.is_empty() {
             return Ok(None);
         }
         let mut observation = Observation::known(observed, project_id);
