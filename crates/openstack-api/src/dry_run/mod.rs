@@ -10,8 +10,10 @@
 //! | `filter` | which objects a list contains |
 //! | `writes`, `create` | the changes of a write |
 //! | `kind`, `placeholder` | the kinds of objects; ids and addresses of new ones |
+//! | `difference` | each object once, with the attributes that would change |
 
 mod create;
+mod difference;
 mod filter;
 mod kind;
 mod placeholder;
@@ -25,6 +27,7 @@ use async_trait::async_trait;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
+pub use difference::{Difference, Fate, differences, known, merged, shown};
 pub use kind::Kind;
 pub use placeholder::{is_placeholder, is_placeholder_address};
 pub use view::ReadOnly;
