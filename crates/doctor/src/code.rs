@@ -141,6 +141,10 @@ codes! {
         "the deletion of the Service does not end",
         "The Service was deleted more than five minutes ago, and a finalizer still blocks its deletion, because the load balancer is not removed yet.",
         "Doctor shows the Warning Events of the Service, which give the cause.";
+    D007 Warning Some(Hop::Controller), Nobody false,
+        "another instance of openstack-ccm is at work",
+        "Another Lease in the same namespace is held by openstack-ccm, too. Two instances that serve the same Services undo each other's changes, where their settings differ.",
+        "Run one instance for each `--load-balancer-class`, and no controller in both. Doctor shows the other Lease, its holder and its settings.";
     D101 Warning Some(Hop::Name), Pods false,
         "a name leads pods elsewhere",
         "Something in the cluster (CoreDNS, `hostAliases`) answers a name of this Service with a destination other than the load balancer. Pods connect to it, whatever the status says.",
@@ -188,7 +192,11 @@ codes! {
     D207 Error Some(Hop::Status), Through true,
         "a published address is not the load balancer's",
         "The status publishes an address that the load balancer does not have, or its VIP although clients outside need its floating IP. A user or another controller wrote it, or the address now belongs to something else.",
-        "The controller publishes the right address when it next checks the Service. If another program overwrites it again, see D204.";
+        "The controller publishes the right address at its next check for drift (every 30 to 36 minutes by default). If another program overwrites it again, see D204.";
+    D208 Error Some(Hop::Status), Inside true,
+        "a Service has the load balancer's address in externalIPs",
+        "A service proxy sends packets to an address in `spec.externalIPs` of any Service straight to the pods of that Service, whatever the mode in the status says, and so around the load balancer.",
+        "Remove the address from `spec.externalIPs`. Envoy Gateway writes it there from `Gateway.spec.addresses`.";
     D301 Error Some(Hop::Node), Inside false,
         "a node ignores ipMode",
         "The service proxy of a node probably short-circuits the address although the status says `ipMode: Proxy`. A verdict by version or image is marked as a guess; only the canary measures.",
@@ -225,6 +233,10 @@ codes! {
         "the source ranges keep this client out",
         "The address of `--from` is in none of the networks from which the listener accepts connections.",
         "Add the client's network to `loadBalancerSourceRanges`. The load balancer may see the client with another address, such as that of a router.";
+    D405 Error Some(Hop::Way), InsideThrough false,
+        "security groups keep the nodes from the load balancer",
+        "No rule for egress of the security groups of the nodes fits the load balancer's address and port, so packets of pods and nodes do not get there.",
+        "Add a rule for egress to the security group of the nodes, for example for every address.";
     D501 Error Some(Hop::LoadBalancer), Through false,
         "part of the load balancer is in ERROR",
         "Octavia failed to apply a change. A load balancer that is ACTIVE may still have children in ERROR, and a load balancer in ERROR may still serve as before.",
@@ -236,7 +248,7 @@ codes! {
     D503 Error Some(Hop::LoadBalancer), Through true,
         "a port of the Service has no matching listener",
         "The load balancer lacks the listener of a port, or the listener is not as the Service asks for, for example in its protocol or pool.",
-        "Let the controller reconcile: `openstack-ccm plan` shows what it would do.";
+        "The controller repairs this at its next check for drift (every 30 to 36 minutes by default); `openstack-ccm plan` shows what it would do.";
     D504 Warning Some(Hop::LoadBalancer), Nobody false,
         "the provider of the load balancer does not support what the Service asks for",
         "The Service asks for something that Octavia, or the provider of this load balancer, does not support; the message says what happens instead.",
@@ -252,7 +264,7 @@ codes! {
     D507 Warning Some(Hop::LoadBalancer), Nobody false,
         "the load balancer differs from what the Service asks for",
         "The controller would change something; the lines are those of `openstack-ccm plan`.",
-        "Let the controller reconcile, or correct the Service.";
+        "The controller repairs this at its next check for drift (every 30 to 36 minutes by default), unless the Service asks for what the cloud refuses.";
     D508 Warning Some(Hop::LoadBalancer), Nobody false,
         "the controller warns of something",
         "The controller would write this Event of type Warning for the Service; [events.md](events.md) explains the reason.",
@@ -260,7 +272,7 @@ codes! {
     D509 Error Some(Hop::LoadBalancer), Through true,
         "the published address does not lead to the load balancer",
         "The status publishes a floating IP that is not attached to the load balancer, or is gone.",
-        "The controller attaches the floating IP, or publishes another one, when it next checks the Service.";
+        "The controller attaches the floating IP, or publishes another one, at its next check for drift (every 30 to 36 minutes by default).";
     D510 Error Some(Hop::LoadBalancer), Through true,
         "part of the load balancer is disabled",
         "Somebody set `admin_state_up` of the load balancer, of a listener or of a pool to false, so that part forwards nothing. The controller does not undo this.",
@@ -268,19 +280,23 @@ codes! {
     D511 Error Some(Hop::LoadBalancer), Outside false,
         "a listener accepts other clients than the Service asks for",
         "The networks from which the listener accepts connections (`allowed_cidrs`) differ from the source ranges of the Service.",
-        "The controller corrects this when it next checks the Service.";
+        "The controller corrects this at its next check for drift (every 30 to 36 minutes by default).";
     D512 Warning Some(Hop::LoadBalancer), Nobody false,
         "a setting is invalid, and the old value is kept",
         "An annotation or a field of the Service has a value that cannot be used. The load balancer keeps the old value; all other settings take effect.",
         "Correct what the message names.";
+    D513 Error Some(Hop::LoadBalancer), Through false,
+        "part of the load balancer reports ERROR",
+        "The `operating_status` of the load balancer, of a listener or of a pool is ERROR, and no member explains it: Octavia hears that this part does not work.",
+        "Ask the operator of the cloud, or fail the load balancer over: `openstack loadbalancer failover`.";
     D601 Error Some(Hop::Header), Through true,
         "the pools speak another protocol than the Service asks for",
         "The annotation asks for the PROXY protocol and a pool does not send its header, or the reverse.",
-        "Let the controller reconcile: it builds a new pool and swaps it in. `openstack-ccm plan` shows the steps.";
+        "The controller builds a new pool and swaps it in, at its next check for drift (every 30 to 36 minutes by default). `openstack-ccm plan` shows the steps.";
     D701 Error Some(Hop::Member), Through false,
         "the members do not match the present nodes",
         "A pool has a member that is not a node, lacks a node, or has a member with an outdated address or node port. Some connections fail.",
-        "Let the controller reconcile. If it is running, its log says why it does not update the members.";
+        "The controller corrects this at its next check for drift (every 30 to 36 minutes by default); if it does not, its log says why.";
     D702 Error Some(Hop::Member), Through true,
         "a security group closes the node port",
         "No security group of the nodes allows traffic from the load balancer to the node port, so every connection times out.",
@@ -321,9 +337,17 @@ codes! {
         "the Service is left to another service proxy",
         "The Service has the label `service.kubernetes.io/service-proxy-name`, so kube-proxy opens none of its node ports, and the load balancer sends to ports on which nothing listens.",
         "Remove the label. With `ipMode: Proxy`, it is not needed to prevent the short circuit.";
+    D807 Error Some(Hop::NodePort), Through false,
+        "kube-proxy opens no node ports at the address of a member",
+        "`nodePortAddresses` of kube-proxy (or its flag `--nodeport-addresses`) names networks, and the address to which the load balancer sends is in none of them: the node refuses these connections.",
+        "Add the network of the nodes to `nodePortAddresses`, or remove the setting, and restart kube-proxy.";
+    D808 Error Some(Hop::NodePort), All false,
+        "a ready endpoint has no pod that serves",
+        "An EndpointSlice lists an address as ready, but no pod has it, or its pod has ended, or is not ready. kube-controller-manager may not be running, or the Service publishes addresses that are not ready (`publishNotReadyAddresses`).",
+        "`kubectl get pods` with the selector of the Service shows the pods; the log of kube-controller-manager says why slices are not updated.";
     D901 Error Some(Hop::Backend), Through true,
         "the backend does not expect the header that the load balancer sends",
-        "The load balancer adds the PROXY protocol header, but the application's configuration does not switch the PROXY protocol on. The application takes the header for a broken request.",
+        "The load balancer adds the PROXY protocol header, but the application's configuration does not switch the PROXY protocol on for this port, or not for the load balancer's network. The application takes the header for a broken request. If only some pods are so, a rollout is half done.",
         "Switch the PROXY protocol on in the configuration of the application, or off at the load balancer.";
     D902 Error Some(Hop::Backend), All true,
         "the backend expects a header that nobody sends",
@@ -333,6 +357,10 @@ codes! {
         "the backend accepts connections with and without the header",
         "A short circuit does not break this application; only the client address in its log differs. `ip-mode: vip` is possible and saves a hop.",
         "Nothing has to be done.";
+    D904 Warning Some(Hop::Backend), Nobody false,
+        "the backend ignores the client addresses in the header",
+        "The application reads the header and goes on, but trusts only other networks than that of the load balancer: connections work, and its log shows the address of a node or of the load balancer.",
+        "Add the network of the load balancer, and with `externalTrafficPolicy: Cluster` those of the nodes, to the networks that the application trusts.";
     L101 Warning None, Nobody false,
         "hairpin-proxy is installed",
         "hairpin-proxy, or a fork of it, leads pods around the load balancer by lines in the Corefile, or in `/etc/hosts` of the nodes.",
@@ -365,6 +393,10 @@ codes! {
         "a CronJob touches Services",
         "A CronJob annotates or patches Services, as people do to make a controller reconcile again. openstack-ccm checks for drift by itself.",
         "Delete the CronJob if that was its purpose.";
+    L109 Warning None, Nobody false,
+        "externalIPs name the address of a load balancer",
+        "`spec.externalIPs` of a Service names an address that a Service of type LoadBalancer publishes: service proxies send packets to it around the load balancer.",
+        "Remove the address from `spec.externalIPs` of the Service, or from `Gateway.spec.addresses`.";
 }
 
 impl Code {
@@ -400,7 +432,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Findings of doctor\n\n`openstack-ccm doctor` follows a packet to a load balancer, hop by hop, and gives each finding a code, \
          whose meaning never changes. Errors and warnings are defects; the rest is for information. What could not be checked is \
-         `unknown`, and never counts as good.\n",
+         *not known*; what no object shows is *not seen*. Neither counts as good.\n",
     );
     let mut heading = "";
     for Entry { code, severity, hop, title, meaning, remedy, .. } in TABLE {

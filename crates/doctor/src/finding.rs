@@ -150,17 +150,27 @@ impl Finding {
     }
 }
 
-/// Something that could not be judged.
+/// Why something was not judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// A question failed, was forbidden, or has an answer that doctor does not understand.
+    NotKnown,
+    /// No object that doctor may read says it, or the user left it out.
+    NotSeen,
+    /// Not seen either: whether an application reads the header that the load balancer sends.
+    HeaderNotSeen,
+}
+
+/// Something that was not judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// What is not known, and why.
+    /// What was not judged, and why.
     pub text: String,
     /// Which packets it matters to.
     pub scope: Scope,
     /// Which clients' packets it matters to.
     pub matters: Stops,
-    /// Whether the user asked for it: a user who leaves out the cloud on purpose did not.
-    pub asked: bool,
+    pub gap: Gap,
 }
 
 /// The result of one check.
@@ -170,7 +180,7 @@ pub enum Check {
     Ok(String),
     /// The check does not apply.
     Skipped(String),
-    /// The check could not be made.
+    /// The check was not made.
     Unknown(Unknown),
     /// The check has a finding.
     Found(Finding),
@@ -189,11 +199,20 @@ pub fn ok(text: impl Into<String>) -> Check {
 
 /// Creates the result of a check that could not be made.
 pub fn unknown(text: impl Into<String>) -> Check {
-    Check::Unknown(Unknown { text: text.into(), scope: Scope::default(), matters: Stops::All, asked: true })
+    gap(Gap::NotKnown, text)
+}
+
+/// Creates the result of a check for which there is nothing to look at.
+pub fn unseen(text: impl Into<String>) -> Check {
+    gap(Gap::NotSeen, text)
+}
+
+pub(crate) fn gap(gap: Gap, text: impl Into<String>) -> Check {
+    Check::Unknown(Unknown { text: text.into(), scope: Scope::default(), matters: Stops::All, gap })
 }
 
 impl Check {
-    /// Limits an unknown result to some packets; other results stay as they are.
+    /// Limits a gap to some packets; other results stay as they are.
     #[must_use]
     pub fn about(self, scope: Scope, matters: Stops) -> Self {
         match self {

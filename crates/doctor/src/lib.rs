@@ -1,6 +1,6 @@
 //! Where a packet to a load balancer ends, and why: the judgements of `openstack-ccm doctor`.
 //!
-//! Everything here is pure. The caller gathers [`facts`] once, as Kubernetes and the cloud show them; a fact that could not be
+//! Everything here is pure. The caller gathers [`facts`] once, in the types in which Kubernetes and OpenStack show them; a fact that could not be
 //! gathered is represented too ([`facts::Looked`]) and never counts as good. The rules of the controllers are not repeated here:
 //! what the controllers would publish, change or refuse is among the facts, in their own words.
 //!
@@ -15,6 +15,7 @@
 //! | [`report`] | the report about one Service, and where packets end |
 //! | [`rules`] | how a node treats packets, from a dump of its rules |
 //! | [`facts`] | the facts to judge |
+//! | `firewall` | whether security groups let packets through |
 //! | [`policy`] | whether NetworkPolicies let pods out to an address |
 //! | [`backend`] | whether an application expects the PROXY protocol header |
 //! | [`leftovers`] | workarounds left in a cluster |
@@ -25,6 +26,7 @@ pub mod backend;
 pub mod code;
 pub mod facts;
 pub mod finding;
+mod firewall;
 pub mod hop;
 pub mod hops;
 pub mod leftovers;

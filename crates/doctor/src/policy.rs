@@ -4,7 +4,7 @@
 //! Service is enough. Without it the destination is the address of the load balancer, which only an `ipBlock` or a rule for all
 //! destinations matches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -28,22 +28,37 @@ pub struct Destination<'a> {
     pub selector: &'a BTreeMap<String, String>,
 }
 
-/// Lists the policies, as `namespace/name`, that do not let pods out to the load balancer, although they let them out to the pods
-/// behind the Service or their namespace needs the load balancer by its nature. Policies are additive, so another policy for the
-/// same pods may allow it.
-pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Vec<String> {
+/// The policies, as `namespace/name`, that do not let their pods out to a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shut {
+    /// Those whose pods presumably use the Service: the policy lets them out to its pods, they are in its namespace, or need the load
+    /// balancer by their nature.
+    pub users: Vec<String>,
+    /// Those of other pods, which may not use the Service at all.
+    pub others: Vec<String>,
+}
+
+/// Finds the policies that do not let their pods out to the load balancer. Policies are additive, so another policy for the same pods
+/// may allow it.
+pub fn shut_in(policies: &[NetworkPolicy], to: Destination<'_>) -> Shut {
     let egress: Vec<&NetworkPolicy> = policies.iter().filter(|policy| restricts_egress(policy)).collect();
-    let mut found = BTreeSet::new();
+    let mut found = Shut::default();
     for policy in &egress {
-        let wants = allows_pods(policy, to)
-            || namespace(policy).contains("cert-manager")
-            || shuts_neighbours_in(policy, to.namespace, to.selector);
         let is_allowed = |other: &&NetworkPolicy| is_for_all_of(other, policy) && allows(other, to);
-        if wants && !egress.iter().any(is_allowed) {
-            found.insert(title(policy));
+        if egress.iter().any(is_allowed) {
+            continue;
         }
+        let is_neighbour = namespace(policy) == to.namespace && !is_of_application(policy, to.selector);
+        let uses = is_neighbour || allows_pods(policy, to) || namespace(policy).contains("cert-manager");
+        let list = if uses { &mut found.users } else { &mut found.others };
+        list.push(title(policy));
     }
-    found.into_iter().collect()
+    found
+}
+
+/// Returns whether a policy is for the application's own pods only.
+fn is_of_application(policy: &NetworkPolicy, selector: &BTreeMap<String, String>) -> bool {
+    selects(policy, selector) && !covers_all(policy)
 }
 
 /// Lists the policies, as `namespace/name`, that allow other pods of the Service's namespace no egress, not even to its pods.
@@ -70,8 +85,7 @@ pub fn shut_off(
 
 /// Returns whether a policy allows other pods than the application's no egress: these pods are clients too.
 fn shuts_neighbours_in(policy: &NetworkPolicy, home: &str, selector: &BTreeMap<String, String>) -> bool {
-    let only_application = selects(policy, selector) && !covers_all(policy);
-    namespace(policy) == home && rules(policy).is_empty() && !only_application
+    namespace(policy) == home && rules(policy).is_empty() && !is_of_application(policy, selector)
 }
 
 fn is_for_all_of(policy: &NetworkPolicy, other: &NetworkPolicy) -> bool {
@@ -163,12 +177,7 @@ fn allows_pods_of(policy: &NetworkPolicy, home: &str, labels: &BTreeMap<String, 
                 selects_all(selector) || name.is_some_and(|name| name == home)
             }
         };
-        let selected = peer.pod_selector.as_ref().is_none_or(|selector| {
-            let wanted = selector.match_labels.iter().flatten();
-            selects_all(selector)
-                || selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
-                    && wanted.into_iter().all(|(key, value)| labels.get(key) == Some(value))
-        });
+        let selected = peer.pod_selector.as_ref().is_none_or(|selector| is_selected(selector, labels));
         same_namespace && selected
     })
 }
@@ -264,9 +273,12 @@ fn restricts_ingress(policy: &NetworkPolicy) -> bool {
 }
 
 fn selects(policy: &NetworkPolicy, labels: &BTreeMap<String, String>) -> bool {
-    let Some(selector) = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref()) else {
-        return true;
-    };
+    let selector = policy.spec.as_ref().and_then(|spec| spec.pod_selector.as_ref());
+    selector.is_none_or(|selector| is_selected(selector, labels))
+}
+
+/// Returns whether a selector selects an object with these labels.
+pub(crate) fn is_selected(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let by_label = selector.match_labels.iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
     let by_expression = selector.match_expressions.iter().flatten().all(|one| {
         let value = labels.get(&one.key);
@@ -311,7 +323,7 @@ mod tests {
         .unwrap()
     }
 
-    fn found(policies: &[NetworkPolicy]) -> Vec<String> {
+    fn found(policies: &[NetworkPolicy]) -> Shut {
         let selector = BTreeMap::from([("app".to_owned(), "nginx".to_owned())]);
         let address = "203.0.113.10".parse().unwrap();
         shut_in(
@@ -331,28 +343,32 @@ mod tests {
     }
 
     #[rstest]
-    #[case::to_the_pods_only("shop", to_pods(), true)]
-    #[case::nothing_at_all_where_nobody_needs_it("shop", json!([]), false)]
-    #[case::nothing_at_all_for_cert_manager("cert-manager", json!([]), true)]
-    #[case::block("shop", json!([{"to": [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "203.0.113.0/24"}}]}]), false)]
-    #[case::excepted("shop", json!([{"to": [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["203.0.113.0/24"]}}]}]), true)]
-    #[case::all("shop", json!([{}]), false)]
-    #[case::other_port("cert-manager", json!([{"ports": [{"port": 53}]}]), true)]
-    #[case::range_of_ports("cert-manager", json!([{"ports": [{"port": 400, "endPort": 500}]}]), false)]
-    fn a_policy_that_knows_only_the_pods_shuts_out_the_load_balancer(
+    #[case::to_the_pods_only("shop", to_pods(), [1, 0])]
+    #[case::nothing_at_all_where_nobody_needs_it("shop", json!([]), [0, 1])]
+    #[case::nothing_at_all_for_cert_manager("cert-manager", json!([]), [1, 0])]
+    #[case::names_only_for_neighbours("ingress", json!([{"ports": [{"port": 53, "protocol": "UDP"}]}]), [1, 0])]
+    #[case::names_only_elsewhere("shop", json!([{"ports": [{"port": 53, "protocol": "UDP"}]}]), [0, 1])]
+    #[case::block("shop", json!([{"to": [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "203.0.113.0/24"}}]}]), [0, 0])]
+    #[case::excepted("shop", json!([{"to": [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["203.0.113.0/24"]}}]}]), [1, 0])]
+    #[case::only_an_exception("shop", json!([{"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["203.0.113.0/24"]}}]}]), [0, 1])]
+    #[case::all("shop", json!([{}]), [0, 0])]
+    #[case::other_port("cert-manager", json!([{"ports": [{"port": 53}]}]), [1, 0])]
+    #[case::range_of_ports("cert-manager", json!([{"ports": [{"port": 400, "endPort": 500}]}]), [0, 0])]
+    fn a_policy_that_does_not_name_the_address_shuts_out_the_load_balancer(
         #[case] namespace: &str,
         #[case] egress: Value,
-        #[case] shut: bool,
+        #[case] shut: [usize; 2],
     ) {
-        assert_eq!(!found(&[policy(namespace, &json!({}), &egress)]).is_empty(), shut);
+        let found = found(&[policy(namespace, &json!({}), &egress)]);
+        assert_eq!([found.users.len(), found.others.len()], shut);
     }
 
     #[test]
     fn policies_for_the_same_pods_add_up() {
         let narrow = policy("shop", &json!({"matchLabels": {"a": "b"}}), &to_pods());
         let wide = policy("shop", &json!({}), &json!([{"to": [{"ipBlock": {"cidr": "203.0.113.10/32"}}]}]));
-        assert_eq!(found(std::slice::from_ref(&narrow)), ["shop/p"]);
-        assert!(found(&[narrow, wide]).is_empty());
+        assert_eq!(found(std::slice::from_ref(&narrow)).users, ["shop/p"]);
+        assert_eq!(found(&[narrow, wide]), Shut::default());
     }
 
     fn ingress(spec: Value) -> NetworkPolicy {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use openstack_ccm_doctor::facts::{Dial, DialResult};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde::{Deserialize, Serialize};
@@ -101,6 +100,39 @@ impl Speech {
             _ => Self::Silence,
         }
     }
+}
+
+/// The result of a dial by a pod on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dial {
+    pub node: String,
+    /// The destination: `203.0.113.10:443`.
+    pub to: String,
+    /// The result.
+    pub result: DialResult,
+    /// The duration of the dial, in milliseconds.
+    pub milliseconds: u64,
+    /// The source of the dial: `a pod address`, `a node address`.
+    pub source: String,
+}
+
+/// The result of a dial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DialResult {
+    /// The application answered with this text.
+    Answered(String),
+    /// The connection was accepted, which a load balancer does by itself.
+    Accepted,
+    /// The connection was accepted and closed without a byte, as by an application that misses the header.
+    ClosedSilently,
+    /// No answer came in time.
+    TimedOut,
+    /// The connection was refused or reset.
+    Refused(String),
+    /// The hostname does not resolve in a pod.
+    NoName(String),
+    /// The pod did not run, for this reason.
+    NotDialled(String),
 }
 
 /// The result of one dial, as it is written.

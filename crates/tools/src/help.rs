@@ -49,10 +49,11 @@ pub const TABLE: &[Help] = &[
             "doctor --leftovers",
         ],
         [
-            "packets reach, or should reach, all applications",
+            "no fault was found, or packets arrived; what was not seen is named",
             "an error: the command line is wrong, or the cluster cannot be read",
             "something at or above --fail-on was found",
-            "nothing was found, but something that was asked for could not be checked, or packets may not arrive",
+            "no error, but packets may end, or something is not known, invalid or does not exist, or it is not seen whether an application \
+             reads the header that it gets",
         ],
     ),
     help(

@@ -32,6 +32,9 @@ pub fn is_unreachable_for_long(since: Option<jiff::Timestamp>, now: jiff::Timest
 
 /// The first Kubernetes release whose kube-proxy honours the field by default.
 const FIRST_FIT_KUBELET: Version = Version(1, 30, 0);
+/// The first that has the gate, and the first that cannot switch it off.
+const FIRST_WITH_GATE: Version = Version(1, 29, 0);
+const FIRST_LOCKED: Version = Version(1, 32, 0);
 
 /// Returns the guess at a node's service proxy by what the node shows. It may be wrong; nothing that serves may depend on it.
 pub fn guess_of(node: &Node) -> NodeVerdict {
@@ -46,6 +49,22 @@ pub fn guess_of(node: &Node) -> NodeVerdict {
     let by_version = by_version(kubelet, info.map_or("", |info| &info.operating_system));
     let by_image = by_image(node, kubelet);
     prevailing(by_image.iter().chain([&by_version])).unwrap_or(&by_version).clone()
+}
+
+/// Returns the verdict on kube-proxy of a version, as its image has it, with the gate `LoadBalancerIPMode` where that is known. The
+/// gate is on by default from 1.30 on, and locked from 1.32 on.
+pub fn by_kube_proxy(version: &str, gate: Option<bool>) -> NodeVerdict {
+    let cause = || Cause::KubeProxyVersion(version.to_owned());
+    match (Version::parse(version), gate) {
+        (Some(parsed), Some(false)) if parsed >= FIRST_FIT_KUBELET && parsed < FIRST_LOCKED => {
+            NodeVerdict::unfit(Source::Image, Cause::GateOff)
+        }
+        (Some(parsed), Some(true)) if parsed >= FIRST_WITH_GATE && parsed < FIRST_FIT_KUBELET => {
+            NodeVerdict::fit(Source::Image, Cause::GateOn)
+        }
+        (Some(parsed), _) if parsed >= FIRST_FIT_KUBELET => NodeVerdict::fit(Source::Image, cause()),
+        _ => NodeVerdict::unfit(Source::Image, cause()),
+    }
 }
 
 /// Returns the guess for a Linux node of which only the kubelet's version is known.
@@ -67,7 +86,8 @@ fn by_version(kubelet: &str, operating_system: &str) -> NodeVerdict {
     }
 }
 
-/// Finds a replacement of kube-proxy that ignores the mode, by annotations and images.
+/// Finds a replacement of kube-proxy that ignores the mode, by annotations and images, or else the version of kube-proxy: of several
+/// images the newest, because older ones are left-overs of upgrades.
 fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     let reported = node.status.as_ref().and_then(|status| status.images.as_deref()).unwrap_or_default();
     let names = reported.iter().flat_map(|image| image.names.iter().flatten()).map(String::as_str);
@@ -75,7 +95,9 @@ fn by_image(node: &Node, kubelet: &str) -> Option<NodeVerdict> {
     let control_plane = node.metadata.labels.iter().flatten().any(|(key, _)| is_control_plane_label(key));
     let kube_proxy = images.kube_proxy(kubelet, control_plane, reported.len());
     let by_annotation = annotation_keys(node).find_map(|key| replacement_by_annotation(key, kube_proxy));
-    let replacement = by_annotation.or_else(|| images.unfit_replacement(kube_proxy))?;
+    let Some(replacement) = by_annotation.or_else(|| images.unfit_replacement(kube_proxy)) else {
+        return images.kube_proxy_version().map(|version| by_kube_proxy(&format!("v{version}"), None));
+    };
     // These two take the traffic of pods even beside kube-proxy. Beside the others, kube-proxy may run unseen.
     let takes_all = matches!(replacement, Replacement::OvnKubernetes | Replacement::Antrea(_));
     let is_certain = takes_all || kube_proxy != KubeProxy::Unseen;
@@ -136,6 +158,10 @@ mod tests {
 
     #[rstest]
     #[case::new_kubelet("v1.30.0", &[], None)]
+    #[case::old_kube_proxy("v1.32.4", &["registry.example/kube-proxy:v1.29.9"], Some("kube_proxy_version"))]
+    #[case::new_kube_proxy("v1.29.4", &["registry.example/kube-proxy:v1.30.1"], None)]
+    #[case::kube_proxy_after_an_upgrade("v1.32.4", &["registry.example/kube-proxy:v1.29.9", "registry.example/kube-proxy:v1.32.4"], None)]
+    #[case::cilium_of_a_mirror("v1.36.0", &["registry.corp/infra/cilium-agent:1.16.0"], REPLACED)]
     #[case::old_kubelet("v1.29.15", &[], Some("old_kubelet"))]
     #[case::odd_kubelet("unknown", &[], Some("unknown_kubelet_version"))]
     #[case::kubelet_not_reported_yet("", &[], None)]

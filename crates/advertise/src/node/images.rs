@@ -23,7 +23,7 @@ pub(super) enum KubeProxy {
 /// The newest version of each known image on a node; older ones are left-overs of upgrades.
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    kube_proxy: bool,
+    kube_proxy: Option<Version>,
     /// RKE2's image of all control plane components and of kube-proxy.
     hardened_kubernetes: bool,
     cilium: Option<Version>,
@@ -43,10 +43,11 @@ impl Images {
             };
             let newest = |known: Option<Version>| known.max(Some(version));
             match (namespace, image) {
-                (_, "kube-proxy") => images.kube_proxy = true,
+                (_, "kube-proxy") => images.kube_proxy = newest(images.kube_proxy),
                 // RKE2: scripts/build-images and Dockerfile of rancher/rke2.
                 ("rancher", "hardened-kubernetes") => images.hardened_kubernetes = true,
-                ("cilium", "cilium") | ("rancher", "mirrored-cilium-cilium") => {
+                // Mirrors have names of their own.
+                (_, "cilium" | "cilium-agent") | ("rancher", "mirrored-cilium-cilium") => {
                     images.cilium = newest(images.cilium);
                 }
                 ("antrea", _) if image.starts_with("antrea-") => images.antrea = newest(images.antrea),
@@ -68,11 +69,16 @@ impl Images {
         reported: usize,
     ) -> KubeProxy {
         // On a control plane node the same image is there for the API server.
-        if self.kube_proxy || (self.hardened_kubernetes && !control_plane) {
+        if self.kube_proxy.is_some() || (self.hardened_kubernetes && !control_plane) {
             return KubeProxy::Seen;
         }
         let of_rancher = ["+k3s", "+rke2"].iter().any(|vendor| kubelet_version.contains(vendor));
         if of_rancher || reported >= REPORTED_IMAGES { KubeProxy::Unseen } else { KubeProxy::Absent }
+    }
+
+    /// Returns the version of kube-proxy, if its image is reported.
+    pub(super) fn kube_proxy_version(&self) -> Option<Version> {
+        self.kube_proxy
     }
 
     /// Returns a replacement of kube-proxy that ignores the mode in the version on the node.

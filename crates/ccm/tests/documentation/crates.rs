@@ -18,10 +18,11 @@ fn dependencies(package: &str) -> Vec<String> {
 
 /// What a person types calls what runs in a cluster, and the program for clusters embeds no simulator.
 #[rstest]
-#[case::manager("manager", "controllers", &["tools", "openstack-api", "provider-openstack", "openstack-sim", "kube-sim"])]
+#[case::manager("manager", "controllers", &["tools", "doctor", "openstack-api", "provider-openstack", "openstack-sim", "kube-sim"])]
 #[case::controllers("controllers", "core", &["manager", "tools", "openstack-api", "provider-openstack"])]
 #[case::tools("tools", "manager", &["demo", "openstack-sim", "kube-sim"])]
 #[case::provider("provider-openstack", "core", &["manager", "tools", "controllers", "advertise", "runtime"])]
+#[case::doctor("doctor", "openstack-api", &["tools", "provider-openstack", "openstack-sim", "kube-sim"])]
 fn a_crate_depends_on_none_of_those_above_it(
     #[case] package: &str,
     #[case] known: &str,

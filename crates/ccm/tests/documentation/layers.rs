@@ -168,6 +168,7 @@ fn each_module_names_only_modules_above_it(
 #[case::controllers("controllers", 100)]
 #[case::core("core", 10)]
 #[case::openstack_api("openstack-api", 60)]
+#[case::doctor("doctor", 60)]
 #[case::manager("manager", 60)]
 #[case::overlay("overlay", 20)]
 #[case::provider("provider-openstack", 250)]

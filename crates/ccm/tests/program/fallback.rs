@@ -151,6 +151,31 @@ async fn who_asks_for_vip_on_a_proxy_load_balancer_is_warned_once() {
     assert_eq!(bypassed(&world).len(), 1);
 }
 
+/// Service proxies take an address in `externalIPs` whatever its mode is. Names of other namespaces are nobody's business.
+#[rstest]
+#[case::beside_it("default", PROXY, Some("the Service forgotten"))]
+#[case::elsewhere("kube-system", PROXY, Some("a Service of another namespace"))]
+#[case::without_the_header("default", "example.org/any", None)]
+#[tokio::test(start_paused = true)]
+async fn who_loses_packets_to_external_ips_reads_which_service_takes_them(
+    #[case] namespace: &str,
+    #[case] annotation: &str,
+    #[case] named: Option<&str>,
+) {
+    let mut world = World::new(ApiVersion::V1_36);
+    let other = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "forgotten", "namespace": namespace},
+        "spec": {"type": "ClusterIP", "externalIPs": [IP], "ports": [{"port": 80}]}});
+    world.kube.create(&other).unwrap();
+    world.start().await;
+    world.create(&service("web", json!({"metadata": {"annotations": {annotation: "v2"}}})));
+    world.until_published("web").await;
+    world.quiet().await;
+    let mut warnings = world.warnings("web");
+    warnings.retain(|warning| warning.starts_with("Warning LoadBalancerAddressInExternalIPs: "));
+    assert_eq!(warnings.len(), usize::from(named.is_some()), "{warnings:?}");
+    assert!(warnings.iter().all(|warning| warning.contains(named.unwrap())), "{warnings:?}");
+}
+
 #[rstest]
 #[case::plain(json!({}))]
 #[case::proxy(json!({"metadata": {"annotations": {PROXY: "true"}}}))]

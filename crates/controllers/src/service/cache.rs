@@ -110,6 +110,16 @@ impl ServiceCache {
         lock(&self.services).iter().any(|(key, service)| needs(service) && asked(key))
     }
 
+    /// Returns the Services with one of these addresses in `externalIPs`, to whose pods nodes send packets for it.
+    pub(super) fn with_external_ip(&self, addresses: &[IpAddr]) -> BTreeSet<ServiceKey> {
+        let has = |service: &k8s::Service| {
+            let ips = service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten());
+            ips.filter_map(|ip| ip.parse().ok()).any(|ip| addresses.contains(&ip))
+        };
+        let services = lock(&self.services);
+        services.iter().filter(|(_, service)| has(service)).map(|(key, _)| key.clone()).collect()
+    }
+
     /// Returns the keys of the Services that are ours to serve.
     pub(super) fn served_keys(&self) -> Vec<ServiceKey> {
         let services = lock(&self.services);

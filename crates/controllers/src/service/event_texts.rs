@@ -8,6 +8,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::node::Node;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::service::ServiceKey;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,21 @@ pub(crate) fn contested(writer: &str, most: u32, window: Duration) -> Notice {
         window.as_secs() / 60
     );
     Notice::warning("LoadBalancerStatusContested", message)
+}
+
+/// Event: nodes send packets for the address to the pods of these Services. Those of other namespaces are none of the reader's business.
+pub(crate) fn external_ips(own: &ServiceKey, services: &BTreeSet<ServiceKey>) -> Option<Notice> {
+    let first = services.iter().find(|key| key.namespace == own.namespace).or(services.first())?;
+    let named = if first.namespace == own.namespace {
+        format!("the Service {}", first.name)
+    } else {
+        "a Service of another namespace".to_owned()
+    };
+    let message = format!(
+        "spec.externalIPs of {named} has the address of this load balancer: every node sends packets of pods for it to the pods of \
+         that Service, without what the load balancer adds, whatever ipMode says. Remove the address from spec.externalIPs"
+    );
+    Some(Notice::warning("LoadBalancerAddressInExternalIPs", message))
 }
 
 /// Event: a load balancer agrees with its Service; `None` if nothing was going on.

@@ -39,6 +39,8 @@ pub(crate) struct Remembered {
     written: Box<[(String, Option<String>)]>,
     /// What was reported last about the publication.
     pub(crate) announced: Announced,
+    /// What was reported last about Services with its address in `externalIPs`.
+    pub(crate) bypassed: Option<String>,
     /// Whether the Service was seen to ask for the removal of its load balancer. Without that, it only vanished.
     pub(crate) asked_to_go: bool,
     /// Why its load balancer is held, if it is, and when that was reported last.

@@ -1,5 +1,6 @@
 //! Writes into a Service the addresses of its load balancer and our annotations.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,13 +9,14 @@ use openstack_ccm_advertise::announce::News;
 use openstack_ccm_advertise::cluster::Cluster;
 use openstack_ccm_advertise::decision::compare;
 use openstack_ccm_advertise::entry::{entries, names_address, same_entries};
-use openstack_ccm_advertise::{Advertisement, Mode};
+use openstack_ccm_advertise::{Advertisement, Mode, shared};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::provider::Ready;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_runtime::call::CallError;
 
 use super::context::ServiceSync;
+use super::event_texts;
 use super::intent::{self, uid};
 use super::written::{Written, missing_annotations, patch, publication};
 
@@ -68,6 +70,7 @@ impl ServiceSync {
             if same && missing.is_empty() {
                 self.memory.with(&key, |known| known.published = Some(entries(&current)));
                 self.advertised(&key, uid(&current), &advertisement, before);
+                self.note_external_ips(&key, uid(&current), ready);
                 return Ok(Published::Done);
             }
             if written == MAX_WRITES {
@@ -84,6 +87,7 @@ impl ServiceSync {
             let Some(sent) = send else { continue };
             if !self.written(&key, &current, sent, &advertisement) {
                 self.advertised(&key, uid(&current), &advertisement, before);
+                self.note_external_ips(&key, uid(&current), ready);
                 return Ok(Published::Done);
             }
         }
@@ -206,6 +210,18 @@ impl ServiceSync {
                 Ok(StatusWriteEnd::Stale)
             }
             Some(_) => Err(error),
+        }
+    }
+
+    /// Reports Services with the address in `externalIPs`, where clients have to come through the load balancer.
+    fn note_external_ips(&self, key: &ServiceKey, uid: &str, ready: &Ready) {
+        let needed = shared::needs_load_balancer(ready.path, &ready.preference);
+        let others = if needed { self.cache.with_external_ip(&ready.addresses) } else { BTreeSet::new() };
+        let notice = event_texts::external_ips(key, &others);
+        let message = notice.as_ref().map(|notice| notice.message.clone());
+        let before = self.memory.with(key, |known| std::mem::replace(&mut known.bypassed, message.clone()));
+        if let Some(notice) = notice.filter(|_| before.flatten() != message) {
+            self.record_event(key, uid, notice);
         }
     }
 

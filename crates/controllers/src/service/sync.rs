@@ -107,7 +107,10 @@ impl ServiceSync {
         });
         if causes.has(Cause::Resync) {
             self.provider.expect_drift(&key);
-            self.memory.with(&key, |known| known.announced.warn_again());
+            self.memory.with(&key, |known| {
+                known.announced.warn_again();
+                known.bypassed = None;
+            });
         }
         let left_out = Arc::clone(&nodes.left_out);
         let intent = Intent { service: facts, nodes: Arc::clone(&backends), left_out };

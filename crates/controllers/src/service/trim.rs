@@ -44,6 +44,7 @@ fn trim_others(service: &mut k8s::Service) {
     service.spec = Some(k8s::ServiceSpec {
         type_: spec.type_,
         load_balancer_class: spec.load_balancer_class,
+        external_ips: spec.external_ips,
         ..k8s::ServiceSpec::default()
     });
     service.status = None;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{PodSpec, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 use super::Looked;
@@ -34,7 +34,7 @@ pub struct ClusterFacts {
 }
 
 /// The facts in the Lease of the controllers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerFact {
     /// `namespace/name` of the Lease.
     pub lease: String,
@@ -54,6 +54,8 @@ pub struct ControllerFact {
     pub cluster: Option<String>,
     /// The `--cluster-name` that the user gave.
     pub given_cluster: String,
+    /// Other Leases that openstack-ccm holds and renews, in words.
+    pub others: Looked<Vec<String>>,
 }
 
 /// A policy of a kind whose rules are not read.
@@ -86,10 +88,23 @@ pub struct NodeFact {
     pub honours: bool,
     /// The source of `honours`: `canary`, `version`.
     pub source: String,
-    /// Whether `honours` was measured; otherwise it is a guess.
-    pub measured: bool,
+    pub basis: Basis,
     /// The reason for `honours`.
     pub cause: String,
+    /// Networks of the node's addresses at which kube-proxy opens node ports; empty for all.
+    pub node_port_addresses: Vec<String>,
+}
+
+/// What a verdict on a service proxy stands on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// The versions of other programs on the node.
+    #[default]
+    Guessed,
+    /// What the service proxy runs with.
+    Shown,
+    /// What the service proxy does.
+    Measured,
 }
 
 /// A key of a ConfigMap that a DNS server reads.
@@ -114,15 +129,14 @@ pub struct ServedName {
 }
 
 /// A pod template, with the workload that has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     /// `Deployment`, `DaemonSet`, `StatefulSet`, `CronJob`.
     pub kind: String,
     pub namespace: String,
     pub name: String,
-    /// `spec.hostAliases`: address and names.
-    pub host_aliases: Vec<(String, Vec<String>)>,
-    pub containers: Vec<Container>,
+    /// What its pods run.
+    pub pods: PodSpec,
 }
 
 impl Workload {
@@ -130,22 +144,4 @@ impl Workload {
     pub fn title(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Container {
-    pub image: String,
-    /// The words of `command` and `args`.
-    pub words: Vec<String>,
-    /// The ports that the container declares.
-    pub ports: Vec<ContainerPort>,
-}
-
-/// A port that a container declares. The declaration is informational: the container may listen on others too.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerPort {
-    pub name: String,
-    pub number: u16,
-    /// `TCP`
-    pub protocol: String,
 }

@@ -4,17 +4,14 @@ mod cloud;
 mod cluster;
 mod service;
 
-pub use cloud::{
-    Change, ChangedField, CloudFacts, CloudObject, Door, DoorRule, Forecast, GroupSource, Objects,
-};
+pub(crate) use cloud::transport;
+pub use cloud::{Children, CloudFacts, Forecast, MemberFact, Network, PoolFact};
 pub use cluster::{
-    ClusterFacts, Container, ContainerPort, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName,
-    Workload,
+    Basis, ClusterFacts, ControllerFact, DnsText, ForeignPolicy, NodeFact, ServedName, Workload,
 };
 pub(crate) use service::is_proxy_protocol;
 pub use service::{
-    BackendFacts, CustomResource, Dial, DialResult, EventFact, Host, NO_POD, PathFact, ServedBy,
-    ServiceFacts, WantedStatus,
+    BackendFacts, CustomResource, EventFact, Host, PathFact, ServedBy, ServiceFacts, WantedStatus,
 };
 
 /// A fact, or why it could not be gathered.

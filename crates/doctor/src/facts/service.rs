@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use openstack_ccm_core::provider::is_reason_of_wait;
+use openstack_ccm_manager::dial::Dial;
+use openstack_ccm_openstack_api::octavia::PoolProtocol;
 
-use super::{CloudFacts, Container, Looked};
+use super::{CloudFacts, Looked};
 use crate::hop::Port;
-
-/// Why no application can be looked at behind a Service without a selector.
-pub const NO_POD: &str = "the Service selects no pod";
 
 /// An Event of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +105,7 @@ pub struct PathFact {
     /// Whether `needs` is about the PROXY protocol.
     pub header: bool,
     /// The protocol that the pool of each TCP port shall have, by port; empty where only another cloud's annotation is known.
-    pub pools: BTreeMap<u16, String>,
+    pub pools: BTreeMap<u16, PoolProtocol>,
     /// The source of the requirements: the annotation, or `cloud.conf`.
     pub source: String,
     /// Whether clients outside the network of the load balancer shall reach it.
@@ -116,13 +115,13 @@ pub struct PathFact {
 impl PathFact {
     /// Returns whether connections to a port get the PROXY protocol header.
     pub fn sends_header(&self, port: Port) -> bool {
-        self.pools.get(&port.number).map_or(self.header, |protocol| is_proxy_protocol(protocol))
+        self.pools.get(&port.number).map_or(self.header, is_proxy_protocol)
     }
 }
 
 /// Returns whether a pool of this protocol sends the PROXY protocol header.
-pub(crate) fn is_proxy_protocol(protocol: &str) -> bool {
-    matches!(protocol, "PROXY" | "PROXYV2")
+pub(crate) fn is_proxy_protocol(protocol: &PoolProtocol) -> bool {
+    matches!(protocol, PoolProtocol::Proxy | PoolProtocol::ProxyV2)
 }
 
 /// The status that openstack-ccm would publish.
@@ -139,57 +138,18 @@ pub struct WantedStatus {
 /// The application behind a Service.
 #[derive(Clone, Debug, Default)]
 pub struct BackendFacts {
-    /// Name of a pod of the Service, as a sample.
-    pub pod: String,
-    pub labels: BTreeMap<String, String>,
-    pub annotations: BTreeMap<String, String>,
-    pub containers: Vec<Container>,
-    /// ConfigMaps that may configure it: `namespace/name` and the data, or why the ConfigMap cannot be read.
-    pub config_maps: BTreeMap<String, Looked<BTreeMap<String, String>>>,
-    /// Custom resources that may configure it.
-    pub resources: Vec<CustomResource>,
-    /// Kinds of custom resources that could not be read, each with the reason.
-    pub unread: BTreeMap<String, String>,
+    /// The pods that the Service selects.
+    pub pods: Vec<Pod>,
+    /// ConfigMaps that may configure it: `namespace/name`, and the data where the ConfigMap exists.
+    pub config_maps: BTreeMap<String, Looked<Option<BTreeMap<String, String>>>>,
+    /// Custom resources that may configure it, by kind.
+    pub resources: BTreeMap<&'static str, Looked<Vec<CustomResource>>>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomResource {
-    /// `ClientTrafficPolicy`
-    pub kind: &'static str,
-    /// `namespace/name`
+    pub namespace: String,
     pub name: String,
+    pub labels: BTreeMap<String, String>,
     pub spec: serde_json::Value,
-}
-
-/// The result of a dial by a pod on a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dial {
-    pub node: String,
-    /// The destination: `203.0.113.10:443`.
-    pub to: String,
-    /// The result.
-    pub result: DialResult,
-    /// The duration of the dial, in milliseconds.
-    pub milliseconds: u64,
-    /// The source of the dial: `a pod address`, `a node address`.
-    pub source: String,
-}
-
-/// The result of a dial.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DialResult {
-    /// The application answered with this text.
-    Answered(String),
-    /// The connection was accepted, which a load balancer does by itself.
-    Accepted,
-    /// The connection was accepted and closed without a byte, as by an application that misses the header.
-    ClosedSilently,
-    /// No answer came in time.
-    TimedOut,
-    /// The connection was refused or reset.
-    Refused(String),
-    /// The hostname does not resolve in a pod.
-    NoName(String),
-    /// The pod did not run, for this reason.
-    NotDialled(String),
 }

@@ -1,87 +1,100 @@
-//! Hop 9: whether the application expects the PROXY protocol header.
+//! Hop 9: whether the application reads the PROXY protocol header.
 
-use std::collections::BTreeSet;
-
-use super::look::Look;
-use crate::backend::{Expectation, Judgement};
+use super::look::{Application, Look};
+use crate::backend::{Expectation, Judgement, UNKNOWN};
 use crate::code::{Code, Stops};
 use crate::facts::ServedBy;
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::{Port, Scope};
+use crate::finding::{Check, Finding, Fix, Gap, gap, ok, skipped, unknown, unseen};
+use crate::hop::Scope;
 use crate::question::{Answer, questions};
 
 questions! {
     Questions at Backend {
-        /// Whether the application expects the header where it gets one, and gets one where it requires it.
+        /// Whether the application reads the header where it gets one, and gets one where it requires it.
         header,
     }
 }
 
 pub(super) fn judge(look: &Look<'_>) -> Questions {
-    // The ports differ where the listeners have pools with and without the header. Only TCP ports can have the header.
-    let (with, without): (BTreeSet<Port>, BTreeSet<Port>) =
-        look.tcp().partition(|port| look.path().is_ok_and(|path| path.sends_header(*port)));
-    let groups = [(with, true), (without, false)].into_iter().filter(|(ports, _)| !ports.is_empty());
-    let none = || skipped("no port is one of TCP");
-    Questions { header: Answer::each(groups, none, |(ports, header)| judged(look, &ports, header)) }
+    let header =
+        if look.tcp().next().is_none() { skipped("no port is one of TCP").into() } else { header(look) };
+    Questions { header }
 }
 
-/// Judges ports that all get the header, or all do not.
-fn judged(look: &Look<'_>, ports: &BTreeSet<Port>, header: bool) -> Check {
-    let scope = || Scope { ports: Some(ports.clone()), to: None };
-    if let Err(cause) = look.path() {
-        return unknown(format!(
-            "whether the load balancer sends a PROXY protocol header is not known: {cause}"
-        ))
-        .about(scope(), Stops::All);
-    }
-    let judgement = match &look.backend {
-        Ok(judgement) => judgement,
-        // Without a pod nothing serves at all, which the check of endpoints reports.
-        Err(cause) if header => {
-            return unknown(format!("the application cannot be examined: {cause}"))
-                .about(scope(), Stops::All);
-        }
+fn header(look: &Look<'_>) -> Answer {
+    let path = match look.path() {
+        Ok(path) => path,
         Err(cause) => {
-            return skipped(format!("no header is sent; the application cannot be examined: {cause}"));
+            return unknown(format!("whether the load balancer sends a PROXY protocol header: {cause}"))
+                .into();
         }
     };
+    match &look.facts.backend {
+        Err(cause) if path.header => {
+            unknown(format!("the pods of the Service cannot be read: {cause}")).into()
+        }
+        Err(cause) => skipped(format!("no header is sent; the pods cannot be read: {cause}")).into(),
+        // Where it selects pods and there is none, nothing serves at all, which the check of endpoints reports.
+        Ok(backend) if backend.pods.is_empty() && path.header => {
+            gap(Gap::HeaderNotSeen, "whether the application reads the header (the Service selects no pod)")
+                .into()
+        }
+        Ok(_) => Answer::each(
+            look.applications(),
+            || skipped("no header is sent, and there is no pod"),
+            |one| judged(look, &one),
+        ),
+    }
+}
+
+fn judged(look: &Look<'_>, application: &Application) -> Check {
+    let Application { ports, header, judgement, of_all } = application;
     let Judgement { program, expects, evidence, switch } = judgement;
+    let scope = || Scope { ports: Some(ports.clone()), to: None };
     let found = |code: Code, text: String| {
         let mut finding = Finding::new(code, text);
         finding.evidence.extend(evidence.iter().cloned());
         finding.scope = scope();
+        finding.surely &= of_all;
         finding
     };
+    let with = |finding: Finding, fix: Option<Fix>| match fix {
+        Some(fix) => finding.fix(fix),
+        None => finding,
+    };
+    let some = if *of_all { "" } else { " in some of its pods" };
     match (expects, header) {
         (Expectation::Required, true) => ok(format!("{program} expects the header")),
         (Expectation::Either, true) => {
             found(Code::D903, format!("{program} accepts connections with and without the header")).into()
         }
+        (Expectation::Distrusted, true) => {
+            let text = format!("{program} ignores the client addresses in the load balancer's header");
+            with(found(Code::D904, text), switch.clone()).into()
+        }
         (Expectation::Off, true) => {
-            let text = format!("{program} does not expect the header that the load balancer sends");
-            let finding = found(Code::D901, text);
-            match switch {
-                Some(switch) => finding.fix(switch.clone()).into(),
-                None => finding.into(),
-            }
+            let text = format!("{program} does not expect the header that the load balancer sends{some}");
+            with(found(Code::D901, text), switch.clone()).into()
         }
         (Expectation::Required, false) => {
-            let text = format!("{program} expects the header, but the load balancer does not send it");
-            let finding = found(Code::D902, text);
-            match send_header(look) {
-                Some(fix) => finding.fix(fix).into(),
-                None => finding.into(),
-            }
+            let text = format!("{program} expects the header{some}, but the load balancer does not send it");
+            with(found(Code::D902, text), send_header(look)).into()
         }
-        (Expectation::Either | Expectation::Off, false) => {
+        (Expectation::Either | Expectation::Distrusted | Expectation::Off, false) => {
             ok(format!("{program} takes connections without a header"))
         }
-        (Expectation::Unknown(why), true) => {
-            unknown(format!("whether {program} expects the header is not known: {why}"))
+        (Expectation::NotSeen(why), true) => {
+            gap(Gap::HeaderNotSeen, format!("whether {program} reads the header ({why})"))
                 .about(scope(), Stops::All)
         }
-        (Expectation::Unknown(why), false) => skipped(format!("no header is sent; {why}")),
+        (Expectation::NotSeen(_), false) if *program == UNKNOWN => skipped("no header is sent"),
+        (Expectation::NotSeen(why), false) => {
+            unseen(format!("whether {program} requires the header, which is not sent ({why})"))
+                .about(scope(), Stops::All)
+        }
+        (Expectation::NotKnown(why), _) => {
+            unknown(format!("whether {program} reads the header: {why}")).about(scope(), Stops::All)
+        }
     }
 }
 

@@ -9,6 +9,10 @@ use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::Scope;
 use crate::question::{Answer, questions};
 
+/// The annotation with the id of the load balancer that the controller made.
+const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
+/// The usual limit until a new Service is served.
+const MAKING: SignedDuration = SignedDuration::from_mins(5);
 /// The usual limit of a deletion; Octavia's own limits are shorter.
 const DELETION: SignedDuration = SignedDuration::from_mins(5);
 
@@ -16,6 +20,8 @@ questions! {
     Questions at Controller {
         /// Whether a controller leads, and with which flags.
         leads,
+        /// Whether other instances are at work.
+        others,
         /// Whether the Service is being deleted.
         deletion,
         /// What the controller reported last.
@@ -37,7 +43,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         }
         ServedBy::AnotherCloud(cloud, _) => skipped(format!("served by the controller of {cloud}")).into(),
     };
-    Questions { leads, deletion: deletion(look), events: events(look) }
+    Questions { leads, others: others(look), deletion: deletion(look), events: events(look) }
 }
 
 /// Returns an unknown result that matters to no packets: the controller itself stops none.
@@ -49,19 +55,15 @@ fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
     if !controller.works {
         let something_is_left = look.entries.is_empty()
             || look.is_being_deleted()
-            || look.facts.cloud.as_ref().is_ok_and(|cloud| {
-                cloud.would_publish.is_some()
-                    || cloud.changes.iter().any(|change| change.kind != "annotations")
-            });
+            || look
+                .facts
+                .cloud
+                .as_ref()
+                .is_ok_and(|cloud| cloud.would_publish.is_some() || !cloud.changes.is_empty());
         let code = if something_is_left { Code::D001 } else { Code::D002 };
-        let status = Fix::command(["openstack-ccm", "status"]);
         let finding = Finding::new(code, format!("no controller is at work: {}", controller.text));
-        return Check::from(
-            finding
-                .seen(format!("Lease {}", controller.lease), "holderIdentity", holder(controller))
-                .fix(status),
-        )
-        .into();
+        let lease = format!("Lease {}", controller.lease);
+        return Check::from(finding.seen(lease, "holderIdentity", holder(controller))).into();
     }
     let program = controller.program.clone().unwrap_or_else(|| "an unidentified controller".into());
     let well = ok(format!("{program} leads: {}", controller.text));
@@ -82,6 +84,22 @@ fn leads(look: &Look<'_>, controller: &ControllerFact) -> Answer {
         }
         _ => well.into(),
     }
+}
+
+fn others(look: &Look<'_>) -> Answer {
+    let Ok(ControllerFact { others, .. }) = &look.cluster.controller else {
+        return skipped("who leads is not known").into();
+    };
+    let others = match others {
+        Ok(others) => others,
+        Err(cause) => return doubt(format!("whether other instances are at work: {cause}")).into(),
+    };
+    let found = others.iter().filter(|_| look.is_ours()).map(|other| {
+        Finding::new(Code::D007, "another instance of openstack-ccm is at work")
+            .seen("openstack-ccm", "leads, too", other)
+            .into()
+    });
+    Answer::found(found.collect(), || skipped("no other instance is at work"))
 }
 
 fn holder(controller: &ControllerFact) -> String {
@@ -125,8 +143,24 @@ pub(super) fn waits<'a>(look: &'a Look<'_>) -> Option<&'a EventFact> {
     EventFact::of_wait(look.facts.events.as_ref().ok()?)
 }
 
+/// Returns the age of a Service that the controller has just begun to serve, or is about to serve.
+pub(super) fn age_while_made(look: &Look<'_>) -> Option<SignedDuration> {
+    let metadata = &look.facts.service.metadata;
+    let age = look.cluster.time.duration_since(metadata.creation_timestamp.as_ref()?.0);
+    let cloud = look.facts.cloud.as_ref().ok()?;
+    let was_served = metadata.annotations.iter().flatten().any(|(key, _)| key == OWNED);
+    let is_made = match cloud.forecast {
+        Forecast::Waits(_) => true,
+        Forecast::Settled => cloud.load_balancer.is_none() && !was_served,
+        Forecast::Keeps(_) | Forecast::Refused(_) | Forecast::Unknown(_) => false,
+    };
+    let is_well =
+        look.cluster.controller.as_ref().is_ok_and(|controller| controller.works) && reports_nothing(look);
+    (look.entries.is_empty() && is_made && is_well && age < MAKING).then_some(age)
+}
+
 /// Returns whether the Events are known and report no failure since the last success.
-pub(super) fn reports_nothing(look: &Look<'_>) -> bool {
+fn reports_nothing(look: &Look<'_>) -> bool {
     look.facts.events.as_ref().is_ok_and(|events| last_failures(look, events).is_empty())
 }
 

@@ -1,11 +1,12 @@
 //! Hop 6: the PROXY protocol header that the load balancer adds.
 
-use super::look::{Look, listener_of, pool_of};
+use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{Change, CloudFacts, PathFact, is_proxy_protocol};
+use crate::facts::{CloudFacts, PathFact, is_proxy_protocol};
 use crate::finding::{Check, Finding, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
+use openstack_ccm_openstack_api::dry_run::{Fate, Kind, ObjectChange};
 
 questions! {
     Questions at Header {
@@ -35,27 +36,30 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
 }
 
 fn pool(look: &Look<'_>, cloud: &CloudFacts, path: &PathFact, port: Port) -> Check {
-    let pool = listener_of(cloud, port).and_then(|listener| pool_of(cloud, listener));
-    let Some(pool) = pool else {
-        return match &cloud.children.trouble {
-            Some(trouble) => unknown(format!("the pools cannot be read: {trouble}"))
-                .about(Scope::port(port), Stops::Through),
-            None => skipped(format!("port {port} has no pool: see the load balancer")),
+    let Some(pool) = cloud.pool(port) else {
+        return match &cloud.children {
+            Err(cause) => {
+                unknown(format!("the pools cannot be read: {cause}")).about(Scope::port(port), Stops::Through)
+            }
+            Ok(_) => skipped(format!("port {port} has no pool: see the load balancer")),
         };
     };
     let Some(wanted) = path.pools.get(&port.number) else {
         return unknown(format!("the protocol that the pool of port {port} should have is not known"))
             .about(Scope::port(port), Stops::Through);
     };
-    let actual = pool.protocol.as_deref().unwrap_or_default();
-    let is_right = if is_proxy_protocol(wanted) { actual == wanted } else { !is_proxy_protocol(actual) };
-    if is_right {
-        return ok(format!("port {}: the pool speaks {actual}, as {} asks", port.number, path.source));
+    let actual = &pool.pool.protocol;
+    // Who reads the header reads both versions of it.
+    if is_proxy_protocol(wanted) == is_proxy_protocol(actual) {
+        return ok(format!(
+            "port {}: the pool speaks {actual}; {} asks for {wanted}",
+            port.number, path.source
+        ));
     }
     let text =
         format!("port {}: the pool speaks {actual}, but {} asks for {wanted}", port.number, path.source);
     Finding::new(Code::D601, text)
-        .seen(pool.title(), "protocol", actual)
+        .seen(format!("pool {}", pool.pool.id), "protocol", actual.as_str())
         .seen(look.object(), "the path", path.source.clone())
         .at(port)
         .into()
@@ -66,23 +70,27 @@ pub(super) fn is_wrong(look: &Look<'_>, cloud: &CloudFacts, port: Port) -> bool 
     look.path().is_ok_and(|path| matches!(pool(look, cloud, path, port), Check::Found(_)))
 }
 
-/// Returns whether a plan replaces a pool by a pool of another protocol, which this hop judges.
-pub(super) fn swaps_a_pool(changes: &[Change]) -> bool {
-    changes.iter().any(is_other_pool)
+/// Returns whether a plan puts a pool of another protocol in the place of one, which this hop judges.
+pub(super) fn swaps_a_pool(cloud: &CloudFacts) -> bool {
+    cloud.changes_of(Kind::Pool).any(is_other_pool)
 }
 
 /// Returns whether a change of the plan is part of such a replacement, or follows from it.
-pub(super) fn is_about_protocol(change: &Change, all: &[Change]) -> bool {
-    let kind = change.kind.as_str();
-    let mut fields = change.fields.iter();
-    is_other_pool(change)
-        || (kind == "listener"
-            && change.mark == "~"
-            && fields.all(|field| field.name == "default_pool")
-            && swaps_a_pool(all))
-        || (kind == "health monitor" && change.mark != "~" && swaps_a_pool(all))
+pub(super) fn is_about_protocol(change: &ObjectChange, cloud: &CloudFacts) -> bool {
+    match (change.kind, change.fate()) {
+        (Kind::Pool, _) => is_other_pool(change),
+        (Kind::Listener, Fate::Changed) => {
+            swaps_a_pool(cloud) && change.differences().iter().all(|one| one.name == "default_pool_id")
+        }
+        (Kind::HealthMonitor, fate) => fate != Fate::Changed && swaps_a_pool(cloud),
+        _ => false,
+    }
 }
 
-fn is_other_pool(change: &Change) -> bool {
-    change.kind == "pool" && change.mark != "~" && change.fields.iter().any(|field| field.name == "protocol")
+fn is_other_pool(change: &ObjectChange) -> bool {
+    match change.fate() {
+        Fate::Created => true,
+        Fate::Replaced => change.differences().iter().any(|one| one.name == "protocol"),
+        Fate::Changed | Fate::Deleted => false,
+    }
 }

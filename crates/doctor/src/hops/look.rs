@@ -1,28 +1,28 @@
 //! Facts that several hops need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service, ServicePort};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use openstack_ccm_core::service::Protocol;
+use openstack_ccm_core::text::some_of;
+use openstack_ccm_manager::dial::DialResult;
+use openstack_ccm_openstack_api::octavia::{ListenerProtocol, PoolProtocol};
 
-use crate::backend::{Expectation, Judgement, judge};
+use crate::backend::{Entrance, Expectation, Judgement, judge};
 use crate::facts::{
-    CloudFacts, CloudObject, ClusterFacts, DialResult, Forecast, Looked, NodeFact, PathFact, ServedBy,
-    ServiceFacts, is_proxy_protocol,
+    CloudFacts, ClusterFacts, Forecast, Host, Looked, NodeFact, PathFact, PoolFact, ServedBy, ServiceFacts,
+    is_proxy_protocol,
 };
-use crate::finding::{Check, Fix, Unknown};
-use crate::hop::{Flow, Port, Scope};
+use crate::finding::{Check, Fix, Gap, gap};
+use crate::hop::{Flow, Port};
+use crate::leftovers::dns;
 
 /// The label with which kube-proxy leaves a Service to another service proxy.
 pub(super) const SERVICE_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
-
-/// The annotation with the id of the load balancer that the controller made.
-const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
-/// The usual limit until a new Service is served.
-const MAKING: SignedDuration = SignedDuration::from_mins(5);
 
 /// The facts, with what follows from them directly.
 pub(super) struct Look<'a> {
@@ -30,16 +30,22 @@ pub(super) struct Look<'a> {
     pub(super) facts: &'a ServiceFacts,
     /// The published entries.
     pub(super) entries: Vec<LoadBalancerIngress>,
-    /// The judgement of the application, as far as it is known.
-    pub(super) backend: Looked<Judgement>,
     path: Looked<PathFact>,
+}
+
+/// What the application makes of connections to some ports.
+pub(super) struct Application {
+    pub(super) ports: BTreeSet<Port>,
+    /// Whether the load balancer sends the header.
+    pub(super) header: bool,
+    pub(super) judgement: Judgement,
+    /// Whether this is true of all its pods.
+    pub(super) of_all: bool,
 }
 
 impl<'a> Look<'a> {
     pub(super) fn new(cluster: &'a ClusterFacts, facts: &'a ServiceFacts) -> Self {
-        let backend = facts.backend.as_ref().map(judge).map_err(Clone::clone);
-        let mut look =
-            Self { cluster, facts, entries: entries(&facts.service), backend, path: facts.path.clone() };
+        let mut look = Self { cluster, facts, entries: entries(&facts.service), path: facts.path.clone() };
         if let Some(kept) = look.kept_path() {
             look.path = Ok(kept);
         }
@@ -55,26 +61,96 @@ impl<'a> Look<'a> {
         let mut path =
             PathFact { source: "the present state of the load balancer".into(), ..PathFact::default() };
         for port in self.tcp() {
-            let Some(listener) = listener_of(cloud, port) else { continue };
-            let pool = pool_of(cloud, listener);
-            let protocol = pool.and_then(|pool| pool.protocol.clone()).unwrap_or_default();
-            if is_proxy_protocol(&protocol) {
+            let Some(listener) = cloud.listener(port) else { continue };
+            let protocol = cloud.pool(port).map(|pool| pool.pool.protocol.clone());
+            if protocol.as_ref().is_some_and(is_proxy_protocol) {
                 path.header = true;
                 path.needs = Some("the load balancer adds the PROXY protocol header".into());
-            } else if listener.protocol.as_deref() != Some("TCP") && path.needs.is_none() {
-                let what = listener.protocol.clone().unwrap_or_default();
-                path.needs = Some(format!("the load balancer reads {what}"));
+            } else if listener.protocol != ListenerProtocol::Tcp && path.needs.is_none() {
+                path.needs = Some(format!("the load balancer reads {}", listener.protocol));
             }
-            path.pools.insert(port.number, protocol);
+            path.pools.insert(port.number, protocol.unwrap_or(PoolProtocol::Tcp));
         }
         (!path.pools.is_empty()).then_some(path)
     }
 
     /// Returns whether the application also accepts packets that bypass the load balancer.
     pub(super) fn takes_both(&self, path: &PathFact) -> bool {
-        let is_spare =
-            |judgement: &Judgement| matches!(judgement.expects, Expectation::Either | Expectation::Off);
-        path.header && self.backend.as_ref().is_ok_and(is_spare)
+        let applications = self.applications();
+        let mut with_header = applications.iter().filter(|one| one.header).peekable();
+        path.header
+            && with_header.peek().is_some()
+            && with_header.all(|one| {
+                matches!(
+                    one.judgement.expects,
+                    Expectation::Either | Expectation::Distrusted | Expectation::Off
+                )
+            })
+    }
+
+    /// Judges the application at each TCP port, by each of its pods.
+    pub(super) fn applications(&self) -> Vec<Application> {
+        let Ok(backend) = &self.facts.backend else { return Vec::new() };
+        let sources = self.sources();
+        let mut all: Vec<Application> = Vec::new();
+        for (port, spec) in self.ports().filter(|(port, _)| port.protocol == Protocol::Tcp) {
+            let header = self.path().is_ok_and(|path| path.sends_header(port));
+            let mut found: Vec<Judgement> = Vec::new();
+            for pod in self.serving(&backend.pods) {
+                let entrance =
+                    Entrance { target: target_of(spec, pod), service_port: port.number, sources: &sources };
+                let judgement = judge(backend, pod, entrance);
+                // Pods of one kind differ by their names alone.
+                let same =
+                    |one: &Judgement| one.program == judgement.program && one.expects == judgement.expects;
+                if !found.iter().any(same) {
+                    found.push(judgement);
+                }
+            }
+            let of_all = found.len() == 1;
+            for judgement in found {
+                let is_it = |one: &&mut Application| {
+                    one.judgement == judgement && one.header == header && one.of_all == of_all
+                };
+                match all.iter_mut().find(is_it) {
+                    Some(one) => drop(one.ports.insert(port)),
+                    None => all.push(Application { ports: [port].into(), header, judgement, of_all }),
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the pods that get packets: those of endpoints, or all where no endpoint names one.
+    fn serving<'b>(&self, pods: &'b [Pod]) -> Vec<&'b Pod> {
+        let endpoints: Vec<&Endpoint> = self.facts.slices.iter().flatten().flat_map(endpoints).collect();
+        let serves = |pod: &&Pod| endpoints.iter().any(|endpoint| is_of(endpoint, pod));
+        let named: Vec<&Pod> = pods.iter().filter(serves).collect();
+        if named.is_empty() { pods.iter().collect() } else { named }
+    }
+
+    /// Returns the labels of the pods behind the Service, or those that it selects.
+    pub(super) fn pod_labels(&self) -> BTreeMap<String, String> {
+        let pod = self.facts.backend.as_ref().ok().and_then(|backend| backend.pods.first());
+        let of_pod = pod.and_then(|pod| pod.metadata.labels.clone());
+        of_pod.or_else(|| self.facts.service.spec.as_ref()?.selector.clone()).unwrap_or_default()
+    }
+
+    /// Returns the networks from which packets reach a pod through the load balancer.
+    ///
+    /// With `externalTrafficPolicy: Local` that is the load balancer's network. Otherwise a node replaces the source by its own
+    /// address on the way to another node; whether it does so before a policy for its own pods applies depends on the network plugin.
+    pub(super) fn sources(&self) -> Vec<IpNet> {
+        let mut sources: BTreeSet<IpNet> = BTreeSet::new();
+        if let Ok(cloud) = &self.facts.cloud {
+            let members = cloud.pools().iter().flat_map(|pool| &pool.members);
+            sources.extend(members.filter_map(|member| cloud.sends_from(&member.member)));
+        }
+        if !self.is_local() {
+            let nodes = self.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses);
+            sources.extend(nodes.map(|address| IpNet::from(*address)));
+        }
+        sources.into_iter().collect()
     }
 
     pub(super) fn key(&self) -> String {
@@ -149,22 +225,6 @@ impl<'a> Look<'a> {
         self.facts.service.metadata.deletion_timestamp.is_some()
     }
 
-    /// Returns the age of a Service that the controller has just begun to serve, or is about to serve.
-    pub(super) fn age_while_made(&self) -> Option<SignedDuration> {
-        let metadata = &self.facts.service.metadata;
-        let age = self.cluster.time.duration_since(metadata.creation_timestamp.as_ref()?.0);
-        let cloud = self.facts.cloud.as_ref().ok()?;
-        let was_served = metadata.annotations.iter().flatten().any(|(key, _)| key == OWNED);
-        let is_made = match cloud.forecast {
-            Forecast::Waits(_) => true,
-            Forecast::Settled => cloud.load_balancer.is_none() && !was_served,
-            Forecast::Keeps(_) | Forecast::Refused(_) | Forecast::Unknown(_) => false,
-        };
-        let is_well = self.cluster.controller.as_ref().is_ok_and(|controller| controller.works)
-            && super::controller::reports_nothing(self);
-        (self.entries.is_empty() && is_made && is_well && age < MAKING).then_some(age)
-    }
-
     /// Lists the published addresses.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.entries.iter().filter_map(|entry| entry.ip.as_ref()?.parse().ok())
@@ -206,16 +266,11 @@ impl<'a> Look<'a> {
         self.path.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the facts about the cloud, or an unknown result where they were not gathered.
+    /// Returns the facts about the cloud, or the gap where they were not gathered.
     pub(super) fn cloud(&self) -> Result<&'a CloudFacts, Box<Check>> {
-        self.facts.cloud.as_ref().map_err(|cause| {
-            Box::new(Check::Unknown(Unknown {
-                text: format!("not checked: {cause}"),
-                scope: Scope::default(),
-                matters: crate::code::Stops::All,
-                asked: self.facts.cloud_asked,
-            }))
-        })
+        let why = if self.facts.cloud_asked { Gap::NotKnown } else { Gap::NotSeen };
+        let missing = |cause: &String| Box::new(gap(why, format!("the cloud ({cause})")));
+        self.facts.cloud.as_ref().map_err(missing)
     }
 
     /// Lists the messages of a warning that the controller would write.
@@ -238,18 +293,55 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Lists the flows in which the application answered the dials of the pods on all nodes.
-    pub(super) fn answered(&self) -> Vec<Flow> {
+    /// Lists the pools of the Service, each with the ports that lead to it.
+    pub(super) fn pools(&self, cloud: &'a CloudFacts) -> Vec<(&'a PoolFact, Vec<Port>)> {
+        let mut pools: BTreeMap<&str, (&PoolFact, Vec<Port>)> = BTreeMap::new();
+        for (port, _) in self.ports() {
+            if let Some(pool) = cloud.pool(port) {
+                pools.entry(&pool.pool.id).or_insert((pool, Vec::new())).1.push(port);
+            }
+        }
+        pools.into_values().collect()
+    }
+
+    /// Returns whether the Service is for clients outside.
+    pub(super) fn is_external(&self) -> bool {
+        self.facts.path.as_ref().is_ok_and(|path| path.external)
+    }
+
+    /// Returns the addresses of a published address or hostname, as far as they are known.
+    pub(super) fn addresses_of(&self, to: &str) -> Vec<IpAddr> {
+        if let Ok(address) = to.parse() {
+            return vec![address];
+        }
+        match self.facts.hosts.get(to) {
+            Some(Host::Is(addresses)) => addresses.clone(),
+            Some(Host::IsNot(_)) => Vec::new(),
+            Some(Host::Unknown(_)) | None => self.address_in(to).into_iter().collect(),
+        }
+    }
+
+    /// Returns the address in a hostname: of a DNS service that answers with it, or the load balancer's, from which the controller
+    /// made the name.
+    pub(super) fn address_in(&self, name: &str) -> Option<IpAddr> {
+        let made_of = |address: &IpAddr| {
+            name.strip_prefix(&address.to_string()).is_some_and(|rest| rest.starts_with('.'))
+        };
+        let own = self.facts.cloud.as_ref().ok().and_then(|cloud| cloud.addresses().ok());
+        dns::address_in(name).or_else(|| own.into_iter().flatten().find(made_of))
+    }
+
+    /// Lists the flows in which the application answered the dials of the pods on all nodes, with these nodes.
+    pub(super) fn answered(&self) -> Vec<(Flow, BTreeSet<String>)> {
         let dials = self.facts.dials.as_deref().unwrap_or_default();
-        let mut flows = self.flows();
-        flows.retain(|flow| {
-            let to = dialled(flow);
-            let mut of_flow = dials.iter().filter(|dial| dial.to == to || dial.to.is_empty()).peekable();
-            flow.port.protocol == Protocol::Tcp
-                && of_flow.peek().is_some()
-                && of_flow.all(|dial| matches!(dial.result, DialResult::Answered(_)))
-        });
-        flows
+        let answered = |flow: Flow| {
+            let to = dialled(&flow);
+            let of_flow = || dials.iter().filter(|dial| dial.to == to || dial.to.is_empty());
+            let all = of_flow().all(|dial| matches!(dial.result, DialResult::Answered(_)));
+            let nodes: BTreeSet<String> = of_flow().map(|dial| dial.node.clone()).collect();
+            (all && !nodes.is_empty() && flow.port.protocol == Protocol::Tcp).then_some((flow, nodes))
+        };
+        self.flows().into_iter().filter_map(answered).collect()
     }
 }
 
@@ -269,38 +361,15 @@ pub(super) fn port_of(port: &ServicePort) -> Option<Port> {
     Some(Port { number: u16::try_from(port.port).ok()?, protocol })
 }
 
-/// Returns the transport protocol of a listener or a pool.
-pub(super) fn transport(protocol: Option<&str>) -> Protocol {
-    match protocol {
-        Some("UDP") => Protocol::Udp,
-        Some("SCTP") => Protocol::Sctp,
-        _ => Protocol::Tcp,
-    }
+/// Returns whether an address is a VIP that clients outside reach by a floating IP of the same family.
+pub(super) fn is_behind(cloud: &CloudFacts, address: IpAddr) -> bool {
+    let floating = cloud.floating();
+    !floating.contains(&address) && floating.iter().any(|one| one.is_ipv6() == address.is_ipv6())
 }
 
-pub(super) fn listener_of(cloud: &CloudFacts, port: Port) -> Option<&CloudObject> {
-    let listeners = cloud.children.objects.iter().filter(|object| object.kind == "listener");
-    let mut of_port = listeners.filter(|listener| {
-        listener.port == Some(port.number) && transport(listener.protocol.as_deref()) == port.protocol
-    });
-    of_port.next()
-}
-
-/// Returns the default pool of a listener.
-pub(super) fn pool_of<'a>(cloud: &'a CloudFacts, listener: &CloudObject) -> Option<&'a CloudObject> {
-    let pools = cloud.children.objects.iter().filter(|object| object.kind == "pool");
-    pools.into_iter().find(|pool| Some(&pool.id) == listener.pool.as_ref())
-}
-
-/// Lists the pools of the Service, each with the ports that lead to it.
-pub(super) fn pools<'a>(look: &Look<'_>, cloud: &'a CloudFacts) -> Vec<(&'a CloudObject, Vec<Port>)> {
-    let mut pools: BTreeMap<&str, (&CloudObject, Vec<Port>)> = BTreeMap::new();
-    for (port, _) in look.ports() {
-        if let Some(pool) = listener_of(cloud, port).and_then(|listener| pool_of(cloud, listener)) {
-            pools.entry(&pool.id).or_insert((pool, Vec::new())).1.push(port);
-        }
-    }
-    pools.into_values().collect()
+/// Lists addresses as text.
+pub(super) fn listed(addresses: &[IpAddr]) -> String {
+    some_of(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>(), 5)
 }
 
 /// `shop/web`
@@ -339,4 +408,28 @@ pub(super) fn all_shown(entries: &[LoadBalancerIngress]) -> String {
 /// Lists the endpoints of a slice, which may have null in place of a list.
 pub(super) fn endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
     slice.endpoints.iter().flatten()
+}
+
+/// Returns whether an endpoint is of a pod: by its reference, or by its address.
+pub(super) fn is_of(endpoint: &Endpoint, pod: &Pod) -> bool {
+    match &endpoint.target_ref {
+        Some(target) if target.kind.as_deref() == Some("Pod") => target.name == pod.metadata.name,
+        _ => {
+            let ips = pod.status.iter().flat_map(|status| status.pod_ips.iter().flatten());
+            ips.into_iter().any(|one| endpoint.addresses.contains(&one.ip))
+        }
+    }
+}
+
+/// Returns the port of a pod to which a port of the Service leads.
+fn target_of(spec: &ServicePort, pod: &Pod) -> i32 {
+    match &spec.target_port {
+        Some(IntOrString::Int(number)) => *number,
+        Some(IntOrString::String(name)) => {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            let mut ports = containers.flat_map(|one| one.ports.iter().flatten());
+            ports.find(|port| port.name.as_ref() == Some(name)).map_or(0, |port| port.container_port)
+        }
+        None => spec.port,
+    }
 }

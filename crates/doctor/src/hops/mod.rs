@@ -57,6 +57,7 @@ pub fn walk(cluster: &ClusterFacts, facts: &ServiceFacts) -> Report {
         may_stray: node::may_stray(&look),
         hostnames: look.hostnames(),
         answered: look.answered(),
+        not_from: flows.iter().map(|flow| (flow.clone(), way::kept_from(&look, flow).others)).collect(),
         only_from: flows.iter().map(|flow| (flow.clone(), way::admitted_to(&look, flow))).collect(),
         flows,
         hops: Hop::ALL.map(judge).into(),

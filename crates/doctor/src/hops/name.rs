@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::look::Look;
-use super::status::{floating, is_behind, is_external};
+use super::look::{Look, is_behind, listed};
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Dial, DialResult, Host};
-use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::facts::Host;
+use crate::finding::{Check, Finding, Fix, ok, skipped, unknown, unseen};
 use crate::hop::Scope;
 use crate::leftovers::dns;
 use crate::question::{Answer, questions};
 use openstack_ccm_core::text::some_of;
+use openstack_ccm_manager::dial::{Dial, DialResult};
 
 questions! {
     Questions at Name {
@@ -56,13 +56,20 @@ fn pods_only(text: String) -> Check {
     unknown(text).about(Scope::default(), Stops::Pods)
 }
 
+/// The annotation of external-dns.
+const EXTERNAL_DNS: &str = "external-dns.alpha.kubernetes.io/hostname";
+
 /// Lists the hostnames that lead to the Service: its own, and those of Ingresses served at its addresses.
 fn names(look: &Look<'_>) -> Result<BTreeSet<String>, String> {
     let places = look.destinations();
     let hostnames = look.entries.iter().filter_map(|entry| entry.hostname.clone());
     let served = look.cluster.names.as_ref().map_err(Clone::clone)?;
     let served = served.iter().filter(|name| name.at.iter().any(|place| places.contains(place)));
-    Ok(hostnames.chain(served.map(|name| name.host.clone())).collect())
+    // external-dns makes records of these names.
+    let annotations = look.facts.service.metadata.annotations.as_ref();
+    let recorded = annotations.and_then(|all| all.get(EXTERNAL_DNS)).map(String::as_str).unwrap_or_default();
+    let recorded = recorded.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    Ok(hostnames.chain(served.map(|name| name.host.clone())).chain(recorded).collect())
 }
 
 /// Suffixes of names for local use only.
@@ -83,7 +90,12 @@ fn labels(look: &Look<'_>) -> Answer {
         .to(name)
         .into()
     });
-    Answer::found(found.collect(), || skipped("no published hostname is for local use only"))
+    let found = Answer::found(found.collect(), || skipped("no published hostname is for local use only"));
+    let local = look.hostnames().into_iter().filter(|name| is_label(name));
+    local.fold(found, |found, name| {
+        let text = format!("whether pods and nodes can resolve {name}");
+        found.and(unseen(text).about(Scope::to(name), Stops::Inside))
+    })
 }
 
 /// Judges whether the hostnames that clients have to resolve lead to the load balancer.
@@ -119,23 +131,26 @@ fn host(look: &Look<'_>, name: &str) -> Check {
                 .into();
         }
         // A DNS service answers such a name with the address in it.
-        Some(Host::Unknown(cause)) => match dns::address_in(name).or_else(|| made_of(look, name)) {
+        Some(Host::Unknown(cause)) => match look.address_in(name) {
             Some(address) => (vec![address], "contains"),
             None => return doubt(cause),
         },
         None => return doubt("doctor did not look it up"),
     };
-    let Ok(cloud @ CloudFacts { addresses: Some(Ok(of_balancer)), .. }) = &look.facts.cloud else {
+    let cloud = look.facts.cloud.as_ref().ok().filter(|cloud| cloud.load_balancer.is_some());
+    let Some((cloud, of_balancer)) = cloud.and_then(|cloud| Some((cloud, cloud.addresses().ok()?))) else {
         return doubt("the addresses of the load balancer are not known");
     };
     let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (right, wrong): (Vec<IpAddr>, Vec<IpAddr>) =
         addresses.iter().copied().partition(|address| of_balancer.contains(address));
     if wrong.is_empty() && !right.is_empty() {
-        if is_external(look) && right.iter().all(|address| is_behind(cloud, *address)) {
+        if look.is_external() && right.iter().all(|address| is_behind(cloud, *address)) {
             let shown = some_of(&shown, 3);
-            let text =
-                format!("{name} {how} {shown}, but clients outside the cluster need {}", floating(cloud));
+            let text = format!(
+                "{name} {how} {shown}, but clients outside the cluster need {}",
+                listed(&cloud.floating())
+            );
             return Finding::new(Code::D105, text)
                 .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
                 .to(name)
@@ -149,42 +164,10 @@ fn host(look: &Look<'_>, name: &str) -> Check {
         format!("{name} {how} {}, which does not match the load balancer's addresses", some_of(&shown, 3)),
     )
     .seen(look.object(), "status.loadBalancer.ingress[].hostname", name)
-    .seen("load balancer", "addresses", balancer_addresses(Some(cloud)))
+    .seen("load balancer", "addresses", listed(&of_balancer))
     .to(name)
     .surely(right.is_empty())
     .into()
-}
-
-/// Returns the addresses of a published address or hostname, as far as they are known.
-pub(super) fn addresses_of(look: &Look<'_>, to: &str) -> Vec<IpAddr> {
-    if let Ok(address) = to.parse() {
-        return vec![address];
-    }
-    match look.facts.hosts.get(to) {
-        Some(Host::Is(addresses)) => addresses.clone(),
-        Some(Host::IsNot(_)) => Vec::new(),
-        Some(Host::Unknown(_)) | None => {
-            dns::address_in(to).or_else(|| made_of(look, to)).into_iter().collect()
-        }
-    }
-}
-
-/// Returns the load balancer's address from which the controller made the name: `203.0.113.10.lb.example.org`.
-fn made_of(look: &Look<'_>, name: &str) -> Option<IpAddr> {
-    let cloud = look.facts.cloud.as_ref().ok()?;
-    let addresses = cloud.addresses.as_ref()?.as_ref().ok()?;
-    addresses
-        .iter()
-        .copied()
-        .find(|address| name.strip_prefix(&address.to_string()).is_some_and(|rest| rest.starts_with('.')))
-}
-
-/// Lists the addresses of the load balancer as text.
-pub(super) fn balancer_addresses(cloud: Option<&CloudFacts>) -> String {
-    let known =
-        cloud.and_then(|cloud| cloud.addresses.as_ref()).and_then(|addresses| addresses.as_ref().ok());
-    let shown: Vec<String> = known.into_iter().flatten().map(ToString::to_string).collect();
-    if shown.is_empty() { "not known".to_owned() } else { some_of(&shown, 5) }
 }
 
 /// Finds hostnames that the pods that dialled could not resolve.
@@ -227,7 +210,13 @@ fn by_coredns(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
             .fix(Fix::command(["openstack-ccm", "doctor", "--leftovers"]))
             .into()
     });
-    Answer::found(found.collect(), || ok(no_override("CoreDNS rewrite", names)))
+    let found = Answer::found(found.collect(), || ok(no_override("CoreDNS rewrite", names)));
+    let patterns = lines.iter().filter(|line| line.names.is_empty() && !names.is_empty());
+    patterns.fold(found, |found, line| {
+        let text =
+            format!("whether a pattern answers a name of the Service ({} {})", line.config_map, line.key);
+        found.and(unseen(text).about(Scope::default(), Stops::Pods))
+    })
 }
 
 fn no_override(what: &str, names: &BTreeSet<String>) -> String {
@@ -253,7 +242,8 @@ fn aliases(look: &Look<'_>, names: &BTreeSet<String>) -> Answer {
     };
     let mut found = Vec::new();
     for workload in workloads {
-        for (address, hosts) in &workload.host_aliases {
+        for alias in workload.pods.host_aliases.iter().flatten() {
+            let (address, hosts) = (&alias.ip, alias.hostnames.as_deref().unwrap_or_default());
             let led: Vec<&String> = hosts.iter().filter(|host| names.contains(*host)).collect();
             if led.is_empty() || look.destinations().contains(address) {
                 continue;

@@ -8,10 +8,12 @@ use ipnet::IpNet;
 use super::look::{Look, endpoints};
 use crate::MAX_NAMES;
 use crate::code::{Code, Stops};
-use crate::facts::{DialResult, NodeFact};
-use crate::finding::{Check, Finding, ok, skipped, unknown};
+use crate::facts::{Basis, NodeFact};
+use crate::finding::{Check, Finding, ok, skipped, unknown, unseen};
+use crate::hop::Scope;
 use crate::question::{Answer, questions};
 use openstack_ccm_core::text::some_of;
+use openstack_ccm_manager::dial::DialResult;
 
 questions! {
     Questions at Node {
@@ -48,17 +50,28 @@ fn proxies(look: &Look<'_>) -> Answer {
         Err(cause) => return unknown(format!("the nodes cannot be read: {cause}")).into(),
     };
     let needs = needs_load_balancer(look);
-    let judge = |((honours, source, measured, cause), names): (Group<'_>, Vec<&str>)| -> Check {
+    let all =
+        nodes.iter().filter(|node| !node.dead).all(|node| !node.honours && node.basis != Basis::Guessed);
+    let judge = |((honours, basis, source, cause), names): (Group<'_>, Vec<&str>)| -> Check {
         let named = some_of(&names, MAX_NAMES);
-        let how = if measured { format!("measured by {source}") } else { format!("by {source}, a guess") };
+        let how = match basis {
+            Basis::Measured => format!("measured by {source}"),
+            Basis::Shown => format!("by {source}"),
+            Basis::Guessed => format!("by {source}, a guess"),
+        };
+        if honours && basis == Basis::Guessed && needs {
+            return unseen(format!("what the service proxy of {named} does ({cause})"))
+                .about(Scope::default(), Stops::Inside);
+        }
         if honours {
             return ok(format!("{named}: through the load balancer ({how}: {cause})"));
         }
         if !needs {
             return ok(format!("{named}: short circuit, which does no harm here ({how}: {cause})"));
         }
-        let verb = if measured { "short-circuits" } else { "probably short-circuits" };
+        let verb = if basis == Basis::Guessed { "probably short-circuits" } else { "short-circuits" };
         Finding::new(Code::D301, format!("{named}: {verb} ({how}: {cause})"))
+            .surely(all)
             .seen(format!("node {}", names[0]), source, cause)
             .fix("upgrade the service proxy of these nodes, then measure it: openstack-ccm canary --once")
             .on(names[0])
@@ -115,13 +128,13 @@ fn ranges(look: &Look<'_>) -> Answer {
     .into()
 }
 
-type Group<'a> = (bool, &'a str, bool, &'a str);
+type Group<'a> = (bool, Basis, &'a str, &'a str);
 
 /// Groups the nodes by the verdict on their service proxies.
 fn groups(nodes: &[NodeFact]) -> BTreeMap<Group<'_>, Vec<&str>> {
     let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
     for node in nodes.iter().filter(|node| !node.dead) {
-        let group = (node.honours, node.source.as_str(), node.measured, node.cause.as_str());
+        let group = (node.honours, node.basis, node.source.as_str(), node.cause.as_str());
         groups.entry(group).or_default().push(&node.name);
     }
     groups

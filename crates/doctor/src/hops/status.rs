@@ -3,15 +3,17 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::LoadBalancerIngress;
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 
 use super::controller::{self, last_writer, leader};
-use super::look::{Look, all_shown, destination, entries, is_short_circuited, key, shown};
-use super::name::balancer_addresses;
+use super::look::{
+    Look, all_shown, destination, entries, is_behind, is_short_circuited, key, listed, port_of, shown,
+};
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Forecast, Looked, PathFact, ServedBy};
+use crate::facts::{Forecast, Looked, PathFact, ServedBy};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::Scope;
+use crate::hop::{Port, Scope};
+use crate::leftovers::without_external_ip;
 use crate::question::{Answer, questions};
 
 const FIELD: &str = "status.loadBalancer.ingress";
@@ -32,6 +34,8 @@ questions! {
         writers,
         /// Whether other Services with the same address publish it in the same mode.
         shared,
+        /// Whether a Service has the address in `externalIPs`, by which nodes short-circuit it whatever its mode is.
+        external_ips,
     }
 }
 
@@ -47,11 +51,12 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         wanted: would_publish(look),
         writers: writers(look),
         shared: shared(look),
+        external_ips: external_ips(look),
     }
 }
 
 fn unpublished(look: &Look<'_>) -> Check {
-    if let Some(age) = look.age_while_made() {
+    if let Some(age) = controller::age_while_made(look) {
         let seconds = age.as_secs();
         let why = controller::waits(look)
             .map_or_else(|| "run doctor again later".to_owned(), |event| event.message.clone());
@@ -81,13 +86,14 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         Ok(cloud) => cloud,
         Err(check) => return doubt(*check),
     };
-    let known = match &cloud.addresses {
-        Some(Ok(known)) => known,
-        Some(Err(cause)) => {
+    if cloud.load_balancer.is_none() {
+        return skipped("there is no load balancer");
+    }
+    let known = match cloud.addresses() {
+        Ok(known) => known,
+        Err(cause) => {
             return doubt(unknown(format!("the addresses of the load balancer are not known: {cause}")));
         }
-        None if cloud.load_balancer.is_none() => return skipped("there is no load balancer"),
-        None => return doubt(unknown("doctor did not read the addresses of the load balancer")),
     };
     let planned = cloud.would_publish.as_ref().filter(|_| !look.is_being_deleted());
     let is_planned = |entries: &Vec<LoadBalancerIngress>| {
@@ -112,12 +118,12 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
                 .stops(Stops::Outside)
                 .into();
         }
-        _ if known.contains(&address) && is_behind && is_external(look) => {
+        _ if known.contains(&address) && is_behind && look.is_external() => {
             return Finding::new(
                 Code::D207,
                 format!(
                     "{address} is the load balancer's, but clients outside the cluster need {}",
-                    floating(cloud)
+                    listed(&cloud.floating())
                 ),
             )
             .seen(look.object(), FIELD, address.to_string())
@@ -129,12 +135,12 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         _ => {}
     }
     // The hop of the load balancer judges a floating IP that leads elsewhere or is gone.
-    if cloud.astray.contains_key(&address) {
+    if cloud.astray().contains_key(&address) {
         return skipped(format!("{address} is a floating IP: see the load balancer"));
     }
     let mut finding = Finding::new(Code::D207, format!("{address} is not an address of the load balancer"))
         .seen(look.object(), FIELD, address.to_string())
-        .seen("load balancer", "addresses", balancer_addresses(Some(cloud)));
+        .seen("load balancer", "addresses", listed(&known));
     if let Some(entries) = &cloud.would_publish {
         finding = finding.seen("openstack-ccm", "would publish", all_shown(entries));
     }
@@ -142,22 +148,6 @@ fn address_of(look: &Look<'_>, address: IpAddr) -> Check {
         finding = finding.seen(look.object(), "last writer of the status", writer);
     }
     finding.to(address.to_string()).into()
-}
-
-/// Returns whether an address is a VIP that clients outside reach by a floating IP of the same family.
-pub(super) fn is_behind(cloud: &CloudFacts, address: IpAddr) -> bool {
-    !cloud.floating.contains(&address)
-        && cloud.floating.iter().any(|floating| floating.is_ipv6() == address.is_ipv6())
-}
-
-/// Returns whether the Service is for clients outside.
-pub(super) fn is_external(look: &Look<'_>) -> bool {
-    look.facts.path.as_ref().is_ok_and(|path| path.external)
-}
-
-/// Lists the floating IPs as text.
-pub(super) fn floating(cloud: &CloudFacts) -> String {
-    cloud.floating.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn modes(look: &Look<'_>) -> Answer {
@@ -240,6 +230,11 @@ fn remedy(look: &Look<'_>) -> Fix {
         return look.annotate(&format!("{ip_mode}-"));
     }
     match &look.facts.served_by {
+        // The controller restores the mode: whoever writes last is another program.
+        ServedBy::Ours if look.cluster.controller.as_ref().is_ok_and(|controller| controller.works) => {
+            let words = ["get", "service", look.name(), "--output", "yaml", "--show-managed-fields"];
+            Fix::kubectl(look.namespace(), words)
+        }
         ServedBy::Ours => {
             "run openstack-ccm as the controller of this Service: it publishes ipMode: Proxy".into()
         }
@@ -295,13 +290,10 @@ fn writers(look: &Look<'_>) -> Answer {
     let contested =
         look.facts.events.iter().flatten().find(|event| event.reason == "LoadBalancerStatusContested");
     if let Some(event) = contested {
-        let finding = Finding::new(Code::D204, "another program writes the status, too");
-        return Check::from(finding.seen(
-            look.object(),
-            "LoadBalancerStatusContested",
-            event.message.clone(),
-        ))
-        .into();
+        let when = event.time.map(|time| format!(" at {time:.0}")).unwrap_or_default();
+        let finding = Finding::new(Code::D204, format!("another program wrote the status, too{when}"));
+        let evidence = (look.object(), "LoadBalancerStatusContested", event.message.clone());
+        return Check::from(finding.seen(evidence.0, evidence.1, evidence.2)).into();
     }
     let doubt = |cause: String| unknown(cause).about(Scope::default(), Stops::Nobody);
     let (leader, since) = match leader(look) {
@@ -354,4 +346,36 @@ fn shared(look: &Look<'_>) -> Answer {
         }
     }
     Answer::found(found, || ok("no other Service publishes it in another mode"))
+}
+
+fn external_ips(look: &Look<'_>) -> Answer {
+    let own = std::slice::from_ref(&look.facts.service);
+    // Without the Services of the cluster the question about shared addresses is open, too.
+    let services = look.cluster.services.as_deref().unwrap_or(own);
+    let pods = |service: &Service| {
+        (service.metadata.namespace.clone(), service.spec.as_ref().and_then(|spec| spec.selector.clone()))
+    };
+    let needs = look.path().map_or(true, |path| path.needs.is_some() && !look.takes_both(path));
+    let mut found = Vec::new();
+    for service in services.iter().filter(|other| needs || pods(other) != pods(&look.facts.service)) {
+        let spec = service.spec.clone().unwrap_or_default();
+        let ports: Vec<Port> = spec.ports.iter().flatten().filter_map(port_of).collect();
+        let external: Vec<String> = spec.external_ips.unwrap_or_default();
+        for flow in look.flows().into_iter().filter(|flow| ports.contains(&flow.port)) {
+            let addresses = look.addresses_of(&flow.to);
+            let Some(ip) = external.iter().find(|ip| ip.parse().is_ok_and(|ip| addresses.contains(&ip)))
+            else {
+                continue;
+            };
+            let text = format!(
+                "nodes send packets for {ip} to the pods of {}, which has it in externalIPs",
+                key(service)
+            );
+            let finding = Finding::new(Code::D208, text)
+                .seen(format!("Service {}", key(service)), "spec.externalIPs", ip)
+                .fix(without_external_ip(service, ip));
+            found.push(finding.at(flow.port).to(flow.to).into());
+        }
+    }
+    Answer::found(found, || ok("no Service has the address in externalIPs"))
 }

@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::look::{Look, destination, endpoints, listener_of};
+use super::look::{Look, destination, endpoints};
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, Dial, DialResult};
+use crate::facts::{CloudFacts, NodeFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
+use crate::firewall::{Packet, Passage, passage};
 use crate::hop::{Flow, Port, Scope};
-use crate::policy::{Destination, shut_in, shut_off};
+use crate::policy::{Destination, Shut, shut_in, shut_off};
 use crate::question::{Answer, questions};
 use ipnet::IpNet;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_core::text::some_of;
+use openstack_ccm_manager::dial::{Dial, DialResult};
+use openstack_ccm_openstack_api::dry_run::Kind;
+use openstack_ccm_openstack_api::neutron::Direction;
 use serde_json::json;
 
 questions! {
@@ -26,6 +30,8 @@ questions! {
         ranges,
         /// Whether the source ranges admit the client of `--from`.
         client,
+        /// Whether the security groups of the nodes let packets out to the load balancer.
+        outward,
         /// The results of dials by pods.
         dialled,
     }
@@ -37,7 +43,14 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         let stay = skipped("packets from inside the cluster do not leave the nodes");
         return Questions { client, dialled, policies, ..Questions::all(&stay) };
     }
-    Questions { policies, foreign: foreign(look), ranges: ranges(look), client, dialled }
+    Questions {
+        policies,
+        foreign: foreign(look),
+        ranges: ranges(look),
+        client,
+        outward: outward(look),
+        dialled,
+    }
 }
 
 fn policies(look: &Look<'_>) -> Answer {
@@ -49,51 +62,68 @@ fn policies(look: &Look<'_>) -> Answer {
                 .into();
         }
     };
-    let empty = BTreeMap::new();
-    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
     let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
     for to in look.destinations() {
-        let finding = match around.contains(&to) {
-            true => shut_off_from(look, policies, selector),
-            false => shut_in_from(look, policies, selector, &to),
-        };
-        found.extend(finding.map(|finding| finding.to(to).into()));
+        if around.contains(&to) {
+            found.extend(shut_off_from(look, policies).map(|finding| finding.to(to).into()));
+            continue;
+        }
+        // Ports from which the same pods are kept are said together.
+        let mut kept: BTreeMap<Vec<String>, Finding> = BTreeMap::new();
+        for flow in look.flows().into_iter().filter(|flow| flow.to == to) {
+            let users = kept_from(look, &flow).users;
+            if let Some(first) = users.first() {
+                let finding =
+                    kept.remove(&users).unwrap_or_else(|| shut_in_from(look, policies, &flow, &users, first));
+                kept.insert(users, finding.at(flow.port));
+            }
+        }
+        found.extend(kept.into_values().map(Check::from));
     }
     Answer::found(found, || ok("no NetworkPolicy keeps pods that use the Service from its address"))
 }
 
-/// Finds policies that keep pods from an address, or from the address of a hostname.
+/// Returns the policies that keep their pods from a flow through the load balancer.
+pub(super) fn kept_from(look: &Look<'_>, flow: &Flow) -> Shut {
+    let empty = BTreeMap::new();
+    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
+    let (Ok(policies), Some(address)) =
+        (&look.cluster.policies, look.addresses_of(&flow.to).first().copied())
+    else {
+        return Shut::default();
+    };
+    let Port { number: port, protocol } = flow.port;
+    if protocol == Protocol::Sctp || look.short_circuited().filter_map(destination).any(|to| to == flow.to) {
+        return Shut::default();
+    }
+    shut_in(policies, Destination { address, port, protocol, namespace: look.namespace(), selector })
+}
+
 fn shut_in_from(
     look: &Look<'_>,
     policies: &[NetworkPolicy],
-    selector: &BTreeMap<String, String>,
-    to: &str,
-) -> Option<Finding> {
-    let (namespace, mut names) = (look.namespace(), Vec::new());
-    let address = *super::name::addresses_of(look, to).first()?;
-    for (port, _) in look.ports().filter(|(port, _)| port.protocol != Protocol::Sctp) {
-        let (port, protocol) = (port.number, port.protocol);
-        names.extend(shut_in(policies, Destination { address, port, protocol, namespace, selector }));
+    flow: &Flow,
+    users: &[String],
+    first: &str,
+) -> Finding {
+    let text = format!("pods selected by NetworkPolicy {} may not connect to {}", some_of(users, 3), flow.to);
+    let finding = Finding::new(Code::D401, text)
+        .seen(format!("NetworkPolicy {first}"), "spec.egress", "no rule for the address and the port")
+        .to(flow.to.clone());
+    match look.addresses_of(&flow.to).first() {
+        Some(address) => {
+            let width = if address.is_ipv4() { 32 } else { 128 };
+            finding.fix(open_to(policies, first, &format!("{address}/{width}")))
+        }
+        None => finding,
     }
-    names.sort();
-    names.dedup();
-    let first = names.first()?.clone();
-    let text = format!("pods selected by NetworkPolicy {} may not connect to {address}", some_of(&names, 3));
-    let width = if address.is_ipv4() { 32 } else { 128 };
-    Some(
-        Finding::new(Code::D401, text)
-            .seen(format!("NetworkPolicy {first}"), "spec.egress", "no ipBlock for the address")
-            .fix(open_to(policies, &first, &format!("{address}/{width}"))),
-    )
 }
 
 /// Finds policies that keep pods from any connection, also where the node short-circuits to a pod.
-fn shut_off_from(
-    look: &Look<'_>,
-    policies: &[NetworkPolicy],
-    selector: &BTreeMap<String, String>,
-) -> Option<Finding> {
+fn shut_off_from(look: &Look<'_>, policies: &[NetworkPolicy]) -> Option<Finding> {
+    let empty = BTreeMap::new();
+    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
     let pods = look.facts.slices.iter().flatten().flat_map(endpoints);
     let pods: Vec<IpAddr> = pods.flat_map(|one| &one.addresses).filter_map(|one| one.parse().ok()).collect();
     let names = shut_off(policies, look.namespace(), selector, &pods);
@@ -170,6 +200,47 @@ fn ranges(look: &Look<'_>) -> Answer {
     }
 }
 
+/// Judges the security groups of the nodes for what leaves them.
+fn outward(look: &Look<'_>) -> Answer {
+    let Ok(cloud) = look.cloud() else {
+        return skipped("the security groups of the nodes are not known").into();
+    };
+    let nodes = || look.cluster.nodes.iter().flatten().filter(|node| !node.dead);
+    let mut found: Vec<Check> = Vec::new();
+    for flow in look.flows() {
+        let Some(address) = look.addresses_of(&flow.to).first().copied() else { continue };
+        let protocol = flow.port.protocol.as_str().to_ascii_lowercase();
+        let packet = Packet {
+            direction: Direction::Egress,
+            protocol: &protocol,
+            port: flow.port.number,
+            ipv6: address.is_ipv6(),
+            remote: Some(IpNet::from(address)),
+            remote_port: None,
+        };
+        let passage_of = |node: &NodeFact| {
+            let machine = node.addresses.iter().find_map(|address| cloud.network.port_at(*address))?;
+            // Nothing reaches a machine without any group; the hop of the members says so.
+            (!machine.security_groups.is_empty()).then(|| passage(&cloud.network, machine, &packet))
+        };
+        let all: Vec<(&NodeFact, Passage)> =
+            nodes().filter_map(|node| Some((node, passage_of(node)?))).collect();
+        let shut: Vec<&str> = all
+            .iter()
+            .filter(|(_, passage)| *passage == Passage::Closed)
+            .map(|(node, _)| node.name.as_str())
+            .collect();
+        if !shut.is_empty() {
+            let text = format!("no security group lets packets of {} out to {}", some_of(&shut, 3), flow.to);
+            let seen = "no rule for egress fits protocol, port and address";
+            let finding =
+                Finding::new(Code::D405, text).seen("Neutron", "security groups of the nodes", seen);
+            found.push(finding.at(flow.port).to(flow.to).surely(shut.len() == all.len()).into());
+        }
+    }
+    Answer::found(found, || ok("the security groups of the nodes let packets out to the load balancer"))
+}
+
 const ALLOW_CLUSTER: &str = "loadbalancer.openstack.org/allow-cluster-sources=true";
 
 fn is_restricted(look: &Look<'_>) -> bool {
@@ -181,12 +252,12 @@ fn is_restricted(look: &Look<'_>) -> bool {
 fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
     let networks: Vec<IpNet> =
         admitted(look, flow.port).iter().filter_map(|network| network.parse().ok()).collect();
-    let address = *super::name::addresses_of(look, &flow.to).first()?;
+    let address = *look.addresses_of(&flow.to).first()?;
     if networks.is_empty() {
         return None;
     }
     let of_nodes = || look.cluster.nodes.iter().flatten().flat_map(|node| node.addresses.clone()).collect();
-    let sources: Vec<IpAddr> = match (&cloud.translated, cloud.floating.contains(&address)) {
+    let sources: Vec<IpAddr> = match (&cloud.translated, cloud.floating().contains(&address)) {
         (_, false) => of_nodes(),
         (Some(Ok(translated)), true) => translated.clone(),
         (Some(Err(cause)), true) => {
@@ -221,19 +292,16 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
 
 /// Returns whether the listeners do not have the Service's source ranges yet.
 fn is_to_come(look: &Look<'_>) -> bool {
-    let changes = look.facts.cloud.iter().flat_map(|cloud| &cloud.changes);
-    changes
-        .filter(|change| change.kind == "listener")
-        .flat_map(|change| &change.fields)
-        .any(|field| field.name == "allowed_cidrs")
+    let changes = look.facts.cloud.iter().flat_map(|cloud| cloud.changes_of(Kind::Listener));
+    changes.flat_map(|change| change.differences()).any(|one| one.name == "allowed_cidrs")
 }
 
 /// Returns the networks from which the listener of a port accepts connections; empty for all.
 pub(super) fn admitted(look: &Look<'_>, port: Port) -> Vec<String> {
     let cloud = look.facts.cloud.as_ref().ok();
-    let listener = cloud.and_then(|cloud| listener_of(cloud, port));
+    let listener = cloud.and_then(|cloud| cloud.listener(port));
     let everywhere = |network: &String| matches!(network.as_str(), "0.0.0.0/0" | "::/0");
-    let allowed = listener.map(|listener| listener.allowed.clone()).unwrap_or_default();
+    let allowed = listener.map(|listener| listener.allowed_cidrs.clone()).unwrap_or_default();
     if allowed.iter().any(everywhere) { Vec::new() } else { allowed }
 }
 

@@ -13,7 +13,9 @@ mod settings;
 mod tools;
 
 use crate::facts::{ClusterFacts, Looked};
-use crate::finding::{Check, Finding, ok, unknown};
+use crate::finding::{Check, Finding, Fix, ok, unknown};
+use k8s_openapi::api::core::v1::Service;
+use serde_json::json;
 
 /// Facts about leftovers, besides the facts of the cluster.
 #[derive(Clone, Debug)]
@@ -45,6 +47,16 @@ pub fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check> {
         checks.push(ok("no workaround is left"));
     }
     checks
+}
+
+/// Returns the command that removes an address from `externalIPs` of a Service.
+pub(crate) fn without_external_ip(service: &Service, address: &str) -> Fix {
+    let rest =
+        service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten()).filter(|ip| *ip != address);
+    let patch = json!({"spec": {"externalIPs": rest.collect::<Vec<_>>()}}).to_string();
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let (namespace, name) = (part(&service.metadata.namespace), part(&service.metadata.name));
+    Fix::kubectl(&namespace, ["patch", "service", &name, "--type", "merge", "--patch", &patch])
 }
 
 /// Adds a warning if clients still depend on the workaround: Services that nodes short-circuit, because neither openstack-ccm nor

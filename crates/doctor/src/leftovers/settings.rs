@@ -1,5 +1,7 @@
 //! Settings that are often made because of a short circuit.
 
+use k8s_openapi::api::core::v1::{Container, HostAlias};
+
 use super::LeftoverFacts;
 use crate::code::Code;
 use crate::facts::{ClusterFacts, Workload};
@@ -25,12 +27,36 @@ pub(super) fn judge(cluster: &ClusterFacts, facts: &LeftoverFacts) -> Vec<Check>
     }
     checks.extend(service_proxies(facts));
     checks.extend(labels(cluster));
+    checks.extend(external_ips(cluster));
+    checks
+}
+
+/// Finds Services with the published address of a load balancer in `externalIPs`.
+fn external_ips(cluster: &ClusterFacts) -> Vec<Check> {
+    let services = || cluster.services.iter().flatten();
+    let published: Vec<String> = services()
+        .filter_map(|service| service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref())
+        .flat_map(|entries| entries.iter().filter_map(|entry| entry.ip.clone()))
+        .collect();
+    let mut checks = Vec::new();
+    for service in services() {
+        let ips = service.spec.iter().flat_map(|spec| spec.external_ips.iter().flatten());
+        for ip in ips.filter(|ip| published.contains(ip)) {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            let name = format!("{}/{}", part(&service.metadata.namespace), part(&service.metadata.name));
+            let text = format!("{name} has the address {ip} of a load balancer in externalIPs");
+            let finding =
+                Finding::new(Code::L109, text).seen(format!("Service {name}"), "spec.externalIPs", ip);
+            checks.push(finding.fix(super::without_external_ip(service, ip)).into());
+        }
+    }
     checks
 }
 
 /// Finds host aliases whose address belongs to a Service.
 fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
-    let one = |(address, names): &(String, Vec<String>)| -> Option<Check> {
+    let one = |alias: &HostAlias| -> Option<Check> {
+        let (address, names) = (&alias.ip, alias.hostnames.as_deref().unwrap_or_default());
         let whose = cluster.services.iter().flatten().find_map(|service| {
             let spec = service.spec.as_ref()?;
             let status = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
@@ -52,15 +78,12 @@ fn host_aliases(cluster: &ClusterFacts, workload: &Workload) -> Vec<Check> {
         );
         Some(super::caution(cluster, finding).into())
     };
-    workload.host_aliases.iter().filter_map(one).collect()
+    workload.pods.host_aliases.iter().flatten().filter_map(one).collect()
 }
 
 fn cert_manager(workload: &Workload) -> Option<Check> {
-    let words = workload
-        .containers
-        .iter()
-        .filter(|one| one.image.contains("cert-manager"))
-        .flat_map(|one| &one.words);
+    let is_it = |one: &&Container| one.image.as_ref().is_some_and(|image| image.contains("cert-manager"));
+    let words = workload.pods.containers.iter().filter(is_it).flat_map(words);
     let flags: Vec<&String> =
         words.filter(|word| CERT_MANAGER.iter().any(|flag| word.split('=').next() == Some(flag))).collect();
     (!flags.is_empty()).then(|| {
@@ -70,12 +93,16 @@ fn cert_manager(workload: &Workload) -> Option<Check> {
     })
 }
 
+fn words(container: &Container) -> impl Iterator<Item = &String> {
+    container.command.iter().flatten().chain(container.args.iter().flatten())
+}
+
 /// Finds a CronJob that runs kubectl on Services.
 fn cron_job(workload: &Workload) -> Option<Check> {
     if workload.kind != "CronJob" {
         return None;
     }
-    let text: Vec<&str> = workload.containers.iter().flat_map(|one| &one.words).map(String::as_str).collect();
+    let text: Vec<&str> = workload.pods.containers.iter().flat_map(words).map(String::as_str).collect();
     let text = text.join(" ");
     let writes = ["annotate", "patch", "label"].iter().any(|verb| text.contains(verb));
     let services = ["service", "services", " svc"].iter().any(|kind| text.contains(kind));

@@ -28,7 +28,11 @@ fn hairpin_proxy(cluster: &ClusterFacts, facts: &LeftoverFacts, written: &[&Line
     // A fork may be in another namespace, and may take its import's name from a variable.
     let workload = workloads.into_iter().find(|workload| {
         workload.name.starts_with("hairpin-proxy")
-            || workload.containers.iter().any(|container| container.image.contains("hairpin-proxy"))
+            || workload
+                .pods
+                .containers
+                .iter()
+                .any(|one| one.image.as_ref().is_some_and(|image| image.contains("hairpin-proxy")))
     });
     if namespace.is_none() && workload.is_none() && written.is_empty() {
         return None;

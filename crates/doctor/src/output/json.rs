@@ -2,26 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::Outcome;
-use crate::code::Severity;
-use crate::finding::{Check, Finding};
+use super::{FailOn, Outcome};
+use crate::finding::{Check, Finding, Gap};
 use crate::hop::Origin;
 use crate::report::{Conclusion, End, FlowEnd, Report};
 
 /// The version of the shape; it changes when an existing program would misread the new shape.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Renders the outcome as a JSON object.
-pub fn object(outcome: &Outcome, fail_on: Severity) -> Value {
+pub fn object(outcome: &Outcome, fail_on: FailOn) -> Value {
     let counts = outcome.counts();
     let services: Vec<Value> = outcome.reports.iter().map(of_report).collect();
     let mut object = json!({
         "version": VERSION,
-        "success": !counts.reaches(fail_on),
+        "success": outcome.is_success(fail_on),
         "exitCode": outcome.exit_code(fail_on),
-        "counts": {"errors": counts.errors, "warnings": counts.warnings, "ok": counts.ok, "unknown": counts.unknown},
+        "counts": {"errors": counts.errors, "warnings": counts.warnings, "ok": counts.ok, "notKnown": counts.not_known,
+            "notSeen": counts.not_seen},
         "services": services,
     });
+    if !outcome.absent.is_empty() {
+        object["absent"] = json!(outcome.absent);
+    }
     if let Some(checks) = &outcome.leftovers {
         object["leftovers"] = checks.iter().map(check).collect();
     }
@@ -56,8 +59,8 @@ fn of_report(report: &Report) -> Value {
 }
 
 fn of_conclusion(conclusion: &Conclusion) -> Value {
-    let Conclusion { origin, end, only_from, flows } = conclusion;
-    let mut object = of_end(end, only_from);
+    let Conclusion { origin, end, only_from, not_from, flows } = conclusion;
+    let mut object = of_end(end, only_from, not_from);
     object["from"] = json!(origin.to_string());
     object["text"] = json!(conclusion.to_string());
     object["flows"] = flows.iter().map(of_flow).collect();
@@ -65,29 +68,37 @@ fn of_conclusion(conclusion: &Conclusion) -> Value {
 }
 
 fn of_flow(flow: &FlowEnd) -> Value {
-    let FlowEnd { flow, end, only_from } = flow;
-    let mut object = of_end(end, only_from);
+    let FlowEnd { flow, end, only_from, not_from } = flow;
+    let mut object = of_end(end, only_from, not_from);
     object["to"] = json!(flow.to);
     object["port"] = json!(flow.port.number);
     object["protocol"] = json!(flow.port.protocol.as_str());
     object
 }
 
-fn of_end(end: &End, only_from: &[String]) -> Value {
-    let mut object = json!({"verdict": end.verdict(), "grade": end.grade().as_str()});
+fn of_end(end: &End, only_from: &[String], not_from: &[String]) -> Value {
+    let mut object = json!({"verdict": end.verdict()});
     match end {
-        End::Arrives { around, seen: _ } => object["aroundLoadBalancer"] = json!(around),
         End::Ends(hop, code, text) | End::MayEnd(hop, code, text) => {
             object["hop"] = json!(hop.number());
             object["code"] = json!(code);
             object["reason"] = json!(text);
         }
-        End::Unknown(hops) => {
-            object["notKnown"] = hops.iter().map(|hop| hop.number()).collect();
+        End::NotKnown(hops) => object["notKnown"] = hops.iter().map(|hop| hop.number()).collect(),
+        End::NoFault { around, unseen } => {
+            let unseen = unseen.iter().map(|(hop, text)| json!({"hop": hop.number(), "text": text}));
+            object["aroundLoadBalancer"] = json!(around);
+            object["notSeen"] = unseen.collect();
+        }
+        End::Arrives { around, nodes } => {
+            object["aroundLoadBalancer"] = json!(around);
+            object["nodes"] = json!(nodes);
         }
     }
-    if !only_from.is_empty() {
-        object["onlyFrom"] = json!(only_from);
+    for (key, names) in [("onlyFrom", only_from), ("notFrom", not_from)] {
+        if !names.is_empty() {
+            object[key] = json!(names);
+        }
     }
     object
 }
@@ -97,7 +108,10 @@ pub fn check(check: &Check) -> Value {
     match check {
         Check::Ok(text) => json!({"result": "success", "description": text}),
         Check::Skipped(text) => json!({"result": "skipped", "description": text}),
-        Check::Unknown(unknown) => json!({"result": "unknown", "description": unknown.text}),
+        Check::Unknown(unknown) => {
+            let result = if unknown.gap == Gap::NotKnown { "not-known" } else { "not-seen" };
+            json!({"result": result, "description": unknown.text})
+        }
         Check::Found(finding) => of_finding(finding),
     }
 }
@@ -111,6 +125,7 @@ fn of_finding(finding: &Finding) -> Value {
         "title": code.entry().title,
         "hint": code.anchor(),
         "evidence": evidence,
+        "remedy": code.entry().remedy,
     });
     if let Some(fix) = fix {
         object["fix"] = json!(fix.to_string());

@@ -72,7 +72,7 @@ pub fn diagram(report: &Report) -> String {
     for Place { id, label, hops } in PLACES {
         let shown = if id == "balancer" { format!("{label} {destinations}") } else { label.to_owned() };
         let of_place = report.hops.iter().filter(|hop| hops.contains(&hop.hop()));
-        let verdict = of_place.map(crate::question::HopReport::verdict).max().unwrap_or(Verdict::Unknown);
+        let verdict = of_place.map(crate::question::HopReport::verdict).max().unwrap_or(Verdict::NotKnown);
         let verdict = verdict.as_str();
         let _ = writeln!(text, "  {id}[\"{}<br/>{verdict}\"]:::{verdict}", quoted(shown.trim_end()));
     }
@@ -100,7 +100,8 @@ pub fn diagram(report: &Report) -> String {
         ("ok", "stroke:#2e7d32"),
         ("warning", "stroke:#f9a825,stroke-width:3px"),
         ("break", "stroke:#c62828,stroke-width:3px"),
-        ("unknown", "stroke:#757575,stroke-dasharray:4"),
+        ("not-seen", "stroke:#2e7d32,stroke-dasharray:4"),
+        ("not-known", "stroke:#757575,stroke-dasharray:4"),
         ("skipped", "stroke:#bdbdbd"),
     ] {
         let _ = writeln!(text, "  classDef {class} {style}");
@@ -155,8 +156,11 @@ fn on_the_way(report: &Report, origin: Origin, end: &End) -> Vec<(Arrow, Fate, O
             End::MayEnd(hop, code, _) if meets(hop) => {
                 taken.push((*arrow, Fate::Doubt, Some(code.to_string())));
             }
-            End::Unknown(hops) if hops.iter().any(meets) => {
+            End::NotKnown(hops) if hops.iter().any(meets) => {
                 taken.push((*arrow, Fate::Doubt, Some("not known".to_owned())));
+            }
+            End::NoFault { unseen, .. } if unseen.iter().any(|(hop, _)| meets(hop)) => {
+                taken.push((*arrow, Fate::Doubt, Some("not seen".to_owned())));
             }
             _ => taken.push((*arrow, Fate::Pass, None)),
         }

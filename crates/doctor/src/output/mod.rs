@@ -11,7 +11,7 @@ pub mod mermaid;
 pub mod table;
 
 use crate::code::{Code, Severity};
-use crate::finding::Check;
+use crate::finding::{Check, Gap};
 use crate::hop::Origin;
 use crate::question::HopReport;
 use crate::report::{Counts, End, Report};
@@ -23,6 +23,28 @@ pub struct Outcome {
     pub reports: Vec<Report>,
     /// The leftovers; absent where the user did not ask for them.
     pub leftovers: Option<Vec<Check>>,
+    /// What the user asked for and does not exist.
+    pub absent: Vec<String>,
+}
+
+/// What the exit code shall show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// Errors.
+    Error,
+    /// Warnings too.
+    Warning,
+    /// Errors, and everything that was not seen.
+    Unseen,
+}
+
+impl FailOn {
+    fn severity(self) -> Severity {
+        match self {
+            Self::Warning => Severity::Warning,
+            Self::Error | Self::Unseen => Severity::Error,
+        }
+    }
 }
 
 impl Outcome {
@@ -37,13 +59,25 @@ impl Outcome {
         Counts::of(self.checks())
     }
 
-    /// Returns the exit code, as for all subcommands: 2 for a finding of at least this severity; otherwise 3 if a requested fact
-    /// is not known or a user has to look; otherwise 0.
-    pub fn exit_code(&self, fail_on: Severity) -> u8 {
+    /// Returns whether nothing was found that makes doctor fail.
+    pub fn is_success(&self, fail_on: FailOn) -> bool {
+        !self.counts().reaches(fail_on.severity())
+    }
+
+    /// Returns the exit code, as for all subcommands: 2 for a finding of at least this severity; otherwise 3 if something is not
+    /// known, or a user has to look; otherwise 0.
+    pub fn exit_code(&self, fail_on: FailOn) -> u8 {
         let counts = self.counts();
-        if counts.reaches(fail_on) {
+        let is_blind =
+            |check: &Check| matches!(check, Check::Unknown(unknown) if unknown.gap == Gap::HeaderNotSeen);
+        if !self.is_success(fail_on) {
             2
-        } else if counts.unknown > 0 || self.reports.iter().any(needs_a_person) {
+        } else if counts.not_known > 0
+            || !self.absent.is_empty()
+            || (fail_on == FailOn::Unseen && counts.not_seen > 0)
+            || self.checks().any(is_blind)
+            || self.reports.iter().any(needs_a_person)
+        {
             3
         } else {
             0

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Outcome;
 use crate::MAX_NAMES;
 use crate::code::{Code, Severity};
-use crate::finding::{Check, Finding};
+use crate::finding::{Check, Finding, Gap};
 use crate::question::HopReport;
 use crate::report::{Counts, Report};
 use openstack_ccm_core::text::{printable, some_of};
@@ -32,12 +32,18 @@ pub fn text(outcome: &Outcome, style: Style) -> String {
     }
     if let Some(checks) = &outcome.leftovers {
         page.section("leftovers", checks);
+    } else if outcome.reports.is_empty() && outcome.absent.is_empty() {
+        page.line("", "The cluster has no Service of type LoadBalancer.");
     }
-    for report in &outcome.reports {
+    for absent in &outcome.absent {
+        page.marked("×", Colour::Red, absent);
+    }
+    let many = outcome.reports.len() > 1;
+    for report in outcome.reports.iter().filter(|report| !(many && style.short && report.is_quiet())) {
         let green = report.is_quiet().then_some(("√", Colour::Green));
-        page.conclusion(green.filter(|_| outcome.reports.len() > 1), &report.sentence());
+        page.conclusion(green.filter(|_| many), &report.sentence());
     }
-    if outcome.reports.len() > 1 {
+    if many {
         page.total(&outcome.reports);
     }
     page.line("", &outcome.counts().to_string());
@@ -91,7 +97,7 @@ impl Page {
         }
     }
 
-    /// Writes each unknown result of several hops once, with these hops. Returns these results.
+    /// Writes each gap of several hops once, with these hops. Returns these results.
     fn unchecked(&mut self, report: &Report) -> Vec<Check> {
         let mut said: Vec<Check> = Vec::new();
         let all = report.hops.iter().flat_map(HopReport::checks);
@@ -103,8 +109,9 @@ impl Page {
                 && titles.len() > 1
                 && !said.iter().any(|one| says_the_same(one, check))
             {
-                let cause = unknown.text.strip_prefix("not checked: ").unwrap_or(&unknown.text);
-                self.marked("?", Colour::Yellow, &format!("not checked: {} ({cause})", titles.join(", ")));
+                let what = if unknown.gap == Gap::NotKnown { "not known" } else { "not seen" };
+                let text = format!("{what}: {}, for {}", unknown.text, titles.join(", "));
+                self.marked("?", Colour::Yellow, &text);
                 said.push(check.clone());
             }
         }
@@ -133,7 +140,8 @@ impl Page {
             let count = names.len();
             let services = if count == 1 { "1 Service".to_owned() } else { format!("{count} Services") };
             self.check(check);
-            self.line("    ", &format!("in {services}: {}", some_of(&names, MAX_NAMES)));
+            let first = if count == 1 { "" } else { ", shown for the first" };
+            self.line("    ", &format!("in {services}{first}: {}", some_of(&names, MAX_NAMES)));
             self.text.push('\n');
         }
     }
@@ -147,9 +155,7 @@ impl Page {
 
     fn total(&mut self, reports: &[Report]) {
         let green = reports.iter().filter(|report| report.is_green()).count();
-        let seen = if green == reports.len() { "all reach" } else { "reach" };
-        let all = reports.len();
-        self.line("", &format!("{all} Services: {green} {seen} or should reach their application"));
+        self.line("", &format!("{} Services: no fault found for {green} of them", reports.len()));
     }
 
     fn section(&mut self, title: &str, checks: &[Check]) {
@@ -175,7 +181,8 @@ impl Page {
             Check::Ok(text) => self.marked("√", Colour::Green, text),
             Check::Skipped(text) => self.marked("-", Colour::Grey, &format!("skipped: {text}")),
             Check::Unknown(unknown) => {
-                self.marked("?", Colour::Yellow, &format!("unknown: {}", unknown.text));
+                let what = if unknown.gap == Gap::NotKnown { "not known" } else { "not seen" };
+                self.marked("?", Colour::Yellow, &format!("{what}: {}", unknown.text));
             }
             Check::Found(finding) => self.finding(finding),
         }
@@ -197,6 +204,8 @@ impl Page {
         if let Some(fix) = fix {
             // A fix stays on one line, even if longer than the terminal: users paste it.
             let _ = writeln!(self.text, "    fix: {}", printable(&fix.to_string()));
+        } else {
+            self.line("    ", code.entry().remedy);
         }
         self.line("    ", &format!("see {}", code.anchor()));
     }
@@ -240,7 +249,7 @@ impl Page {
 fn is_odd(check: &Check) -> bool {
     match check {
         Check::Ok(_) | Check::Skipped(_) => false,
-        Check::Unknown(_) => true,
+        Check::Unknown(unknown) => unknown.gap != Gap::NotSeen,
         Check::Found(finding) => finding.severity() > Severity::Info,
     }
 }
@@ -260,7 +269,7 @@ fn is_about_a_value(finding: &Finding) -> bool {
     matches!(finding.code, Code::D005 | Code::D504 | Code::D505 | Code::D508 | Code::D512)
 }
 
-/// Returns whether two checks say the same, regardless of the packets in an unknown result's scope.
+/// Returns whether two checks say the same, regardless of the packets in a gap's scope.
 fn says_the_same(one: &Check, other: &Check) -> bool {
     match (one, other) {
         (Check::Unknown(one), Check::Unknown(other)) => one.text == other.text,

@@ -1,5 +1,6 @@
-//! Where packets end, and the evidence for it.
+//! Where packets end, in one of five words, and what that stands on.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use openstack_ccm_core::text::some_of;
@@ -7,84 +8,80 @@ use openstack_ccm_core::text::some_of;
 use crate::code::Code;
 use crate::hop::{Flow, Hop, Origin};
 
-/// The kind of evidence for a conclusion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
-    /// None: the end is not known.
-    Unknown,
-    /// The state of objects of Kubernetes and of the cloud.
-    Derived,
-    /// An answered packet.
-    Seen,
-}
-
-impl Grade {
-    /// Returns the grade in one word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Derived => "derived",
-            Self::Seen => "seen",
-        }
-    }
-}
-
 /// Where packets end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// At the application.
+    /// An object shows that they end.
+    Ends(Hop, Code, String),
+    /// An object shows that they may end, or that only some of them do.
+    MayEnd(Hop, Code, String),
+    /// The end is not known, because questions about these hops failed.
+    NotKnown(BTreeSet<Hop>),
+    /// All that was seen is as it should be.
+    NoFault {
+        /// Whether nodes send packets around the load balancer.
+        around: bool,
+        /// What no object shows.
+        unseen: BTreeSet<(Hop, String)>,
+    },
+    /// The application answered packets.
     Arrives {
         /// Whether nodes send packets around the load balancer.
         around: bool,
-        /// Whether a packet was sent and answered.
-        seen: bool,
+        /// The nodes that sent them.
+        nodes: BTreeSet<String>,
     },
-    Ends(Hop, Code, String),
-    /// Packets may end at a hop, or only some of them do.
-    MayEnd(Hop, Code, String),
-    /// The end is not known, because these hops have unknown results.
-    Unknown(Vec<Hop>),
 }
 
 impl End {
-    /// Returns the end in one word.
+    /// Returns the end in one word, as programs read it.
     pub fn verdict(&self) -> &'static str {
         match self {
-            Self::Arrives { seen: true, .. } => "reaches",
-            Self::Arrives { seen: false, .. } => "should-reach",
             Self::Ends(..) => "ends",
             Self::MayEnd(..) => "may-end",
-            Self::Unknown(_) => "unknown",
+            Self::NotKnown(_) => "not-known",
+            Self::NoFault { .. } => "no-fault-found",
+            Self::Arrives { .. } => "arrives",
         }
     }
 
-    /// Returns the kind of evidence.
-    pub fn grade(&self) -> Grade {
-        match self {
-            Self::Arrives { seen: true, .. } => Grade::Seen,
-            Self::Arrives { seen: false, .. } | Self::Ends(..) | Self::MayEnd(..) => Grade::Derived,
-            Self::Unknown(_) => Grade::Unknown,
-        }
+    /// Returns whether nothing is wrong or in doubt.
+    pub fn is_green(&self) -> bool {
+        matches!(self, Self::NoFault { .. } | Self::Arrives { .. })
     }
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = |around: bool| if around { "around" } else { "through" };
         match self {
-            Self::Arrives { around, seen } => {
-                let way = if *around { "around" } else { "through" };
-                match seen {
-                    true => write!(f, "reaches the application {way} the load balancer (seen)"),
-                    false => {
-                        write!(f, "should reach the application {way} the load balancer (no packet sent)")
-                    }
-                }
-            }
             Self::Ends(hop, code, text) => write!(f, "ends at {hop}: {text} [{code}]"),
             Self::MayEnd(hop, code, text) => write!(f, "may end at {hop}: {text} [{code}]"),
-            Self::Unknown(hops) => {
+            Self::NotKnown(hops) => {
                 let hops: Vec<&str> = hops.iter().map(|hop| hop.title()).collect();
                 write!(f, "not known: {} could not be checked", listed(&hops))
+            }
+            Self::NoFault { around, unseen } => {
+                write!(f, "no fault found {} the load balancer (no packet was sent", way(*around))?;
+                let mut said: Vec<&str> = Vec::new();
+                for (_, text) in unseen {
+                    if !said.contains(&text.as_str()) {
+                        said.push(text);
+                    }
+                }
+                if !said.is_empty() {
+                    write!(f, "; not seen: {}", said.join("; "))?;
+                }
+                f.write_str(")")
+            }
+            Self::Arrives { around, nodes } => {
+                let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+                let way = way(*around);
+                write!(
+                    f,
+                    "arrives at the application {way} the load balancer (answered on {})",
+                    some_of(&nodes, 5)
+                )
             }
         }
     }
@@ -106,6 +103,8 @@ pub struct FlowEnd {
     pub end: End,
     /// The only networks from which clients are admitted; empty for all.
     pub only_from: Vec<String>,
+    /// Policies whose pods are not admitted.
+    pub not_from: Vec<String>,
 }
 
 /// The ends of the packets of one origin.
@@ -116,37 +115,38 @@ pub struct Conclusion {
     pub end: End,
     /// The only networks from which clients are admitted; empty for all.
     pub only_from: Vec<String>,
+    /// Policies whose pods are not admitted.
+    pub not_from: Vec<String>,
     /// The end of each flow.
     pub flows: Vec<FlowEnd>,
 }
 
 impl Conclusion {
     pub(super) fn of(origin: Origin, flows: Vec<FlowEnd>) -> Self {
-        let mut only_from: Vec<String> = flows.iter().flat_map(|flow| flow.only_from.clone()).collect();
-        only_from.sort();
-        only_from.dedup();
+        let all = |of: fn(&FlowEnd) -> &Vec<String>| -> Vec<String> {
+            let names: BTreeSet<&String> = flows.iter().flat_map(of).collect();
+            names.into_iter().cloned().collect()
+        };
+        let (mut only_from, not_from) = (all(|flow| &flow.only_from), all(|flow| &flow.not_from));
         if flows.iter().any(|flow| flow.only_from.is_empty()) {
             only_from.clear();
         }
-        Self { origin, end: sum(&flows), only_from, flows }
-    }
-
-    /// Returns whether packets arrive, as far as is known.
-    pub fn is_green(&self) -> bool {
-        matches!(self.end, End::Arrives { .. })
+        Self { origin, end: sum(&flows), only_from, not_from, flows }
     }
 }
 
 impl fmt::Display for Conclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.end.fmt(f)?;
-        if self.is_green() && !self.only_from.is_empty() {
+        if self.end.is_green() && !self.only_from.is_empty() {
             write!(f, ", from {} only", some_of(&self.only_from, 3))?;
         }
-        let well: Vec<String> =
-            self.flows.iter().filter(|flow| matches!(flow.end, End::Arrives { .. })).map(port_of).collect();
+        if self.end.is_green() && !self.not_from.is_empty() {
+            write!(f, ", but not from the pods of NetworkPolicy {}", some_of(&self.not_from, 3))?;
+        }
+        let well: Vec<String> = self.flows.iter().filter(|flow| flow.end.is_green()).map(port_of).collect();
         if matches!(self.end, End::MayEnd(..)) && !well.is_empty() && well.len() < self.flows.len() {
-            write!(f, "; not so {}", some_of(&well, 3))?;
+            write!(f, "; no fault found for {}", some_of(&well, 3))?;
         }
         Ok(())
     }
@@ -157,37 +157,42 @@ fn port_of(flow: &FlowEnd) -> String {
     if to.is_empty() { port.to_string() } else { format!("{to} {port}") }
 }
 
-/// Combines the ends of several flows.
+/// Combines the ends of several flows: the worst counts.
 fn sum(flows: &[FlowEnd]) -> End {
     let ends = || flows.iter().map(|flow| &flow.end);
     let first = |wanted: fn(&End) -> bool| ends().find(|end| wanted(end)).cloned();
-    if let Some(end) = first(|end| matches!(end, End::Ends(..))) {
-        return match end {
-            End::Ends(hop, code, text) if !ends().all(|end| matches!(end, End::Ends(..))) => {
-                End::MayEnd(hop, code, text)
-            }
-            end => end,
-        };
+    match first(|end| matches!(end, End::Ends(..))) {
+        Some(End::Ends(hop, code, text)) if !ends().all(|end| matches!(end, End::Ends(..))) => {
+            return End::MayEnd(hop, code, text);
+        }
+        Some(end) => return end,
+        None => {}
     }
     if let Some(end) = first(|end| matches!(end, End::MayEnd(..))) {
         return end;
     }
-    let mut dark: Vec<Hop> = Vec::new();
-    let (mut is_around, mut is_seen) = (false, !flows.is_empty());
+    let (mut dark, mut unseen, mut answered_on) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut is_around, mut is_seen) = (false, true);
     for end in ends() {
         match end {
-            End::Unknown(hops) => dark.extend(hops),
-            End::Arrives { around, seen } => {
+            End::NotKnown(hops) => dark.extend(hops.iter().copied()),
+            End::NoFault { around, unseen: more } => {
+                (is_around, is_seen) = (is_around | around, false);
+                unseen.extend(more.iter().cloned());
+            }
+            End::Arrives { around, nodes } => {
                 is_around |= around;
-                is_seen &= seen;
+                answered_on.extend(nodes.iter().cloned());
             }
             End::Ends(..) | End::MayEnd(..) => {}
         }
     }
-    dark.sort_unstable();
-    dark.dedup();
     if flows.is_empty() {
-        dark.push(Hop::Status);
+        dark.insert(Hop::Status);
     }
-    if dark.is_empty() { End::Arrives { around: is_around, seen: is_seen } } else { End::Unknown(dark) }
+    match (dark.is_empty(), is_seen) {
+        (false, _) => End::NotKnown(dark),
+        (true, false) => End::NoFault { around: is_around, unseen },
+        (true, true) => End::Arrives { around: is_around, nodes: answered_on },
+    }
 }

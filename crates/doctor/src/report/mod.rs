@@ -3,11 +3,13 @@
 mod conclusion;
 mod verdict;
 
-use crate::finding::{Check, Finding, Unknown};
+use std::collections::BTreeSet;
+
+use crate::finding::{Check, Finding, Gap, Unknown};
 use crate::hop::{Flow, Hop, Origin};
 use crate::question::HopReport;
 use conclusion::listed;
-pub use conclusion::{Conclusion, End, FlowEnd, Grade};
+pub use conclusion::{Conclusion, End, FlowEnd};
 pub use verdict::{Counts, Verdict};
 
 /// The report about one Service.
@@ -25,10 +27,12 @@ pub struct Report {
     pub may_stray: bool,
     /// Destinations that are hostnames.
     pub hostnames: Vec<String>,
-    /// Flows in which the application answered the dials of the pods on all nodes.
-    pub answered: Vec<Flow>,
+    /// Flows in which the application answered the dials of the pods on all nodes, with these nodes.
+    pub answered: Vec<(Flow, BTreeSet<String>)>,
     /// Flows with the networks from which the listener accepts connections.
     pub only_from: Vec<(Flow, Vec<String>)>,
+    /// Flows with the policies that keep their own pods from the address.
+    pub not_from: Vec<(Flow, Vec<String>)>,
     /// The hops, in order.
     pub hops: Vec<HopReport>,
 }
@@ -93,29 +97,35 @@ impl Report {
         if let Some((hop, code, text)) = stops(false) {
             return End::MayEnd(hop, code, text);
         }
-        if origin == Origin::Pod && self.answered.contains(flow) {
-            return End::Arrives { around, seen: true };
+        let answered = self.answered.iter().find(|(one, _)| origin == Origin::Pod && one == flow);
+        if let Some((_, nodes)) = answered {
+            return End::Arrives { around, nodes: nodes.clone() };
         }
-        let unknowns = self.unknowns().filter(|(hop, unknown)| {
-            route.contains(hop) && unknown.scope.holds(flow) && unknown.matters.concerns(origin, !around)
-        });
-        let mut dark: Vec<Hop> = unknowns.map(|(hop, _)| hop).collect();
+        let gaps = || {
+            self.unknowns().filter(|(hop, unknown)| {
+                route.contains(hop) && unknown.scope.holds(flow) && unknown.matters.concerns(origin, !around)
+            })
+        };
+        let failed = gaps().filter(|(_, unknown)| unknown.gap == Gap::NotKnown);
+        let mut dark: BTreeSet<Hop> = failed.map(|(hop, _)| hop).collect();
         dark.extend(route.iter().filter(|hop| self.hops.iter().all(|report| report.hop() != **hop)));
-        dark.sort_unstable();
-        dark.dedup();
-        if dark.is_empty() { End::Arrives { around, seen: false } } else { End::Unknown(dark) }
+        if !dark.is_empty() {
+            return End::NotKnown(dark);
+        }
+        End::NoFault { around, unseen: gaps().map(|(hop, unknown)| (hop, unknown.text.clone())).collect() }
     }
 
     /// Returns where packets from this origin end, with each flow.
     pub fn conclusion(&self, origin: Origin) -> Conclusion {
-        let only_from = |flow: &Flow| {
-            let known = self.only_from.iter().find(|(one, _)| one == flow && origin == Origin::Outside);
-            known.map(|(_, networks)| networks.clone()).unwrap_or_default()
+        let of = |list: &[(Flow, Vec<String>)], wanted: Origin, flow: &Flow| {
+            let known = list.iter().find(|(one, _)| one == flow && origin == wanted);
+            known.map(|(_, names)| names.clone()).unwrap_or_default()
         };
         let flows = self.flows.iter().map(|flow| FlowEnd {
             flow: flow.clone(),
             end: self.end_of(origin, flow),
-            only_from: only_from(flow),
+            only_from: of(&self.only_from, Origin::Outside, flow),
+            not_from: of(&self.not_from, Origin::Pod, flow),
         });
         Conclusion::of(origin, flows.collect())
     }
@@ -125,12 +135,12 @@ impl Report {
         self.conclusion(origin).end
     }
 
-    /// Returns whether packets from every origin arrive, as far as is known.
+    /// Returns whether nothing is wrong or in doubt for packets from any origin.
     pub fn is_green(&self) -> bool {
-        Origin::ALL.into_iter().all(|origin| self.conclusion(origin).is_green())
+        Origin::ALL.into_iter().all(|origin| self.end(origin).is_green())
     }
 
-    /// Returns whether the report has neither findings above information nor unknown results.
+    /// Returns whether all was seen, without findings above information.
     pub fn is_quiet(&self) -> bool {
         let worst = self.hops.iter().map(HopReport::verdict).max();
         self.is_green() && worst.is_none_or(|worst| worst <= Verdict::Ok)
@@ -180,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::code::Code;
-    use crate::finding::{ok, unknown};
+    use crate::finding::{ok, unknown, unseen};
     use crate::hop::{Port, Scope};
     use crate::question::Answer;
 
@@ -203,22 +213,38 @@ mod tests {
             hostnames: Vec::new(),
             answered: Vec::new(),
             only_from: Vec::new(),
+            not_from: Vec::new(),
             hops: hops.into(),
         }
     }
 
+    fn no_fault(around: bool) -> End {
+        End::NoFault { around, unseen: BTreeSet::new() }
+    }
+
     #[test]
-    fn a_packet_should_reach_only_where_every_hop_was_looked_at() {
+    fn no_fault_is_found_only_where_every_hop_was_looked_at() {
         let all = report(false, &[]);
         assert_eq!(
             all.sentence(),
-            "shop/web (203.0.113.10): from pods, nodes and outside: should reach the application through the load balancer (no packet sent)."
+            "shop/web (203.0.113.10): from pods, nodes and outside: no fault found through the load balancer (no packet was sent)."
         );
         let dark = report(false, &[(Hop::Member, unknown("no cloud"))]);
-        assert_eq!(dark.end(Origin::Outside), End::Unknown(vec![Hop::Member]));
+        assert_eq!(dark.end(Origin::Outside), End::NotKnown([Hop::Member].into()));
         let mut missing = report(false, &[]);
         missing.hops.retain(|report| report.hop() != Hop::LoadBalancer);
-        assert_eq!(missing.end(Origin::Outside), End::Unknown(vec![Hop::LoadBalancer]));
+        assert_eq!(missing.end(Origin::Outside), End::NotKnown([Hop::LoadBalancer].into()));
+    }
+
+    #[test]
+    fn what_no_object_shows_is_said_in_the_same_sentence() {
+        let unsure = report(false, &[(Hop::Node, unseen("what the service proxy of node-2 does"))]);
+        assert_eq!(
+            unsure.sentence(),
+            "shop/web (203.0.113.10): from pods and nodes: no fault found through the load balancer (no packet was sent; not seen: \
+             what the service proxy of node-2 does); from outside: no fault found through the load balancer (no packet was sent)."
+        );
+        assert!(unsure.is_green() && !unsure.is_quiet());
     }
 
     #[test]
@@ -226,14 +252,14 @@ mod tests {
         let found = Finding::new(Code::D201, "published as VIP");
         let broken = report(true, &[(Hop::Status, found.into())]);
         assert!(matches!(broken.end(Origin::Pod), End::Ends(Hop::Status, Code::D201, _)));
-        assert_eq!(broken.end(Origin::Outside), End::Arrives { around: false, seen: false });
+        assert_eq!(broken.end(Origin::Outside), no_fault(false));
     }
 
     #[test]
     fn packets_around_the_load_balancer_do_not_meet_its_faults() {
         let found = Finding::new(Code::D601, "pool is TCP");
         let broken = report(true, &[(Hop::Header, found.into())]);
-        assert_eq!(broken.end(Origin::Pod), End::Arrives { around: true, seen: false });
+        assert_eq!(broken.end(Origin::Pod), no_fault(true));
         assert!(matches!(broken.end(Origin::Outside), End::Ends(Hop::Header, Code::D601, _)));
     }
 
@@ -260,20 +286,24 @@ mod tests {
         let conclusion = broken.conclusion(Origin::Outside);
         assert!(matches!(conclusion.end, End::MayEnd(Hop::LoadBalancer, Code::D503, _)));
         let verdicts: Vec<&str> = conclusion.flows.iter().map(|flow| flow.end.verdict()).collect();
-        assert_eq!(verdicts, ["ends", "should-reach"]);
-        assert!(conclusion.to_string().ends_with("; not so 203.0.113.10 53/UDP"), "{conclusion}");
+        assert_eq!(verdicts, ["ends", "no-fault-found"]);
+        assert!(conclusion.to_string().ends_with("; no fault found for 203.0.113.10 53/UDP"), "{conclusion}");
     }
 
     /// An answered packet proves hops that could not be looked at, but not hops that are known to be broken.
     #[test]
     fn what_was_seen_is_said_to_be_seen() {
         let mut seen = report(false, &[(Hop::Member, unknown("no cloud"))]);
-        seen.answered = seen.flows.clone();
-        assert_eq!(seen.end(Origin::Pod), End::Arrives { around: false, seen: true });
-        assert!(matches!(seen.end(Origin::Outside), End::Unknown(_)));
-        assert!(seen.sentence().contains("reaches the application through the load balancer (seen)"));
+        let nodes = BTreeSet::from(["node-1".to_owned()]);
+        seen.answered = seen.flows.iter().map(|flow| (flow.clone(), nodes.clone())).collect();
+        assert_eq!(seen.end(Origin::Pod), End::Arrives { around: false, nodes });
+        assert!(matches!(seen.end(Origin::Outside), End::NotKnown(_)));
+        assert!(
+            seen.sentence()
+                .contains("arrives at the application through the load balancer (answered on node-1)")
+        );
         seen.answered.pop();
-        assert!(matches!(seen.end(Origin::Pod), End::Unknown(_)), "one port is not all of them");
+        assert!(matches!(seen.end(Origin::Pod), End::NotKnown(_)), "one port is not all of them");
     }
 
     #[test]
@@ -281,7 +311,7 @@ mod tests {
         let doubt = unknown("it has no monitor").about(Scope::port(DNS), crate::code::Stops::All);
         let conclusion = report(false, &[(Hop::Member, doubt)]).conclusion(Origin::Pod);
         let verdicts: Vec<&str> = conclusion.flows.iter().map(|flow| flow.end.verdict()).collect();
-        assert_eq!(verdicts, ["should-reach", "unknown"]);
-        assert_eq!(conclusion.end, End::Unknown(vec![Hop::Member]));
+        assert_eq!(verdicts, ["no-fault-found", "not-known"]);
+        assert_eq!(conclusion.end, End::NotKnown([Hop::Member].into()));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::code::Severity;
-use crate::finding::Check;
+use crate::finding::{Check, Gap};
 use crate::question::HopReport;
 
 /// The verdict on a hop: the worst of its checks.
@@ -13,8 +13,10 @@ pub enum Verdict {
     Skipped,
     /// All checks passed.
     Ok,
+    /// For some checks there is nothing to look at.
+    NotSeen,
     /// Some checks could not be made.
-    Unknown,
+    NotKnown,
     Warning,
     Break,
 }
@@ -25,7 +27,8 @@ impl Verdict {
         match self {
             Self::Skipped => "skipped",
             Self::Ok => "ok",
-            Self::Unknown => "unknown",
+            Self::NotSeen => "not-seen",
+            Self::NotKnown => "not-known",
             Self::Warning => "warning",
             Self::Break => "break",
         }
@@ -35,7 +38,8 @@ impl Verdict {
         match check {
             Check::Skipped(_) => Self::Skipped,
             Check::Ok(_) => Self::Ok,
-            Check::Unknown(_) => Self::Unknown,
+            Check::Unknown(unknown) if unknown.gap == Gap::NotKnown => Self::NotKnown,
+            Check::Unknown(_) => Self::NotSeen,
             Check::Found(finding) => match finding.severity() {
                 Severity::Info => Self::Ok,
                 Severity::Warning => Self::Warning,
@@ -48,7 +52,7 @@ impl Verdict {
 impl HopReport {
     /// Returns the verdict on the hop.
     pub fn verdict(&self) -> Verdict {
-        self.checks().iter().map(Verdict::of).max().unwrap_or(Verdict::Unknown)
+        self.checks().iter().map(Verdict::of).max().unwrap_or(Verdict::NotKnown)
     }
 }
 
@@ -59,8 +63,10 @@ pub struct Counts {
     pub warnings: usize,
     /// Checks that passed, including those with information only.
     pub ok: usize,
-    /// Checks that the user asked for and that could not be made.
-    pub unknown: usize,
+    /// Checks that could not be made.
+    pub not_known: usize,
+    /// Checks for which there is nothing to look at.
+    pub not_seen: usize,
 }
 
 impl Counts {
@@ -72,8 +78,8 @@ impl Counts {
                 Verdict::Break => counts.errors += 1,
                 Verdict::Warning => counts.warnings += 1,
                 Verdict::Ok => counts.ok += 1,
-                Verdict::Unknown if matches!(check, Check::Unknown(unknown) if !unknown.asked) => {}
-                Verdict::Unknown => counts.unknown += 1,
+                Verdict::NotKnown => counts.not_known += 1,
+                Verdict::NotSeen => counts.not_seen += 1,
                 Verdict::Skipped => {}
             }
         }
@@ -94,7 +100,8 @@ impl fmt::Display for Counts {
         let plural = |count: usize, what: &str| {
             if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
         };
-        let Self { errors, warnings, ok, unknown } = *self;
-        write!(f, "{}, {}, {ok} ok, {unknown} unknown", plural(errors, "error"), plural(warnings, "warning"))
+        let Self { errors, warnings, ok, not_known, not_seen } = *self;
+        let (errors, warnings) = (plural(errors, "error"), plural(warnings, "warning"));
+        write!(f, "{errors}, {warnings}, {ok} ok, {not_known} not known, {not_seen} not seen")
     }
 }

@@ -9,8 +9,10 @@
 //! | `view` | the real cloud, over a transport that cannot write, with the recorded documents over it |
 //! | `writes`, `create` | the changes of a write |
 //! | `kind`, `placeholder` | the kinds of objects; ids and addresses of new ones |
+//! | `difference` | each object once, with the attributes that would change |
 
 mod create;
+mod difference;
 mod kind;
 mod placeholder;
 mod view;
@@ -23,6 +25,7 @@ use async_trait::async_trait;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
+pub use difference::{Difference, Fate, differences, known, merged, shown};
 pub use kind::Kind;
 pub use placeholder::{is_placeholder, is_placeholder_address};
 pub use view::ReadOnly;

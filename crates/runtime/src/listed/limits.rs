@@ -10,6 +10,8 @@ pub const MAX_METADATA_ENTRIES: usize = 64;
 pub const MAX_PORTS: usize = 1000;
 /// Source ranges of a Service, likewise.
 pub const MAX_SOURCE_RANGES: usize = 5000;
+/// Addresses in `externalIPs` of a Service.
+pub(super) const MAX_EXTERNAL_IPS: usize = 16;
 /// Entries of lists with one entry per family.
 pub(super) const MAX_FAMILIES: usize = 8;
 /// Entries of lists that are short in any cluster: conditions, addresses of a node.

@@ -8,7 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
 
 use super::at_most::{AtMost, kept};
-use super::limits::{MAX_FAMILIES, MAX_LONG_LIST, MAX_PORTS, MAX_SHORT_LIST, MAX_SOURCE_RANGES};
+use super::limits::{
+    MAX_EXTERNAL_IPS, MAX_FAMILIES, MAX_LONG_LIST, MAX_PORTS, MAX_SHORT_LIST, MAX_SOURCE_RANGES,
+};
 use super::metadata;
 
 /// A Service with the fields that any program here reads.
@@ -37,6 +39,8 @@ struct ListedServiceSpec {
     cluster_ip: Option<String>,
     #[serde(rename = "clusterIPs")]
     cluster_ips: Option<AtMost<MAX_FAMILIES, String>>,
+    #[serde(rename = "externalIPs")]
+    external_ips: Option<AtMost<MAX_EXTERNAL_IPS, String>>,
     session_affinity: Option<String>,
     session_affinity_config: Option<SessionAffinityConfig>,
     external_traffic_policy: Option<String>,
@@ -82,6 +86,7 @@ impl From<ListedServiceSpec> for ServiceSpec {
             ip_families: kept(spec.ip_families),
             cluster_ip: spec.cluster_ip,
             cluster_ips: kept(spec.cluster_ips),
+            external_ips: kept(spec.external_ips),
             session_affinity: spec.session_affinity,
             session_affinity_config: spec.session_affinity_config,
             external_traffic_policy: spec.external_traffic_policy,

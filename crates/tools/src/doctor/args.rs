@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use openstack_ccm_doctor::code::Severity;
+use openstack_ccm_doctor::output;
 use openstack_ccm_doctor::rules::{Format, Target};
 use openstack_ccm_manager::args::{ControllerArgs, LeaseArgs, PersonArgs, duration};
 use openstack_ccm_manager::dial::DialArgs;
@@ -63,14 +63,14 @@ pub struct WalkArgs {
     /// A client outside: say whether the source ranges let it in.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) from: Option<IpAddr>,
-    /// Longest wait for the cloud.
+    /// Longest wait for an answer of the cloud.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     pub(super) timeout: Duration,
     /// Output format.
     #[arg(short, long, value_enum, value_name = "FORM", default_value_t = DoctorOutput::Table)]
     pub(super) output: DoctorOutput,
-    /// Exit with code 2 if something this severe, or worse, is found.
-    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = FailOn::Error)]
+    /// What the exit code shows besides errors.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = FailOn::Error)]
     pub(super) fail_on: FailOn,
     /// Read cloud.conf from the Secret that the leader's pod mounts; it stays in memory.
     #[arg(long, conflicts_with_all = ["cloud_config", "no_cloud"])]
@@ -152,20 +152,23 @@ pub(super) enum DoctorOutput {
     Mermaid,
 }
 
-/// From which severity on the exit code is 2.
+/// What the exit code shall show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
-    /// Warnings too.
+    /// 3 also for anything that was not seen.
+    Unseen,
+    /// 2 for warnings too.
     Warning,
-    /// Errors only.
+    /// 2 for errors only.
     Error,
 }
 
-impl FailOn {
-    pub(super) fn severity(self) -> Severity {
-        match self {
-            Self::Warning => Severity::Warning,
-            Self::Error => Severity::Error,
+impl From<FailOn> for output::FailOn {
+    fn from(fail_on: FailOn) -> Self {
+        match fail_on {
+            FailOn::Unseen => Self::Unseen,
+            FailOn::Warning => Self::Warning,
+            FailOn::Error => Self::Error,
         }
     }
 }

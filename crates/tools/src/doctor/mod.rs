@@ -81,21 +81,22 @@ pub async fn look_knowing(
     Ok(Outcome {
         reports: gathered.services.iter().map(|facts| hops::walk(cluster, facts)).collect(),
         leftovers: gathered.leftovers.as_ref().map(|facts| leftovers::judge(cluster, facts)),
+        absent: gathered.absent,
     })
 }
 
 fn report(outcome: &Outcome, arguments: &WalkArgs) -> anyhow::Result<ExitCode> {
-    let severity = arguments.fail_on.severity();
+    let fail_on = arguments.fail_on.into();
     print(match arguments.output {
         DoctorOutput::Table => table::text(outcome, terminal::style(false)),
         DoctorOutput::Short => table::text(outcome, terminal::style(true)),
         DoctorOutput::Json => {
-            format!("{}\n", serde_json::to_string_pretty(&json::object(outcome, severity))?)
+            format!("{}\n", serde_json::to_string_pretty(&json::object(outcome, fail_on))?)
         }
-        DoctorOutput::Yaml => serde_saphyr::to_string(&json::object(outcome, severity))?,
+        DoctorOutput::Yaml => serde_saphyr::to_string(&json::object(outcome, fail_on))?,
         DoctorOutput::Mermaid => mermaid::text(outcome),
     })?;
-    Ok(ExitCode::from(outcome.exit_code(severity)))
+    Ok(ExitCode::from(outcome.exit_code(fail_on)))
 }
 
 /// Reports why no check could be made.

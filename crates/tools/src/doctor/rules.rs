@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use openstack_ccm_core::text::printable;
+use openstack_ccm_doctor::code::Severity;
 use openstack_ccm_doctor::finding::{Check, ok};
 use openstack_ccm_doctor::output::{json, table};
 use openstack_ccm_doctor::report::Counts;
 use openstack_ccm_doctor::rules::{Fate, Walk, short_circuit, walk};
 use serde_json::json;
 
-use super::args::{FailOn, RulesArgs, RulesOutput};
+use super::args::{RulesArgs, RulesOutput};
 use super::{could_not_look, terminal};
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::print;
@@ -48,7 +49,7 @@ pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
             print(format!("{}\n", serde_json::to_string_pretty(&object)?))?;
         }
     }
-    let code = if Counts::of(&checks).reaches(FailOn::Error.severity()) {
+    let code = if Counts::of(&checks).reaches(Severity::Error) {
         EXIT_FOUND
     } else if walk.fate == Fate::NoRules {
         EXIT_NEEDS_A_PERSON

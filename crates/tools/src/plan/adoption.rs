@@ -6,8 +6,8 @@ use std::time::Duration;
 use openstack_ccm_provider_openstack::config::LoadBalancer;
 use serde::Serialize;
 
+use super::changes::Changes;
 use super::forecast::{Forecast, State};
-use super::line::Changes;
 use super::rehearsal::{Item, Subject};
 use crate::output::plural;
 
@@ -42,15 +42,15 @@ impl Adoption {
         let about = |wanted: &[Subject], kinds: &[&str]| {
             let all = items.iter().zip(forecasts);
             let chosen = all.filter(|(item, _)| wanted.is_empty() || wanted.contains(&item.subject));
-            let lines = chosen.flat_map(|(_, forecast)| &forecast.changes);
-            Changes::of(lines.filter(|line| kinds.is_empty() || kinds.contains(&line.kind.as_str())))
+            let changes = chosen.flat_map(|(_, forecast)| &forecast.changes);
+            Changes::of(changes.filter(|one| kinds.is_empty() || kinds.contains(&one.kind.as_str())))
         };
         let has = |subject: &Subject| items.iter().any(|item| item.subject == *subject);
         let nodes = [Subject::Nodes, Subject::NodeLifecycle];
         let services =
             || items.iter().zip(forecasts).filter(|(item, _)| matches!(item.subject, Subject::Service(_)));
         let is_published = |forecast: &Forecast| !forecast.published.is_empty();
-        let changes = |forecast: &Forecast| forecast.changes.iter().any(|line| line.kind == "status");
+        let changes = |forecast: &Forecast| forecast.changes.iter().any(|one| one.kind == "status");
         let count =
             |holds: &dyn Fn(&Forecast) -> bool| services().filter(|(_, forecast)| holds(forecast)).count();
         Self {
@@ -65,7 +65,7 @@ impl Adoption {
             routes: has(&Subject::Routes).then(|| about(&[Subject::Routes], &[])),
             security_groups: section
                 .manage_security_groups
-                .then(|| about(&[], &["security group", "security group rules"])),
+                .then(|| about(&[], &["security group", "security group rule"])),
         }
     }
 

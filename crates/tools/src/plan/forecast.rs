@@ -11,11 +11,8 @@ use openstack_ccm_provider_openstack::load_balancer::names::GeneratedName;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cluster_lines::entries;
-use super::fields;
+use super::changes::{Change, changes, entries};
 use super::journal::{Call, Seen};
-use super::line::Line;
-use super::lines::lines;
 use super::rehearsal::{Item, Subject};
 
 /// How far the controller would get with a subject.
@@ -57,7 +54,7 @@ pub struct Forecast {
     /// How connections would be interrupted; empty where none is interrupted.
     pub interruptions: Vec<String>,
     /// The objects that would change.
-    pub changes: Vec<Line>,
+    pub changes: Vec<Change>,
     /// Members that would be removed from pools, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub removed_members: Vec<String>,
@@ -93,7 +90,7 @@ impl Forecast {
     /// Makes the forecast for one item of a dry run.
     pub fn of(item: &Item) -> Self {
         let Item { subject, calls, seen, concluded, published, .. } = item;
-        let changes = lines(calls);
+        let changes = changes(calls);
         let load_balancer = load_balancer(item);
         Self {
             subject: subject.to_string(),
@@ -167,9 +164,10 @@ fn pending(seen: &Seen) -> String {
 /// Returns the changes that end existing connections: a closed port or network, or another address.
 fn interruptions(calls: &[Call]) -> Vec<String> {
     let mut found = Vec::new();
-    for ObjectChange { kind, id, before, after, .. } in calls.iter().flat_map(Call::changes) {
+    for change in calls.iter().flat_map(Call::changes) {
+        let ObjectChange { kind, id, before, after, .. } = change;
         let Some(before) = before.as_ref().filter(|_| !is_placeholder(id)) else { continue };
-        let name = fields::name(*kind, before);
+        let name = change.name();
         match (kind, after) {
             (Kind::LoadBalancer, None) => found.push(format!("load balancer {name} is deleted")),
             (Kind::Listener, None) => found.push(format!("listener {name} is deleted or replaced")),
@@ -195,7 +193,7 @@ fn other_address(calls: &[Call]) -> Option<String> {
     let mut writes =
         calls.iter().filter_map(Call::in_cluster).filter(|write| write.path.contains("/services/"));
     let places = |service: &Value| -> Vec<String> {
-        let entries = entries(service);
+        let entries = entries(&service["status"]["loadBalancer"]["ingress"]);
         entries.iter().map(|entry| entry.split(' ').next().unwrap_or_default().to_owned()).collect()
     };
     let first = writes.next()?;
@@ -205,7 +203,7 @@ fn other_address(calls: &[Call]) -> Option<String> {
 }
 
 /// Counts the examined objects that would not change.
-fn unchanged(changes: &[Line], calls: &[Call], seen: &Seen) -> BTreeMap<String, usize> {
+fn unchanged(changes: &[Change], calls: &[Call], seen: &Seen) -> BTreeMap<String, usize> {
     let touched: BTreeSet<(Kind, &str)> =
         calls.iter().flat_map(Call::changes).map(|change| (change.kind, change.id.as_str())).collect();
     let mut counts = BTreeMap::new();

@@ -35,7 +35,7 @@ pub struct ClusterWrite {
 
 impl Call {
     /// Returns the changes to the cloud.
-    pub(super) fn changes(&self) -> &[ObjectChange] {
+    pub(crate) fn changes(&self) -> &[ObjectChange] {
         match self {
             Self::Cloud(write) => &write.changes,
             Self::Cluster(_) => &[],

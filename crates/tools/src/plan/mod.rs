@@ -11,7 +11,7 @@
 //! | `journal` | the writes that they would make, and the objects that they read |
 //! | `cluster` | the Kubernetes API for plans; the cloud is [`openstack_ccm_openstack_api::dry_run`] |
 //! | `as_if` | annotations that the plan assumes on Services |
-//! | `line`, `lines`, `fields`, `cluster_lines` | the objects that would change |
+//! | `changes` | the objects that would change |
 //! | `forecast` | the plan for one subject |
 //! | `adoption` | the output of `adopt` besides the plan |
 //! | `summary` | the whole plan as text, and its exit code |
@@ -19,13 +19,10 @@
 pub mod adoption;
 pub mod args;
 pub mod as_if;
+pub mod changes;
 pub mod cluster;
-mod cluster_lines;
-mod fields;
 pub mod forecast;
 pub mod journal;
-pub mod line;
-pub mod lines;
 pub mod rehearsal;
 pub mod summary;
 
@@ -211,7 +208,7 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
             Ok(subject)
         })
         .collect::<Result<_, serde_json::Error>>()?;
-    let mut plan = json!({"version": 1, "summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
+    let mut plan = json!({"version": 2, "summary": summary, "interrupts": summary.interrupted > 0, "subjects": subjects});
     if let Some(adoption) = adoption {
         plan["adoption"] = json!(adoption);
     }

@@ -16,7 +16,7 @@ use openstack_ccm_provider_openstack::load_balancer::annotations::LOAD_BALANCER_
 use prometheus_client::registry::Registry;
 use serde_json::json;
 
-use super::cluster_lines::entries;
+use super::changes::entries;
 use super::journal::{Call, Journal, Seen};
 
 /// The parts of a dry run. Neither clients nor cloud write anything; both record their writes in the journal.
@@ -186,7 +186,8 @@ async fn services(
     for (done, key) in keys.iter().enumerate() {
         progress(done, keys.len());
         let object = service.object(key);
-        let published = object.as_ref().map(|object| entries(&json!(**object))).unwrap_or_default();
+        let status = object.as_ref().and_then(|object| object.status.as_ref()?.load_balancer.as_ref());
+        let published = status.map(|status| entries(&json!(status.ingress))).unwrap_or_default();
         let annotations = object.as_ref().and_then(|object| object.metadata.annotations.as_ref());
         let named = annotations.and_then(|all| all.get(LOAD_BALANCER_ID.key)).cloned();
         let concluded = service.converge(key, || journal.count()).await;

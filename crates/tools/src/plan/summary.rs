@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::adoption::Adoption;
+use super::changes::{Changes, lines};
 use super::forecast::{Forecast, State};
-use super::line::Changes;
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
 use crate::output::plural;
 
@@ -168,13 +168,8 @@ pub(super) fn text(
     }
     for one in forecasts.iter().filter(|one| is_worth_a_word(one)) {
         line(format_args!("{}", head(one)));
-        for change in &one.changes {
-            let mut parts: Vec<String> = Vec::new();
-            parts.extend((!change.name.is_empty()).then(|| change.name.clone()));
-            parts.extend(change.id.as_ref().map(|id| format!("({id})")));
-            let fields: Vec<String> = change.fields.iter().map(ToString::to_string).collect();
-            parts.extend((!fields.is_empty()).then(|| fields.join("; ")));
-            line(format_args!("  {:<3} {:<15} {}", change.mark, change.kind, parts.join(" ")));
+        for change in lines(&one.changes) {
+            line(format_args!("{change}"));
         }
         for members in &one.removed_members {
             line(format_args!("      reason          {members}"));

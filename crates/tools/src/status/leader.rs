@@ -52,7 +52,12 @@ impl LeaseHolder {
     }
 
     /// Returns the facts for doctor.
-    pub(super) fn fact(&self, lease: String, given_cluster: &str) -> ControllerFact {
+    pub(super) fn fact(
+        &self,
+        lease: String,
+        given_cluster: &str,
+        others: Result<Vec<String>, String>,
+    ) -> ControllerFact {
         ControllerFact {
             lease,
             holder: self.identity.clone(),
@@ -71,7 +76,22 @@ impl LeaseHolder {
             manager: self.record.as_ref().map(|_| FIELD_MANAGER.to_owned()),
             cluster: self.cluster().map(str::to_owned),
             given_cluster: given_cluster.to_owned(),
+            others,
         }
+    }
+
+    /// Returns whether the same holder has renewed the Lease since.
+    pub(super) fn is_renewed_since(&self, before: &Self) -> bool {
+        self.identity == before.identity && self.renewed > before.renewed
+    }
+
+    /// Describes the holder of another Lease, if it is this program, at work.
+    pub(super) fn as_other(&self, lease: &Lease) -> Option<String> {
+        self.record.as_ref().filter(|_| self.works())?;
+        let name = lease.metadata.name.as_deref().unwrap_or_default();
+        let cluster = self.cluster().unwrap_or("not known");
+        let (version, controllers) = (self.version(), self.controllers());
+        Some(format!("Lease {name}: {self}; {version}, --cluster-name={cluster}, controllers: {controllers}"))
     }
 
     /// Returns the leader's hostname, with which its identity begins: the name of the pod, or of the node where the pod uses the
@@ -227,7 +247,7 @@ mod tests {
         assert_eq!(ours.controllers(), "service-lb-controller");
         assert_eq!((ours.cluster(), ours.region()), (Some("c1"), Some("RegionOne")));
         assert!(
-            ours.fact(String::new(), "c1")
+            ours.fact(String::new(), "c1", Ok(Vec::new()))
                 .text
                 .ends_with("the cloud does not have these optional parts of the API: Status tree")
         );

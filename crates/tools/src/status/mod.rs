@@ -14,6 +14,8 @@ mod leader;
 pub(crate) mod nodes;
 mod publication;
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -62,23 +64,51 @@ pub(crate) async fn pod(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Po
     pods.get(&pod).await.with_context(|| format!("the pod {namespace}/{pod} cannot be read"))
 }
 
+/// How long to wait for a renewal by a leader whose clock may be behind.
+const RENEWAL: Duration = Duration::from_secs(3);
+
 /// Returns the facts about the leader for doctor.
 pub(crate) async fn controller(
     client: &Client,
     lease: &LeaseArgs,
     cluster_name: &str,
 ) -> anyhow::Result<ControllerFact> {
-    let leader = leader(client, lease).await?;
-    let name = format!("{}/{}", lease.leader_elect_resource_namespace, lease.leader_elect_resource_name);
-    Ok(match leader {
-        Some(leader) => leader.fact(name, cluster_name),
+    let LeaseArgs { leader_elect_resource_namespace: namespace, leader_elect_resource_name: name } = lease;
+    let others = others(client, namespace, name).await.map_err(unreadable);
+    let title = format!("{namespace}/{name}");
+    Ok(match leader(client, lease).await? {
+        Some(found) => {
+            let mut fact = found.fact(title, cluster_name, others);
+            if fact.holder.is_some() && !fact.works {
+                tokio::time::sleep(RENEWAL).await;
+                fact.works = leader(client, lease).await?.is_some_and(|again| again.is_renewed_since(&found));
+                if fact.works {
+                    fact.text.push_str("; renewed while doctor looked: its clock is behind");
+                }
+            }
+            fact
+        }
         None => ControllerFact {
+            lease: title,
+            holder: None,
+            works: false,
+            since: None,
             text: "there is no Lease".to_owned(),
-            lease: name,
+            program: None,
+            manager: None,
+            cluster: None,
             given_cluster: cluster_name.to_owned(),
-            ..ControllerFact::default()
+            others,
         },
     })
+}
+
+/// Lists the other Leases of a namespace that this program holds and renews.
+async fn others(client: &Client, namespace: &str, own: &str) -> kube::Result<Vec<String>> {
+    let leases = Api::<Lease>::namespaced(client.clone(), namespace).list(&ListParams::default()).await?;
+    let now = Timestamp::now();
+    let others = leases.items.iter().filter(|lease| lease.metadata.name.as_deref() != Some(own));
+    Ok(others.filter_map(|lease| LeaseHolder::of(lease, now).as_other(lease)).collect())
 }
 
 async fn leader(client: &Client, lease: &LeaseArgs) -> anyhow::Result<Option<LeaseHolder>> {

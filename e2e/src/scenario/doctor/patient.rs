@@ -64,10 +64,10 @@ impl Ends {
         }
     }
 
-    /// What `doctor` may say of clients of one kind. A grade above *derived* takes a packet.
+    /// What `doctor` may say of clients of one kind. That they arrive takes a packet.
     fn verdicts(self, from: &str) -> &'static [&'static str] {
-        const REACH: &[&str] = &["reaches", "should-reach"];
-        const MAY: &[&str] = &["reaches", "should-reach", "may-end"];
+        const REACH: &[&str] = &["arrives", "no-fault-found"];
+        const MAY: &[&str] = &["arrives", "no-fault-found", "may-end"];
         match self {
             Self::Arrive => REACH,
             Self::End | Self::Nowhere => &["ends"],
@@ -260,7 +260,7 @@ impl Patient {
         let conclusion = seen.report["services"][0]["conclusion"].as_array().cloned().unwrap_or_default();
         let of_pods = conclusion.iter().find(|end| end["from"] == "pods");
         let verdict = &of_pods.context("doctor concludes nothing for pods")?["verdict"];
-        ensure!(verdict == "reaches", "pods dialled, and doctor says {verdict}");
+        ensure!(verdict == "arrives", "pods dialled, and doctor says {verdict}");
         Ok(text)
     }
 
@@ -268,7 +268,7 @@ impl Patient {
         let truth = self.requests(stage, Ends::Arrive)?;
         let seen = self.examine(more)?;
         ensure!(seen.codes.is_empty(), "{:?}: {}", seen.codes, seen.text);
-        ensure!(seen.report["counts"]["unknown"] == 0, "{}", seen.text);
+        ensure!(seen.report["counts"]["notKnown"] == 0, "{}", seen.text);
         Ends::Arrive.agree_with(&seen.report)?;
         let text = format!("{truth}; doctor: {}", seen.sentence());
         Ok((seen, text))

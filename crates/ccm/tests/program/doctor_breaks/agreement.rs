@@ -35,7 +35,7 @@ fn planned(plan: &Value) -> Option<Vec<String>> {
     let web = subjects.iter().find(|subject| subject["subject"] == "default/web")?;
     let changes = web["changes"].as_array().into_iter().flatten();
     let status = changes.into_iter().find(|change| change["kind"] == "status")?;
-    Some(places(&status["fields"][0]["after"]))
+    Some(places(&status["after"]["ingress"]))
 }
 
 /// What contradicts what.

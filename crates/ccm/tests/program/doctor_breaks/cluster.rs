@@ -51,7 +51,7 @@ fn application(world: &World, kind: Kind) {
         Kind::Udp => json!({"name": "dns", "image": "registry.example.org/coredns/coredns:v1.12.0",
             "ports": [port("dns", 5353, "UDP"), port("dns-tcp", 5353, "TCP")]}),
         _ => json!({"name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
-            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/nginx"],
+            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/nginx", "--http-port=8080", "--https-port=8443"],
             "ports": [port("http", 8080, "TCP"), port("https", 8443, "TCP")]}),
     };
     let addresses = if kind == Kind::DualStack { &APPLICATION[..] } else { &APPLICATION[..1] };

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
-use openstack_ccm_doctor::code::Severity;
-use openstack_ccm_doctor::output::{Outcome, json};
+use openstack_ccm_doctor::output::{FailOn, Outcome, json};
 use serde_json::json;
 
 use super::stage::{Kind, Stage, served, unserved};
@@ -90,8 +89,8 @@ async fn a_cloud_that_is_silent_holds_nobody_up() {
     let mut words = stage.command_line();
     words.push("--timeout=1s".to_owned());
     let outcome: Outcome = look(words).await.unwrap();
-    let report = json::object(&outcome, Severity::Error);
+    let report = json::object(&outcome, FailOn::Error);
     let text = report.to_string();
-    assert!(text.contains("the cloud did not answer within 1s"), "{text}");
+    assert!(text.contains("Keystone did not answer within 1s"), "{text}");
     assert_eq!(report["exitCode"], 3, "{text}");
 }

@@ -76,7 +76,7 @@ pub(super) enum Place {
 
 impl Place {
     /// The hops at which it may be said to end.
-    fn hops(self) -> &'static [u64] {
+    pub(super) fn hops(self) -> &'static [u64] {
         match self {
             Self::Name => &[1, 2],
             Self::Egress => &[4],

@@ -5,9 +5,8 @@ use std::net::IpAddr;
 
 use clap::{Args as _, FromArgMatches as _};
 use ipnet::IpNet;
-use openstack_ccm_doctor::code::Severity;
 use openstack_ccm_doctor::facts::Host;
-use openstack_ccm_doctor::output::{Outcome, json};
+use openstack_ccm_doctor::output::{FailOn, Outcome, json};
 use openstack_ccm_openstack_sim::Loss;
 use openstack_ccm_tools::doctor::args::WalkArgs;
 use openstack_ccm_tools::doctor::look_knowing;
@@ -26,7 +25,7 @@ pub(super) type Disagreements = BTreeMap<String, Vec<String>>;
 /// It cannot look.
 pub(super) async fn diagnose(stage: &Stage) -> Result<Value, String> {
     match look(stage.command_line()).await {
-        Ok(outcome) => Ok(json::object(&outcome, Severity::Error)),
+        Ok(outcome) => Ok(json::object(&outcome, FailOn::Error)),
         Err(error) => Err(format!("doctor cannot look: {error:#}")),
     }
 }
@@ -93,7 +92,7 @@ pub(super) async fn compare(stage: &Stage, sights: &[Sight], alone: Option<&Alon
         let is_unpublished =
             conclusion["verdict"] == "ends" && (conclusion["hop"] == 0 || conclusion["hop"] == 2);
         // Octavia has lost a change of a young Service that has no address: objects show the same while one is made.
-        let may_be_made = conclusion["verdict"] == "unknown" && sights.contains(&Sight::Hidden);
+        let may_be_made = conclusion["verdict"] == "not-known" && sights.contains(&Sight::Hidden);
         if flows.is_empty() && !is_unpublished && !may_be_made {
             note(format!("nothing is published, and doctor says {}", conclusion["text"]), origin.to_string());
         }
@@ -110,7 +109,7 @@ pub(super) async fn compare(stage: &Stage, sights: &[Sight], alone: Option<&Alon
         }
     }
     if found.is_empty() {
-        found.extend(wrong_exit_code(stage, service, &report).map(|text| (text, Vec::new())));
+        found.extend(wrong_exit_code(service, &report).map(|text| (text, Vec::new())));
     }
     found
 }
@@ -140,7 +139,7 @@ fn disagreement(
     let all = moment.send(origin, flow, &ranges, |_| true);
     let case = Case { moment, origin, flow, said, sights, alone };
     // What is said of a flow is about those who are let in, unless it is that some are not.
-    let agrees = case.agrees(&meant) || (said["verdict"] != "should-reach" && case.agrees(&all));
+    let agrees = case.agrees(&meant) || (said["verdict"] != "no-fault-found" && case.agrees(&all));
     (!agrees).then(|| {
         let arrived = if all.arrived > 0 { "some arrived" } else { "none arrived" };
         format!(
@@ -179,7 +178,19 @@ impl Case<'_> {
         // Nobody here knows the load balancer of another cloud, and from where it sends; nor what pods and nodes make of a name.
         let is_out_of_sight = !moment.kind().is_in_cloud() || (is_name && *origin != Origin::Outside);
         match said["verdict"].as_str().unwrap_or_default() {
-            "should-reach" => sent.lost.is_empty(),
+            "no-fault-found" => {
+                let unseen: Vec<u64> = said["notSeen"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter_map(|one| one["hop"].as_u64())
+                    .collect();
+                let is_said = |place: &Place| {
+                    (*place == Place::Egress && said["notFrom"].is_array())
+                        || place.hops().iter().any(|hop| unseen.contains(hop))
+                };
+                sent.lost.iter().all(is_said)
+            }
             "ends" => none && is_right_hop,
             "may-end" if sent.lost.is_empty() => {
                 // Of two breaks one may undo the other by what objects do not show.
@@ -192,7 +203,7 @@ impl Case<'_> {
                 // What may stop packets is named before it, where something else does.
                 may && (is_right_hop || (is_spare && alone.is_some()))
             }
-            "unknown" => {
+            "not-known" => {
                 let is_doubtful = sights.iter().any(|sight| matches!(sight, Sight::Hidden | Sight::Doubt));
                 // A wrong value beside another break may keep from the controller, and so from doctor, which load balancer it is.
                 is_doubtful || is_out_of_sight || (is_spare && alone.is_some())
@@ -203,13 +214,10 @@ impl Case<'_> {
     }
 }
 
-/// A gate goes by the exit code: it is green only where every packet should reach.
-fn wrong_exit_code(stage: &Stage, service: &Value, report: &Value) -> Option<String> {
+/// A gate goes by the exit code: it is green only where no fault was found.
+fn wrong_exit_code(service: &Value, report: &Value) -> Option<String> {
     let conclusions = service["conclusion"].as_array().into_iter().flatten();
-    // Who says --no-cloud does not ask for it.
-    let is_asked = |one: &Value| one["verdict"] != "unknown" || stage.kind.is_in_cloud();
-    let is_green =
-        conclusions.clone().filter(|one| is_asked(one)).all(|one| one["verdict"] == "should-reach");
+    let is_green = conclusions.clone().all(|one| one["verdict"] == "no-fault-found");
     let ends = conclusions.clone().any(|one| one["verdict"] == "ends");
     let code = report["exitCode"].as_u64();
     let wrong = (code == Some(0) && !is_green) || (ends && code != Some(2));

@@ -5,9 +5,9 @@
 mod stories;
 
 use openstack_ccm_tools::plan::as_if::AsIf;
+use openstack_ccm_tools::plan::changes::Changes;
 use openstack_ccm_tools::plan::forecast::Forecast;
 use openstack_ccm_tools::plan::journal::Call as Planned;
-use openstack_ccm_tools::plan::line::Changes;
 use serde_json::json;
 
 use crate::cloud_faults::{REPLACE, breaks_down};
@@ -69,14 +69,11 @@ async fn a_plan_names_the_attribute_that_changes() {
     let forecast = text(&world, AsIf::default()).await.remove(0);
     assert_eq!(forecast.interruptions, [""; 0]);
     let [line] = forecast.changes.as_slice() else { panic!("{forecast:#?}") };
-    assert_eq!((line.mark.to_string().as_str(), line.kind.as_str()), ("~", "listener"));
-    let fields: Vec<String> = line.fields.iter().map(ToString::to_string).collect();
+    assert_eq!((line.fate.to_string().as_str(), line.kind.as_str()), ("~", "listener"));
     assert_eq!(
-        fields,
-        [
-            "insert_headers X-Forwarded-For true -> X-Forwarded-For true X-Forwarded-Proto true",
-            "tags + openstack-ccm-sets=x-forwarded-proto"
-        ]
+        line.to_string(),
+        "insert_headers X-Forwarded-For true -> X-Forwarded-For true X-Forwarded-Proto true; \
+         tags + openstack-ccm-sets=x-forwarded-proto"
     );
 }
 
@@ -125,7 +122,7 @@ async fn a_plan_as_if_an_annotation_were_there_is_what_follows_when_it_is() {
     let as_if = AsIf { annotations: vec![annotation], ..AsIf::default() };
     let items = world.plan(false, as_if).await;
     let lines: Vec<String> =
-        Forecast::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.mark, line.kind)).collect();
+        Forecast::of(&items[0]).changes.iter().map(|line| format!("{} {}", line.fate, line.kind)).collect();
     assert!(lines.iter().any(|line| line.ends_with("pool")), "{lines:?}");
     assert!(world.annotation("web", PROXY).is_none());
     let planned: Vec<&Planned> = items[0].calls.iter().collect();

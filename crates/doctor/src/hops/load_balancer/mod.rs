@@ -4,12 +4,15 @@ mod planned;
 
 use std::net::IpAddr;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use openstack_ccm_core::text::some_of;
+use openstack_ccm_openstack_api::dry_run::Kind;
+use openstack_ccm_openstack_api::octavia::{LoadBalancer, OperatingStatus, ProvisioningStatus};
 
-use super::look::{Look, listener_of, pool_of};
+use super::controller::age_while_made;
+use super::look::Look;
 use crate::code::{Code, Stops};
-use crate::facts::{CloudFacts, CloudObject, Forecast};
+use crate::facts::{CloudFacts, Forecast};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
 use crate::question::{Answer, questions};
@@ -19,7 +22,8 @@ use planned::{only_vip, planned, repairs};
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
 
 /// Warnings of the controller that other hops judge, or that have a code of their own.
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 7] = [
+    "LoadBalancerAddressInExternalIPs",
     "LoadBalancerSourceRangesLackCluster",
     "LoadBalancerLocalWithoutMonitor",
     "LoadBalancerWithoutNodePorts",
@@ -67,7 +71,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             Forecast::Unknown(cause) => {
                 unknown(format!("whether there is a load balancer is not known: {cause}"))
             }
-            _ if look.age_while_made().is_some() => unknown("the load balancer has not been created yet"),
+            _ if age_while_made(look).is_some() => unknown("the load balancer has not been created yet"),
             _ => Finding::new(Code::D506, "the cloud has no load balancer for the Service")
                 .seen(look.object(), "load balancer", "none was found")
                 .into(),
@@ -79,13 +83,14 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
             ..Questions::all(&none)
         };
     };
+    let parts = parts(look, cloud, load_balancer);
     Questions {
         forecast: forecast(look, cloud),
         exists: summary(cloud, load_balancer).into(),
         attached: attached(look, cloud),
-        enabled: enabled(look, cloud, load_balancer),
-        provisioning: provisioning(look, cloud, load_balancer),
-        operating: operating(look, cloud, load_balancer),
+        enabled: enabled(cloud, &parts),
+        provisioning: provisioning(look, load_balancer, &parts),
+        operating: operating(cloud, &parts),
         listeners: listeners(look, cloud),
         families: families(look, cloud),
         planned: planned(look, cloud),
@@ -117,19 +122,21 @@ fn forecast(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     check.into()
 }
 
-/// `load balancer kube_service_… and 4 objects in it (amphora)`
-fn summary(cloud: &CloudFacts, load_balancer: &CloudObject) -> Check {
-    let count = cloud.children.objects.len();
-    let objects = if count == 1 { "1 object".to_owned() } else { format!("{count} objects") };
-    let provider = if cloud.provider.is_empty() { "provider unknown" } else { &cloud.provider };
+/// `load balancer kube_service_… with 2 listeners and 2 pools in it (amphora)`
+fn summary(cloud: &CloudFacts, load_balancer: &LoadBalancer) -> Check {
+    let provider = load_balancer.provider.as_deref().unwrap_or("provider unknown");
     let name = if load_balancer.name.is_empty() { &load_balancer.id } else { &load_balancer.name };
-    ok(format!("load balancer {name} with {objects} in it ({provider})"))
+    let count =
+        |count: usize, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    let (listeners, pools) = (count(cloud.listeners().len(), "listener"), count(cloud.pools().len(), "pool"));
+    ok(format!("load balancer {name} with {listeners} and {pools} in it ({provider})"))
 }
 
 /// Judges whether the floating IPs of the Service lead to this load balancer.
 fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let vip = only_vip(look, cloud);
-    let found = cloud.astray.iter().filter_map(|(address, where_to)| {
+    let astray = cloud.astray();
+    let found = astray.iter().filter_map(|(address, where_to)| {
         let text = format!("{address} is not attached to the load balancer: {where_to}");
         let finding = Finding::new(Code::D509, text);
         let leads_elsewhere =
@@ -145,124 +152,171 @@ fn attached(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     Answer::found(found.collect(), || ok("no floating IP of the Service leads elsewhere"))
 }
 
-/// Returns the ports whose packets meet an object: all ports, except for a listener or a pool.
-fn ports_of(look: &Look<'_>, cloud: &CloudFacts, object: &CloudObject) -> Vec<Port> {
-    let meets = |port: &Port| {
-        let listener = listener_of(cloud, *port);
-        match object.kind {
-            "listener" => listener.is_some_and(|listener| listener.id == object.id),
-            "pool" => listener
-                .and_then(|listener| pool_of(cloud, listener))
-                .is_some_and(|pool| pool.id == object.id),
-            _ => true,
+/// A load balancer, or one of its children.
+struct Part<'a> {
+    kind: Kind,
+    id: &'a str,
+    name: String,
+    provisioning: &'a ProvisioningStatus,
+    operating: Option<&'a OperatingStatus>,
+    enabled: bool,
+    /// The ports whose packets meet it.
+    ports: Vec<Port>,
+}
+
+impl Part<'_> {
+    /// `pool 1234 (name)`
+    fn title(&self) -> String {
+        let Self { kind, id, name, .. } = self;
+        if name.is_empty() { format!("{kind} {id}") } else { format!("{kind} {id} ({name})") }
+    }
+
+    fn at_ports(&self, finding: Finding) -> Finding {
+        match self.kind {
+            Kind::LoadBalancer => finding,
+            _ => self.ports.iter().fold(finding, |finding, port| finding.at(*port)),
         }
-    };
-    look.ports().map(|(port, _)| port).filter(meets).collect()
+    }
+
+    /// Members have their own hop.
+    fn is_here(&self) -> bool {
+        matches!(self.kind, Kind::LoadBalancer | Kind::Listener | Kind::Pool)
+    }
 }
 
-/// Returns the objects that packets meet, except members, which have their own hop.
-fn met<'a>(
-    look: &Look<'_>,
-    cloud: &'a CloudFacts,
-    load_balancer: &'a CloudObject,
-) -> Vec<(&'a CloudObject, Vec<Port>)> {
-    let children = cloud.children.objects.iter().filter(|object| matches!(object.kind, "listener" | "pool"));
-    std::iter::once(load_balancer)
-        .chain(children)
-        .map(|object| (object, ports_of(look, cloud, object)))
-        // Other Services may have listeners on this load balancer.
-        .filter(|(_, ports)| !ports.is_empty())
-        .collect()
+/// Lists the parts that packets of the Service meet; other Services may have listeners on this load balancer.
+fn parts<'a>(look: &Look<'_>, cloud: &'a CloudFacts, one: &'a LoadBalancer) -> Vec<Part<'a>> {
+    let ports: Vec<Port> = look.ports().map(|(port, _)| port).collect();
+    let mut parts = vec![Part {
+        kind: Kind::LoadBalancer,
+        id: &one.id,
+        name: one.name.clone(),
+        provisioning: &one.provisioning_status,
+        operating: Some(&one.operating_status),
+        enabled: one.admin_state_up,
+        ports: ports.clone(),
+    }];
+    for listener in cloud.listeners() {
+        let is_it = |port: &&Port| cloud.listener(**port).is_some_and(|one| one.id == listener.id);
+        parts.push(Part {
+            kind: Kind::Listener,
+            id: &listener.id,
+            name: listener.name.clone(),
+            provisioning: &listener.provisioning_status,
+            operating: listener.operating_status.as_ref(),
+            enabled: listener.admin_state_up,
+            ports: ports.iter().filter(is_it).copied().collect(),
+        });
+    }
+    for fact in cloud.pools() {
+        let pool = &fact.pool;
+        let leads_there = |port: &&Port| cloud.pool(**port).is_some_and(|one| one.pool.id == pool.id);
+        let ports: Vec<Port> = ports.iter().filter(leads_there).copied().collect();
+        parts.push(Part {
+            kind: Kind::Pool,
+            id: &pool.id,
+            name: pool.name.clone(),
+            provisioning: &pool.provisioning_status,
+            operating: pool.operating_status.as_ref(),
+            enabled: pool.admin_state_up,
+            ports: ports.clone(),
+        });
+        let members = fact.members.iter().map(|member| {
+            (Kind::Member, &member.member.id, member.name(), &member.member.provisioning_status)
+        });
+        let monitors = fact
+            .monitor
+            .iter()
+            .map(|one| (Kind::HealthMonitor, &one.id, String::new(), &one.provisioning_status));
+        parts.extend(members.chain(monitors).map(|(kind, id, name, provisioning)| Part {
+            kind,
+            id,
+            name,
+            provisioning,
+            operating: None,
+            enabled: true,
+            ports: ports.clone(),
+        }));
+    }
+    parts.retain(|part| !part.ports.is_empty());
+    parts
 }
 
-fn at_ports(finding: Finding, ports: &[Port]) -> Finding {
-    ports.iter().fold(finding, |finding, port| finding.at(*port))
-}
-
-fn enabled(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
-    let disabled = met(look, cloud, load_balancer).into_iter().filter(|(object, _)| object.disabled);
-    let found = disabled.map(|(object, ports)| {
-        let kind = if object.kind == "load balancer" { "" } else { object.kind };
-        let words = ["openstack", "loadbalancer", kind, "set", "--enable", &object.id];
+fn enabled(cloud: &CloudFacts, parts: &[Part<'_>]) -> Answer {
+    let found = parts.iter().filter(|part| !part.enabled).map(|part| {
+        let kind = if part.kind == Kind::LoadBalancer { String::new() } else { part.kind.to_string() };
+        let words = ["openstack", "loadbalancer", &kind, "set", "--enable", part.id];
         let fix = Fix::command(words.into_iter().filter(|word| !word.is_empty()));
-        let finding = Finding::new(Code::D510, format!("{} is disabled", object.title()));
-        at_ports(finding.seen(object.title(), "admin_state_up", "false"), &ports).fix(fix).into()
+        let finding = Finding::new(Code::D510, format!("{} is disabled", part.title()));
+        part.at_ports(finding.seen(part.title(), "admin_state_up", "false")).fix(fix).into()
     });
-    Answer::found(found.collect(), || match &cloud.children.trouble {
-        Some(trouble) => unknown(format!("listeners and pools cannot be read: {trouble}")),
-        None => ok("load balancer, listeners and pools are enabled"),
+    Answer::found(found.collect(), || match &cloud.children {
+        Err(cause) => unknown(format!("listeners and pools cannot be read: {cause}")),
+        Ok(_) => ok("load balancer, listeners and pools are enabled"),
     })
 }
 
-fn provisioning(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
-    let objects = std::iter::once(load_balancer).chain(&cloud.children.objects);
+fn provisioning(look: &Look<'_>, load_balancer: &LoadBalancer, parts: &[Part<'_>]) -> Answer {
     let mut found: Vec<Check> = Vec::new();
-    for object in objects {
-        let status = object.provisioning.as_str();
-        if status == "ERROR" {
-            let text = format!("{} is in ERROR", object.title());
-            let below = format!("{} (load balancer: {})", status, load_balancer.provisioning);
-            let finding = Finding::new(Code::D501, text).seen(object.title(), "provisioning_status", below);
-            let ports = ports_of(look, cloud, object);
-            found.push(
-                at_ports(finding, if matches!(object.kind, "listener" | "pool") { &ports } else { &[] })
-                    .into(),
-            );
-        } else if status.starts_with("PENDING") {
-            found.push(pending(look, object, load_balancer));
+    for part in parts {
+        if *part.provisioning == ProvisioningStatus::Error {
+            let text = format!("{} is in ERROR", part.title());
+            let whole = format!("ERROR (load balancer: {})", load_balancer.provisioning_status);
+            let finding = Finding::new(Code::D501, text).seen(part.title(), "provisioning_status", whole);
+            found.push(part.at_ports(finding).into());
+        } else if part.provisioning.is_pending() {
+            found.push(pending(look, load_balancer, part));
         }
     }
     Answer::found(found, || ok("all of it is ACTIVE"))
 }
 
-fn pending(look: &Look<'_>, object: &CloudObject, load_balancer: &CloudObject) -> Check {
-    // The status tree has no times: its objects have been pending for as long as the load balancer has.
-    let since = object.updated.or(load_balancer.updated);
-    let age = since.map(|since| look.cluster.time.duration_since(since));
+/// Judges a part that Octavia works on: for as long as it has worked on the load balancer, by the time that it shows.
+fn pending(look: &Look<'_>, load_balancer: &LoadBalancer, part: &Part<'_>) -> Check {
+    let age = load_balancer
+        .updated_at
+        .as_deref()
+        .and_then(time)
+        .map(|since| look.cluster.time.duration_since(since));
+    let (title, status) = (part.title(), part.provisioning);
     match age {
         Some(age) if age >= PENDING => {
-            let text =
-                format!("{} has been {} for {} minutes", object.title(), object.provisioning, age.as_mins());
-            Finding::new(Code::D502, text)
-                .seen(object.title(), "provisioning_status", object.provisioning.clone())
+            Finding::new(Code::D502, format!("{title} has been {status} for {} minutes", age.as_mins()))
+                .seen(title, "provisioning_status", status.as_str())
                 .into()
         }
-        _ => unknown(format!(
-            "{} is {}: run doctor again when Octavia has finished",
-            object.title(),
-            object.provisioning
-        )),
+        _ => unknown(format!("{title} is {status}: run doctor again when Octavia has finished")),
     }
 }
 
-/// Finds objects that are enabled but offline: Octavia hears nothing from where they run.
-fn operating(look: &Look<'_>, cloud: &CloudFacts, load_balancer: &CloudObject) -> Answer {
-    let is_off = |object: &CloudObject| object.operating == "OFFLINE" && !object.disabled;
-    let all_disabled = load_balancer.disabled;
-    let off =
-        met(look, cloud, load_balancer).into_iter().filter(|(object, _)| is_off(object) && !all_disabled);
-    // Objects that are offline only because another reported object is disabled are not reported again.
-    let found = off
-        .filter(|(object, ports)| {
-            object.kind == "load balancer" || !ports.iter().all(|port| is_disabled(cloud, *port))
-        })
-        .map(|(object, ports)| {
-            unknown(format!("{} is OFFLINE: Octavia has no status report about it", object.title()))
-                .about(Scope { ports: Some(ports.into_iter().collect()), to: None }, Stops::Through)
-        });
-    let any_disabled = cloud.children.objects.iter().any(|object| object.disabled);
-    let found: Vec<Check> = if any_disabled { Vec::new() } else { found.collect() };
-    Answer::found(found, || ok("no enabled part is OFFLINE"))
+/// Parses a time as Octavia writes it: in UTC, but without a time zone.
+fn time(text: &str) -> Option<Timestamp> {
+    let time: jiff::civil::DateTime = text.trim_end_matches('Z').parse().ok()?;
+    Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
 }
 
-fn is_disabled(cloud: &CloudFacts, port: Port) -> bool {
-    let Some(listener) = listener_of(cloud, port) else { return false };
-    listener.disabled || pool_of(cloud, listener).is_some_and(|pool| pool.disabled)
+/// Finds parts that are offline, because Octavia hears nothing from where they run, or in ERROR. What is disabled takes others with
+/// it, and so do members.
+fn operating(cloud: &CloudFacts, parts: &[Part<'_>]) -> Answer {
+    let any_disabled = parts.iter().any(|part| !part.enabled);
+    let off = parts.iter().filter(|part| part.is_here() && part.operating == Some(&OperatingStatus::Offline));
+    let found = off.filter(|_| !any_disabled).map(|part| {
+        unknown(format!("{} is OFFLINE: Octavia has no status report about it", part.title()))
+            .about(Scope { ports: Some(part.ports.iter().copied().collect()), to: None }, Stops::Through)
+    });
+    let members = || cloud.pools().iter().flat_map(|pool| &pool.members);
+    let by_members = members().any(|member| member.operating_status == OperatingStatus::Error);
+    let in_error = parts.iter().filter(|part| part.operating == Some(&OperatingStatus::Error));
+    let in_error = in_error.filter(|_| !by_members).map(|part| {
+        let finding = Finding::new(Code::D513, format!("{} reports ERROR", part.title()));
+        part.at_ports(finding.seen(part.title(), "operating_status", "ERROR")).into()
+    });
+    Answer::found(found.chain(in_error).collect(), || ok("no enabled part is OFFLINE or in ERROR"))
 }
 
 fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
-    if let Some(trouble) = &cloud.children.trouble {
-        return unknown(format!("the listeners cannot be read: {trouble}")).into();
+    if let Err(cause) = &cloud.children {
+        return unknown(format!("the listeners cannot be read: {cause}")).into();
     }
     Answer::each(
         look.ports(),
@@ -274,10 +328,10 @@ fn listeners(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
                     .at(port)
                     .into()
             };
-            let Some(listener) = listener_of(cloud, port) else {
+            if cloud.listener(port).is_none() {
                 return missing(format!("the load balancer has no listener for port {port}"));
-            };
-            match pool_of(cloud, listener) {
+            }
+            match cloud.pool(port) {
                 Some(_) => ok(format!("listener {port} leads to a pool")),
                 None => missing(format!("the listener of port {port} has no pool")),
             }
@@ -290,15 +344,15 @@ fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let mut found: Vec<Check> = Vec::new();
     for flow in look.flows() {
         let Ok(address) = flow.to.parse::<IpAddr>() else { continue };
-        let Some(listener) = listener_of(cloud, flow.port) else { continue };
+        let Some(listener) = cloud.listener(flow.port) else { continue };
         let of_family = |network: &String| network.contains(':') == address.is_ipv6();
-        if listener.allowed.is_empty() || listener.allowed.iter().any(of_family) {
+        if listener.allowed_cidrs.is_empty() || listener.allowed_cidrs.iter().any(of_family) {
             continue;
         }
         let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
         let text = format!("the listener of port {} accepts no {family} clients", flow.port);
         let finding = Finding::new(Code::D511, text)
-            .seen(listener.title(), "allowed_cidrs", some_of(&listener.allowed, 5))
+            .seen(format!("listener {}", listener.id), "allowed_cidrs", some_of(&listener.allowed_cidrs, 5))
             .at(flow.port)
             .to(flow.to)
             .stops(Stops::Through)
@@ -311,9 +365,10 @@ fn families(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
 fn warnings(look: &Look<'_>, cloud: &CloudFacts) -> Answer {
     let one = |(reason, message): &(String, String)| -> Option<Check> {
         if reason == UNSUPPORTED {
+            let provider = cloud.load_balancer.as_ref().and_then(|one| one.provider.as_deref());
             let text = format!(
                 "the provider {} does not support everything that the Service asks for",
-                cloud.provider
+                provider.unwrap_or_default()
             );
             return Some(Finding::new(Code::D504, text).seen(look.object(), reason, message).into());
         }

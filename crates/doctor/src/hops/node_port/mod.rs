@@ -8,16 +8,19 @@
 mod policies;
 mod targets;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use openstack_ccm_core::text::some_of;
 
-use super::look::{Look, SERVICE_PROXY_NAME, endpoints, pools};
+use super::look::{Look, SERVICE_PROXY_NAME, endpoints, is_of, listed};
 use crate::code::Code;
-use crate::facts::{CloudFacts, CloudObject};
+use crate::facts::{MemberFact, PoolFact};
 use crate::finding::{Check, Finding, Fix, ok, skipped, unknown};
-use crate::hop::Port;
+use crate::hop;
 use crate::question::{Answer, questions};
 use policies::{foreign, policies};
 use targets::{declared, targets};
@@ -28,6 +31,10 @@ questions! {
         ports,
         /// Whether endpoints are ready.
         ready,
+        /// Whether the pods of the endpoints run.
+        pods,
+        /// Whether kube-proxy opens node ports at the addresses of the members.
+        opened,
         /// Whether endpoints have each port, in the address family in which packets arrive.
         targets,
         /// Whether a container declares the target port.
@@ -46,7 +53,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         Ok(slices) => slices,
         Err(cause) => {
             let unread = unknown(format!("EndpointSlices cannot be read: {cause}"));
-            return Questions { ports: ports(look), local: local(look), ..Questions::all(&unread) };
+            let (ports, opened, local) = (ports(look), opened(look), local(look));
+            return Questions { ports, opened, local, ..Questions::all(&unread) };
         }
     };
     let count = ready(slices).map(|(_, addresses)| addresses).sum::<usize>();
@@ -55,6 +63,7 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
         return Questions {
             ports: ports(look),
             ready: unready(look, slices).into(),
+            opened: opened(look),
             ..Questions::all(&none)
         };
     }
@@ -63,6 +72,8 @@ pub(super) fn judge(look: &Look<'_>) -> Questions {
     Questions {
         ports: ports(look),
         ready: ok(endpoints).into(),
+        pods: pods(look, slices),
+        opened: opened(look),
         targets: targets(look, slices),
         declared: declared(look, slices),
         policies: policies(look, slices),
@@ -94,23 +105,119 @@ fn still_serves(endpoint: &Endpoint) -> bool {
 }
 
 fn unready(look: &Look<'_>, slices: &[EndpointSlice]) -> Check {
-    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    let pairs = selector.iter().flat_map(|labels| labels.iter());
-    let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-    let by_label = format!("kubernetes.io/service-name={}", look.name());
-    let fix = if labels.is_empty() {
-        Fix::kubectl(look.namespace(), ["get", "endpointslices", "-l", &by_label])
-    } else {
-        Fix::kubectl(look.namespace(), ["get", "pods", "-l", &labels.join(",")])
-    };
+    let labels = selected(look);
     let text = match &look.facts.backend {
-        Err(cause) if cause == crate::facts::NO_POD => {
+        Ok(backend) if backend.pods.is_empty() && !labels.is_empty() => {
             format!("no pod has the labels that the Service selects: {}", some_of(&labels, 3))
         }
         _ => "no endpoint of the Service is ready".to_owned(),
     };
     let count = format!("{} of them, none with a ready endpoint", slices.len());
-    Finding::new(Code::D801, text).seen(look.object(), "EndpointSlices", count).fix(fix).into()
+    Finding::new(Code::D801, text).seen(look.object(), "EndpointSlices", count).fix(show_pods(look)).into()
+}
+
+/// Returns the labels that the Service selects: `app=web`.
+fn selected(look: &Look<'_>) -> Vec<String> {
+    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    selector.iter().flat_map(|labels| labels.iter()).map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+fn show_pods(look: &Look<'_>) -> Fix {
+    let labels = selected(look);
+    if labels.is_empty() {
+        let by_label = format!("kubernetes.io/service-name={}", look.name());
+        return Fix::kubectl(look.namespace(), ["get", "endpointslices", "-l", &by_label]);
+    }
+    Fix::kubectl(look.namespace(), ["get", "pods", "-l", &labels.join(",")])
+}
+
+/// Judges the pods of the endpoints that get packets: slices may be older than they, or publish addresses that are not ready.
+fn pods(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
+    let pods = match &look.facts.backend {
+        Ok(backend) => &backend.pods,
+        Err(cause) => return unknown(format!("the pods of the Service cannot be read: {cause}")).into(),
+    };
+    let selects = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    if selects.is_none_or(BTreeMap::is_empty) {
+        return skipped("the Service selects no pods").into();
+    }
+    let used: Vec<&Endpoint> =
+        ready(slices).flat_map(|(slice, _)| endpoints(slice)).filter(|one| is_ready(one)).collect();
+    let trouble: Vec<(&Endpoint, Trouble)> =
+        used.iter().filter_map(|endpoint| Some((*endpoint, trouble(endpoint, pods)?))).collect();
+    let Some((first, why)) = trouble.first() else { return ok("the pods of the endpoints run").into() };
+    let address = first.addresses.first().cloned().unwrap_or_default();
+    let text = format!("{} of {} ready endpoints: {address} {}", trouble.len(), used.len(), why.text());
+    let finding =
+        Finding::new(Code::D808, text).seen(look.object(), "EndpointSlices", format!("{address} is ready"));
+    let all_are_gone =
+        trouble.len() == used.len() && trouble.iter().all(|(_, why)| *why != Trouble::NotReady);
+    Check::from(finding.surely(all_are_gone).fix(show_pods(look))).into()
+}
+
+/// Why packets to an endpoint that is ready may be lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    NoPod,
+    Ended,
+    NotRunning,
+    NotReady,
+}
+
+impl Trouble {
+    fn text(self) -> &'static str {
+        match self {
+            Self::NoPod => "belongs to no pod",
+            Self::Ended => "belongs to a pod that has ended",
+            Self::NotRunning => "belongs to a pod of which no container runs",
+            Self::NotReady => "belongs to a pod that is not ready",
+        }
+    }
+}
+
+fn trouble(endpoint: &Endpoint, pods: &[Pod]) -> Option<Trouble> {
+    let Some(pod) = pods.iter().find(|pod| is_of(endpoint, pod)) else { return Some(Trouble::NoPod) };
+    let status = pod.status.as_ref()?;
+    if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
+        return Some(Trouble::Ended);
+    }
+    let runs = |one: &ContainerStatus| one.state.as_ref().is_none_or(|state| state.running.is_some());
+    let containers = status.container_statuses.as_deref().unwrap_or_default();
+    if !containers.is_empty() && !containers.iter().any(runs) {
+        return Some(Trouble::NotRunning);
+    }
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    conditions.iter().any(|one| one.type_ == "Ready" && one.status == "False").then_some(Trouble::NotReady)
+}
+
+/// Judges whether kube-proxy opens node ports at the addresses to which the load balancer sends.
+fn opened(look: &Look<'_>) -> Answer {
+    let Ok(cloud) = look.cloud() else { return skipped("the members are not known").into() };
+    let refuses = |address: &IpAddr| -> bool {
+        let networks =
+            look.node_at(*address).map(|node| node.node_port_addresses.as_slice()).unwrap_or_default();
+        let holds = |text: &String| {
+            text == "primary" || text.parse::<IpNet>().is_ok_and(|network| network.contains(address))
+        };
+        !networks.is_empty() && !networks.iter().any(holds)
+    };
+    let pools = look.pools(cloud);
+    let found = pools.iter().filter_map(|(pool, ports)| {
+        let all: BTreeSet<IpAddr> = pool.members.iter().filter_map(MemberFact::address).collect();
+        let shut: Vec<IpAddr> = all.iter().copied().filter(refuses).collect();
+        let first = look.node_at(*shut.first()?)?;
+        let text = format!("kube-proxy opens no node ports at {}", listed(&shut));
+        let finding = Finding::new(Code::D807, text)
+            .seen(
+                format!("kube-proxy of {}", first.name),
+                "nodePortAddresses",
+                first.node_port_addresses.join(", "),
+            )
+            .fix("add the network of the nodes to nodePortAddresses of kube-proxy, and restart it")
+            .surely(shut.len() == all.len());
+        Some(ports.iter().fold(finding, |finding, port| finding.at(*port)).into())
+    });
+    Answer::found(found.collect(), || ok("kube-proxy opens node ports at the members' addresses"))
 }
 
 fn local(look: &Look<'_>) -> Answer {
@@ -121,13 +228,10 @@ fn local(look: &Look<'_>) -> Answer {
         Ok(cloud) => cloud,
         Err(check) => return (*check).into(),
     };
-    let has_monitor = |pool: &CloudObject| {
-        let mut children = cloud.children.objects.iter();
-        children.any(|object| object.kind == "health monitor" && object.pool.as_ref() == Some(&pool.id))
-    };
-    let bare: Vec<Port> = pools(look, cloud)
+    let bare: Vec<hop::Port> = look
+        .pools(cloud)
         .into_iter()
-        .filter(|(pool, _)| !has_monitor(pool) && is_uneven(look, cloud, pool))
+        .filter(|(pool, _)| pool.monitor.is_none() && is_uneven(look, pool))
         .flat_map(|(_, ports)| ports)
         .collect();
     let message = look.warnings("LoadBalancerLocalWithoutMonitor").first().copied();
@@ -146,16 +250,15 @@ fn local(look: &Look<'_>) -> Answer {
 }
 
 /// Returns whether a member of a pool is on a node without a ready endpoint.
-fn is_uneven(look: &Look<'_>, cloud: &CloudFacts, pool: &CloudObject) -> bool {
+fn is_uneven(look: &Look<'_>, pool: &PoolFact) -> bool {
     let slices = look.facts.slices.iter().flatten();
     let with_endpoints: BTreeSet<&str> = slices
         .flat_map(endpoints)
         .filter(|one| is_ready(one))
         .filter_map(|one| one.node_name.as_deref())
         .collect();
-    let members = cloud.children.objects.iter();
-    let members = members.filter(|one| one.kind == "member" && one.pool.as_ref() == Some(&pool.id));
-    let mut nodes = members.filter_map(|member| look.node_at(member.name.rsplit_once(':')?.0.parse().ok()?));
+    let addresses = pool.members.iter().filter_map(MemberFact::address);
+    let mut nodes = addresses.filter_map(|address| look.node_at(address));
     !with_endpoints.is_empty() && nodes.any(|node| !with_endpoints.contains(node.name.as_str()))
 }
 

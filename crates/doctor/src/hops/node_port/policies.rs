@@ -1,6 +1,5 @@
 //! Judges whether policies let packets into the pods.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -17,19 +16,6 @@ use crate::hops::look::{Look, destination, endpoints};
 use crate::policy::{Entrance, Entry, entrance};
 use crate::question::Answer;
 
-/// Returns the networks from which packets reach a pod through the load balancer.
-///
-/// With `externalTrafficPolicy: Local` that is the load balancer's network. Otherwise a node replaces the source by its own
-/// address on the way to another node; whether it does so before a policy for its own pods applies depends on the network plugin.
-fn sources(look: &Look<'_>) -> Vec<IpNet> {
-    let doors = look.facts.cloud.iter().flat_map(|cloud| cloud.doors.iter().flatten().flatten());
-    let mut sources: Vec<IpNet> = doors.filter_map(|door| door.from).collect();
-    if !look.is_local() {
-        sources.extend(node_addresses(look));
-    }
-    sources
-}
-
 fn node_addresses(look: &Look<'_>) -> impl Iterator<Item = IpNet> {
     look.cluster.nodes.iter().flatten().flat_map(|node| &node.addresses).map(|address| IpNet::from(*address))
 }
@@ -40,14 +26,8 @@ pub(super) fn policies(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
         Ok(policies) => policies,
         Err(cause) => return unknown(format!("NetworkPolicies cannot be read: {cause}")).into(),
     };
-    let empty = BTreeMap::new();
-    let selector = look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty);
-    let labels = look
-        .facts
-        .backend
-        .as_ref()
-        .map_or(selector, |backend| if backend.labels.is_empty() { selector } else { &backend.labels });
-    let (sources, nodes) = (sources(look), node_addresses(look).collect::<Vec<_>>());
+    let labels = &look.pod_labels();
+    let (sources, nodes) = (look.sources(), node_addresses(look).collect::<Vec<_>>());
     let pods = pod_addresses(slices);
     let around: Vec<String> = look.short_circuited().filter_map(destination).collect();
     let mut found: Vec<Check> = Vec::new();
@@ -105,11 +85,7 @@ fn pod_addresses(slices: &[EndpointSlice]) -> Vec<IpAddr> {
 /// Returns whether a policy of another kind may select the pods.
 fn may_select(look: &Look<'_>, policy: &ForeignPolicy) -> bool {
     let is_here = policy.namespace.as_deref().is_none_or(|namespace| namespace == look.namespace());
-    let empty = BTreeMap::new();
-    let labels = match &look.facts.backend {
-        Ok(backend) => &backend.labels,
-        Err(_) => look.facts.service.spec.as_ref().and_then(|spec| spec.selector.as_ref()).unwrap_or(&empty),
-    };
+    let labels = look.pod_labels();
     is_here && policy.ingress && policy.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 

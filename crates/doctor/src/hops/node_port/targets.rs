@@ -10,9 +10,10 @@ use openstack_ccm_core::text::some_of;
 
 use super::ready;
 use crate::code::{Code, Stops};
+use crate::facts::MemberFact;
 use crate::finding::{Finding, ok, skipped, unknown};
 use crate::hop::{Port, Scope};
-use crate::hops::look::{Look, pools};
+use crate::hops::look::Look;
 use crate::question::Answer;
 
 /// Returns the ports of a slice for a port of the Service: as in kube-proxy, ports of the same name and protocol.
@@ -34,20 +35,17 @@ fn is_of(slice: &EndpointSlice, ipv6: bool) -> bool {
 fn families(look: &Look<'_>, port: Port) -> BTreeSet<bool> {
     let mut families: BTreeSet<bool> = BTreeSet::new();
     if let Ok(cloud) = &look.facts.cloud {
-        let pools: BTreeSet<&str> = pools(look, cloud)
-            .into_iter()
-            .filter(|(_, ports)| ports.contains(&port))
-            .map(|(pool, _)| pool.id.as_str())
-            .collect();
-        let members = cloud.children.objects.iter().filter(|object| {
-            object.kind == "member" && object.pool.as_deref().is_some_and(|pool| pools.contains(pool))
-        });
-        let addresses = members.filter_map(|member| member.name.rsplit_once(':')?.0.parse::<IpAddr>().ok());
-        families.extend(addresses.map(|address| address.is_ipv6()));
+        let members = cloud.pool(port).into_iter().flat_map(|pool| &pool.members);
+        families.extend(members.filter_map(MemberFact::address).map(|address| address.is_ipv6()));
     }
     let around = look.short_circuited().filter_map(|entry| entry.ip.as_ref()?.parse::<IpAddr>().ok());
     families.extend(around.map(|address| address.is_ipv6()));
-    families
+    // Service proxies open node ports in the families of the Service only.
+    let of_service = look.facts.service.spec.as_ref().and_then(|spec| spec.ip_families.as_deref());
+    match of_service {
+        Some([only]) if families.is_empty() => BTreeSet::from([only == "IPv6"]),
+        _ => families,
+    }
 }
 
 pub(super) fn targets(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
@@ -114,11 +112,11 @@ pub(super) fn declared(look: &Look<'_>, slices: &[EndpointSlice]) -> Answer {
     let Ok(backend) = &look.facts.backend else {
         return skipped("no pod could be looked at").into();
     };
-    let declared: BTreeSet<(i32, &str)> = backend
-        .containers
-        .iter()
-        .flat_map(|container| &container.ports)
-        .map(|port| (i32::from(port.number), port.protocol.as_str()))
+    let specs = backend.pods.iter().filter_map(|pod| pod.spec.as_ref());
+    let containers = specs.flat_map(|spec| &spec.containers);
+    let declared: BTreeSet<(i32, &str)> = containers
+        .flat_map(|container| container.ports.iter().flatten())
+        .map(|port| (port.container_port, port.protocol.as_deref().unwrap_or("TCP")))
         .collect();
     if declared.is_empty() {
         return skipped("the containers declare no ports").into();

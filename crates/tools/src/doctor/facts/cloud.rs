@@ -1,31 +1,35 @@
-//! Gathers the load balancers of Services, and what the controllers would change, by a dry run as in `plan`.
+//! Gathers the load balancers of Services, and what the controllers would change, by a dry run as in `plan`. What does not answer in
+//! time, or fails, leaves the rest as it is.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, Service};
 use openstack_ccm_core::notice::Severity;
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{
-    Change, ChangedField, CloudFacts, CloudObject, Forecast as Reach, Looked, Objects, ServedBy,
+    Children, CloudFacts, Forecast as Reach, Looked, MemberFact, Network, PoolFact, ServedBy,
 };
-use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder_address};
-use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer};
+use openstack_ccm_manager::args::duration;
+use openstack_ccm_manager::error_text::said_once;
+use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder_address, merged};
+use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer, Member, OperatingStatus, Pool};
 use openstack_ccm_openstack_api::{ApiError, ErrorKind, OpenStack};
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
-use openstack_ccm_provider_openstack::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
+use openstack_ccm_provider_openstack::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use serde_json::Value;
 
-use super::doors::Network;
-use super::{key_of, served_by};
+use super::{key_of, network, served_by};
 use crate::cloud::log_in;
 use crate::doctor::args::WalkArgs;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::as_if::AsIf;
 use crate::plan::forecast::{Forecast, State};
 use crate::plan::journal::{Call, Journal, Seen};
-use crate::plan::line::Line;
 use crate::plan::rehearsal::{Chosen, Item, Subject, rehearse};
 use crate::plan::stage;
 
@@ -33,256 +37,206 @@ use crate::plan::stage;
 const SETTLED: &str = "loadbalancer.openstack.org/settled";
 /// The annotation with the id of the load balancer that the controller made, regardless of the one that another annotation names.
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
+/// The number of reads at a time.
+pub(super) const READS: usize = 8;
+
+/// Waits for an answer for so long; `who` shall give it.
+pub(super) async fn within<T, E: Display>(
+    limit: Duration,
+    who: &str,
+    work: impl Future<Output = Result<T, E>>,
+) -> Looked<T> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{who} did not answer within {}", duration::format(limit))),
+    }
+}
 
 /// Gathers the facts about the cloud for these Services.
-///
-/// # Errors
-/// The cloud cannot be used.
 pub(super) async fn gather(
     provider: &OpenStackProvider,
     arguments: &WalkArgs,
     services: &[Service],
     nodes: &[IpAddr],
-) -> anyhow::Result<BTreeMap<ServiceKey, Looked<CloudFacts>>> {
+) -> BTreeMap<ServiceKey, Looked<CloudFacts>> {
     let wanted = arguments.controller.load_balancer_class.as_deref();
     let mut facts = BTreeMap::new();
-    let mut ours: BTreeMap<ServiceKey, &Service> = BTreeMap::new();
+    let mut ours: Vec<(ServiceKey, &Service)> = Vec::new();
     for service in services {
-        match served_by(service, wanted) {
-            ServedBy::Ours => drop(ours.insert(key_of(service), service)),
-            ServedBy::AnotherCloud(cloud, _) => {
-                facts.insert(key_of(service), Err(format!("served by the controller of {cloud}")));
+        let cause = match served_by(service, wanted) {
+            ServedBy::Ours => {
+                ours.push((key_of(service), service));
+                continue;
             }
+            ServedBy::AnotherCloud(cloud, _) => format!("served by the controller of {cloud}"),
             ServedBy::Class(class) if class.is_empty() => {
-                let cause = "served without a class: remove --load-balancer-class".to_owned();
-                facts.insert(key_of(service), Err(cause));
+                "served without a class: remove --load-balancer-class".to_owned()
             }
-            ServedBy::Class(class) => {
-                let cause = format!("served by class {class}: add --load-balancer-class={class}");
-                facts.insert(key_of(service), Err(cause));
-            }
-        }
+            ServedBy::Class(class) => format!("served by class {class}: add --load-balancer-class={class}"),
+        };
+        facts.insert(key_of(service), Err(cause));
     }
     if ours.is_empty() {
-        return Ok(facts);
+        return facts;
     }
     // With many Services the client reads whole lists of the project.
     let ahead = ours.len() > MAX_SINGLE_SERVICES;
-    let openstack = log_in(provider, &arguments.person, |transport, project_id| {
+    let login = log_in(provider, &arguments.person, |transport, project_id| {
         let reading = Reading { ahead, project_id: project_id.map(str::to_owned) };
         Arc::new(DryRun::new(transport, reading, Arc::new(Journal::default())))
-    })
-    .await?;
-    let chosen = Chosen::Named(ours.keys().cloned().collect());
-    // Without the annotation the dry run reads everything, including changes that leave no trace in the list of load balancers.
-    let unsettled = vec![(SETTLED.to_owned(), None)];
-    let as_if = AsIf { annotations: unsettled, ..AsIf::default() };
-    let stage = stage(&arguments.controller, &arguments.person, provider, &chosen, as_if).await?;
-    let items = rehearse(stage, &chosen, |_, _| {}).await?.items;
-    let mut seen = Seen::new();
-    for item in &items {
-        seen.extend(item.seen.iter().map(|(key, object)| (key.clone(), object.clone())));
-    }
-    let network = Network::read(&openstack).await;
-    let mut translated = None;
-    for item in &items {
-        let Subject::Service(key) = &item.subject else { continue };
-        let Some(service) = ours.get(key) else { continue };
-        let looker = Looker { openstack: &openstack, seen: &seen, network: &network };
-        let mut found = looker.look(item, service).await;
-        if is_narrowed(&found) {
-            if translated.is_none() {
-                translated = Some(match &network {
-                    Ok(network) => network.translated(&openstack, nodes).await,
-                    Err(cause) => Err(cause.clone()),
-                });
-            }
-            found.translated.clone_from(&translated);
+    });
+    let limit = arguments.timeout;
+    let openstack = match within(limit, "Keystone", login).await {
+        Ok(openstack) => openstack,
+        Err(cause) => {
+            facts.extend(ours.into_iter().map(|(key, _)| (key, Err(cause.clone()))));
+            return facts;
         }
-        facts.insert(key.clone(), Ok(found));
+    };
+    let chosen = Chosen::Named(ours.iter().map(|(key, _)| key.clone()).collect());
+    let planned = within(limit, "what the controllers ask", planned(provider, arguments, &chosen));
+    let (items, network) = tokio::join!(planned, network::read(&openstack, limit));
+    let looker = Looker { openstack: &openstack, items, network: Arc::new(network), limit };
+    let looks = stream::iter(&ours).map(|(key, service)| looker.look(key, service)).buffered(READS);
+    let mut found: Vec<CloudFacts> = looks.collect().await;
+    let is_narrowed = |one: &CloudFacts| {
+        one.children
+            .iter()
+            .flat_map(|children| &children.listeners)
+            .any(|listener| !listener.allowed_cidrs.is_empty())
+    };
+    if found.iter().any(is_narrowed) {
+        let translated = network::translated(&looker.network, &openstack, nodes);
+        let translated = within(limit, "Neutron", translated).await;
+        found.iter_mut().for_each(|one| one.translated = Some(translated.clone()));
     }
-    Ok(facts)
+    facts.extend(ours.into_iter().zip(found).map(|((key, _), found)| (key, Ok(found))));
+    facts
 }
 
-/// Returns whether a listener restricts its clients.
-fn is_narrowed(facts: &CloudFacts) -> bool {
-    facts.children.objects.iter().any(|object| !object.allowed.is_empty())
+/// Runs the controllers dry.
+async fn planned(provider: &OpenStackProvider, arguments: &WalkArgs, chosen: &Chosen) -> Looked<Vec<Item>> {
+    // Without the annotation the dry run reads everything, including changes that leave no trace in the list of load balancers.
+    let as_if = AsIf { annotations: vec![(SETTLED.to_owned(), None)], ..AsIf::default() };
+    let run = async {
+        let stage = stage(&arguments.controller, &arguments.person, provider, chosen, as_if).await?;
+        anyhow::Ok(rehearse(stage, chosen, |_, _| {}).await?.items)
+    };
+    run.await.map_err(|error| said_once(&error))
 }
 
 /// The sources for reading the load balancers of all Services.
 struct Looker<'a> {
     openstack: &'a OpenStack,
-    /// The cloud objects that the controllers saw.
-    seen: &'a Seen,
-    network: &'a Looked<Network>,
+    /// What the controllers would do.
+    items: Looked<Vec<Item>>,
+    network: Arc<Network>,
+    limit: Duration,
 }
 
 impl Looker<'_> {
-    async fn look(&self, item: &Item, service: &Service) -> CloudFacts {
-        let forecast = Forecast::of(item);
+    async fn look(&self, key: &ServiceKey, service: &Service) -> CloudFacts {
         let mut facts = CloudFacts {
-            forecast: reach(&forecast.state),
-            changes: forecast.changes.iter().map(change).collect(),
-            warnings: warnings(item),
-            would_publish: would_publish(item),
-            ..CloudFacts::default()
+            load_balancer: None,
+            children: Ok(Children::default()),
+            forecast: Reach::Settled,
+            changes: Vec::new(),
+            warnings: Vec::new(),
+            network: Arc::clone(&self.network),
+            translated: None,
+            claimed: published(service).chain(announced(service)).collect(),
+            would_publish: None,
         };
         let annotations = service.metadata.annotations.as_ref();
-        let owned = annotations.and_then(|all| all.get(OWNED)).cloned();
-        for id in forecast.load_balancer.into_iter().chain(owned) {
-            match self.openstack.octavia.get_load_balancer(&id).await {
-                Ok(load_balancer) => {
-                    self.fill(&mut facts, &load_balancer, service).await;
+        let mut ids: Vec<String> = Vec::new();
+        match &self.items {
+            Err(cause) => {
+                facts.forecast = Reach::Unknown(cause.clone());
+                ids.extend(annotations.and_then(|all| all.get(LOAD_BALANCER_ID.key)).cloned());
+            }
+            Ok(items) => {
+                let subject = Subject::Service(key.clone());
+                if let Some(item) = items.iter().find(|item| item.subject == subject) {
+                    let forecast = Forecast::of(item);
+                    facts.forecast = reach(forecast.state);
+                    facts.changes = merged(item.calls.iter().flat_map(Call::changes));
+                    facts.warnings = warnings(item);
+                    facts.would_publish = would_publish(item);
+                    ids.extend(forecast.load_balancer);
+                }
+            }
+        }
+        ids.extend(annotations.and_then(|all| all.get(OWNED)).cloned());
+        for id in ids {
+            let octavia = &self.openstack.octavia;
+            let read = async {
+                match octavia.get_load_balancer(&id).await {
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                    read => read.map(Some),
+                }
+            };
+            match within(self.limit, "Octavia", read).await {
+                Ok(Some(one)) => {
+                    facts.children = within(self.limit, "Octavia", self.children(&one)).await;
+                    facts.load_balancer = Some(one);
                     break;
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => facts.forecast = Reach::Unknown(error.to_string()),
+                Ok(None) => {}
+                Err(cause) => facts.forecast = Reach::Unknown(cause),
             }
         }
         facts
     }
 
-    async fn fill(&self, facts: &mut CloudFacts, load_balancer: &LoadBalancer, service: &Service) {
-        facts.provider = load_balancer.provider.clone().unwrap_or_default();
-        facts.load_balancer = Some(top(load_balancer));
-        let mut subnets = BTreeMap::new();
-        match self.children(&load_balancer.id, &mut subnets).await {
-            Ok(objects) => facts.children.objects = objects,
-            Err(error) => {
-                facts.children = Objects { objects: Vec::new(), trouble: Some(error.to_string()) };
-            }
-        }
-        let vips = vips(load_balancer);
-        match self.network {
-            Err(cause) => {
-                facts.addresses = Some(Err(cause.clone()));
-                facts.doors = Some(Err(cause.clone()));
-            }
-            Ok(network) => {
-                let floating = network.floating_of(load_balancer.vip_port_id.as_deref());
-                facts.floating.clone_from(&floating);
-                let all: Vec<IpAddr> = vips.into_iter().chain(floating).collect();
-                for address in published(service).chain(announced(service)).filter(|one| !all.contains(one)) {
-                    if let Some(where_to) = network.astray(address, facts) {
-                        facts.astray.insert(address, where_to);
-                    }
-                }
-                facts.addresses = Some(Ok(all));
-                facts.subnet = network.subnet(load_balancer.vip_subnet_id.as_deref());
-                facts.doors = Some(Ok(network.doors(&facts.children.objects, load_balancer, &subnets)));
-            }
-        }
+    async fn children(&self, one: &LoadBalancer) -> Result<Children, ApiError> {
+        let octavia = &self.openstack.octavia;
+        let below = ChildFilter::load_balancer(&one.id);
+        let (listeners, pools) =
+            tokio::try_join!(octavia.list_listeners(&below), octavia.list_pools(&below))?;
+        let pools = stream::iter(pools).map(|pool| self.pool(pool)).buffered(READS).try_collect();
+        Ok(Children { listeners, pools: pools.await? })
     }
 
-    /// Returns all objects below a load balancer, and adds the subnets of members to `subnets`.
-    async fn children(
-        &self,
-        id: &str,
-        subnets: &mut BTreeMap<String, String>,
-    ) -> Result<Vec<CloudObject>, ApiError> {
+    async fn pool(&self, pool: Pool) -> Result<PoolFact, ApiError> {
         let octavia = &self.openstack.octavia;
-        let below = ChildFilter::load_balancer(id);
-        let mut objects = Vec::new();
-        for listener in octavia.list_listeners(&below).await? {
-            objects.push(CloudObject {
-                kind: "listener",
-                provisioning: listener.provisioning_status.to_string(),
-                operating: listener.operating_status.map(|one| one.to_string()).unwrap_or_default(),
-                disabled: !listener.admin_state_up,
-                allowed: listener.allowed_cidrs,
-                protocol: Some(listener.protocol.to_string()),
-                port: Some(listener.protocol_port),
-                pool: listener.default_pool_id.clone(),
-                id: listener.id,
-                name: listener.name,
-                ..CloudObject::default()
-            });
-        }
-        for pool in octavia.list_pools(&below).await? {
-            let members = match self.seen_members(&pool.id) {
-                Some(members) => members,
-                None => self.read_members(&pool.id).await?,
-            };
-            for (member, subnet) in members {
-                subnets.extend(subnet.map(|subnet| (member.name.clone(), subnet)));
-                objects.push(member);
+        let members = async {
+            match self.seen_members(&pool.id) {
+                Some(members) => Ok(members),
+                None => self.read_members(&pool.id).await,
             }
-            if let Some(monitor) = &pool.healthmonitor_id {
-                let monitor = octavia.get_health_monitor(monitor).await?;
-                objects.push(CloudObject {
-                    kind: "health monitor",
-                    provisioning: monitor.provisioning_status.to_string(),
-                    pool: Some(pool.id.clone()),
-                    id: monitor.id,
-                    ..CloudObject::default()
-                });
-            }
-            objects.push(CloudObject {
-                kind: "pool",
-                provisioning: pool.provisioning_status.to_string(),
-                operating: pool.operating_status.map(|one| one.to_string()).unwrap_or_default(),
-                disabled: !pool.admin_state_up,
-                protocol: Some(pool.protocol.to_string()),
-                id: pool.id,
-                name: pool.name,
-                ..CloudObject::default()
-            });
-        }
-        Ok(objects)
-    }
-
-    async fn read_members(&self, pool: &str) -> Result<Vec<(CloudObject, Option<String>)>, ApiError> {
-        let octavia = &self.openstack.octavia;
-        let health = octavia.list_member_health(pool).await?;
-        let members = octavia.list_members(pool, Vec::new()).await?;
-        let one = |member: openstack_ccm_openstack_api::octavia::Member| {
-            let health = health.iter().find(|one| one.id == member.id);
-            let object = CloudObject {
-                kind: "member",
-                provisioning: member.provisioning_status.to_string(),
-                operating: health.map(|one| one.operating_status.to_string()).unwrap_or_default(),
-                disabled: !member.admin_state_up,
-                weight: Some(member.weight),
-                port: Some(member.protocol_port),
-                pool: Some(pool.to_owned()),
-                name: format!("{}:{}", member.address, member.protocol_port),
-                id: member.id,
-                ..CloudObject::default()
-            };
-            (object, member.subnet_id)
         };
-        Ok(members.into_iter().map(one).collect())
+        let monitor = async {
+            match &pool.healthmonitor_id {
+                Some(id) => octavia.get_health_monitor(id).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let (members, monitor) = tokio::try_join!(members, monitor)?;
+        Ok(PoolFact { pool, members, monitor })
+    }
+
+    async fn read_members(&self, pool: &str) -> Result<Vec<MemberFact>, ApiError> {
+        let octavia = &self.openstack.octavia;
+        let members = octavia.list_members(pool, Vec::new());
+        let (members, health) = tokio::try_join!(members, octavia.list_member_health(pool))?;
+        let with_health = |member: Member| {
+            let health = health.iter().find(|one| one.id == member.id);
+            let operating_status =
+                health.map_or_else(|| OperatingStatus::from(""), |one| one.operating_status.clone());
+            MemberFact { member, operating_status }
+        };
+        Ok(members.into_iter().map(with_health).collect())
     }
 
     /// Returns the members of a pool as the controllers saw them; absent where they did not see all.
-    fn seen_members(&self, pool: &str) -> Option<Vec<(CloudObject, Option<String>)>> {
-        let seen = self.seen.get(&(Kind::Pool, pool.to_owned()))?;
-        let ids = seen["members"].as_array()?.iter().map(|member| member["id"].as_str());
-        ids.map(|id| {
-            let member = self.seen.get(&(Kind::Member, id?.to_owned()))?;
-            let text = |key: &str| member[key].as_str().map(str::to_owned);
-            let port = u16::try_from(member["protocol_port"].as_u64()?).ok()?;
-            let object = CloudObject {
-                kind: "member",
-                provisioning: text("provisioning_status")?,
-                operating: text("operating_status")?,
-                disabled: !member["admin_state_up"].as_bool()?,
-                weight: member["weight"].as_u64().and_then(|weight| u16::try_from(weight).ok()),
-                port: Some(port),
-                pool: Some(pool.to_owned()),
-                name: format!("{}:{port}", text("address")?),
-                id: text("id")?,
-                ..CloudObject::default()
-            };
-            Some((object, text("subnet_id")))
-        })
-        .collect()
+    fn seen_members(&self, pool: &str) -> Option<Vec<MemberFact>> {
+        let seen = |kind: Kind, id: &str| -> Option<&Value> {
+            let mut all = self.items.iter().flatten().map(|item| &item.seen);
+            all.find_map(|seen: &Seen| seen.get(&(kind, id.to_owned())))
+        };
+        let ids = seen(Kind::Pool, pool)?["members"].as_array()?.iter().map(|member| member["id"].as_str());
+        ids.map(|id| serde_json::from_value(seen(Kind::Member, id?)?.clone()).ok()).collect()
     }
-}
-
-fn vips(load_balancer: &LoadBalancer) -> Vec<IpAddr> {
-    let further = load_balancer.additional_vips.iter().filter_map(|vip| vip.ip_address.as_ref());
-    load_balancer.vip_address.iter().chain(further).filter_map(|address| address.parse().ok()).collect()
 }
 
 fn published(service: &Service) -> impl Iterator<Item = IpAddr> {
@@ -313,31 +267,13 @@ fn would_publish(item: &Item) -> Option<Vec<LoadBalancerIngress>> {
     after.iter().all(is_known).then_some(after)
 }
 
-fn reach(state: &State) -> Reach {
+fn reach(state: State) -> Reach {
     match state {
         State::Converged => Reach::Settled,
-        State::Waits(cause) => Reach::Waits(cause.clone()),
-        State::Keeps(cause) => Reach::Keeps(cause.clone()),
-        State::Refused(cause) => Reach::Refused(cause.clone()),
-        State::Unknown(cause) => Reach::Unknown(cause.clone()),
-    }
-}
-
-fn change(line: &Line) -> Change {
-    let fields = line.fields.iter();
-    Change {
-        mark: line.mark.to_string(),
-        kind: line.kind.clone(),
-        name: line.name.clone(),
-        parent: line.parent.clone(),
-        fields: fields
-            .map(|field| ChangedField {
-                name: field.name.clone(),
-                text: field.to_string(),
-                removed: field.removed.clone(),
-                added: field.added.clone(),
-            })
-            .collect(),
+        State::Waits(cause) => Reach::Waits(cause),
+        State::Keeps(cause) => Reach::Keeps(cause),
+        State::Refused(cause) => Reach::Refused(cause),
+        State::Unknown(cause) => Reach::Unknown(cause),
     }
 }
 
@@ -354,24 +290,4 @@ fn warnings(item: &Item) -> Vec<(String, String)> {
     warnings.sort();
     warnings.dedup();
     warnings
-}
-
-fn top(load_balancer: &LoadBalancer) -> CloudObject {
-    CloudObject {
-        kind: "load balancer",
-        id: load_balancer.id.clone(),
-        name: load_balancer.name.clone(),
-        provisioning: load_balancer.provisioning_status.to_string(),
-        operating: load_balancer.operating_status.to_string(),
-        disabled: !load_balancer.admin_state_up,
-        updated: load_balancer.updated_at.as_deref().and_then(time),
-        ..CloudObject::default()
-    }
-}
-
-/// Parses a time as Octavia writes it: in UTC, but without a time zone.
-fn time(text: &str) -> Option<jiff::Timestamp> {
-    let text = text.trim_end_matches('Z');
-    let time: jiff::civil::DateTime = text.parse().ok()?;
-    Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
 }

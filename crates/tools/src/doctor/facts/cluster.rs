@@ -5,22 +5,24 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Service};
+use k8s_openapi::api::core::v1::{Namespace, Node, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::{Api, Client};
 use openstack_ccm_advertise::canary::pods_of_canary;
 use openstack_ccm_advertise::cluster::{Cluster, ServerSupport};
 use openstack_ccm_advertise::metrics::AdvertiseMetrics;
-use openstack_ccm_advertise::node::{Fitness, NodeVerdict, Source, Verdict, Version, judge};
+use openstack_ccm_advertise::node::{Cause, Fitness, NodeVerdict, Source, Verdict, Version, judge};
 use openstack_ccm_advertise::server::{Intervals, ServerDetection};
 use openstack_ccm_advertise::writer::StatusWriter;
-use openstack_ccm_doctor::facts::{ClusterFacts, Looked, NodeFact};
+use openstack_ccm_doctor::facts::{Basis, ClusterFacts, Looked, NodeFact};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
 use openstack_ccm_manager::args::feature_gates::FeatureGates;
 use openstack_ccm_manager::error_text::said_once;
 use prometheus_client::registry::Registry;
 
-use super::reading::{all, is_forbidden, is_not_there, said};
+use super::backend::config_maps_of;
+use super::reading::{all, is_forbidden, said};
+use super::service_proxy::{self, ServiceProxies};
 use super::{is_load_balancer, key_of, names, policies, workloads};
 use crate::doctor::args::WalkArgs;
 use crate::status;
@@ -65,9 +67,21 @@ pub(super) struct Known {
 pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Result<Known> {
     let time = Timestamp::now();
     let (services, of_cluster) = services(client, arguments).await?;
-    let nodes = all(&Api::<Node>::all(client.clone())).await.map_err(said);
-    let verdicts = verdicts(client, arguments, &nodes, time).await;
-    let keeps_mode = keeps_mode(client, &services).await;
+    let nodes = async { all(&Api::<Node>::all(client.clone())).await.map_err(said) };
+    let policies = async { all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said) };
+    let controller = status::controller(client, &arguments.lease, &arguments.controller.cluster_name);
+    let (nodes, keeps_mode, policies, foreign_policies, dns, names, controller, workloads) = tokio::join!(
+        nodes,
+        keeps_mode(client, &services),
+        policies,
+        policies::foreign(client),
+        names::dns(client),
+        names::served(client),
+        controller,
+        workloads::gather(client),
+    );
+    let (verdicts, proxies) =
+        tokio::join!(verdicts(client, arguments, &nodes, time), service_proxy::gather(client, &workloads));
     let data_plane = match &verdicts {
         Ok(verdicts) => judge(verdicts.iter().map(|(name, verdict)| (name.as_str(), verdict))),
         Err(_) => Fitness::Fit,
@@ -78,48 +92,71 @@ pub(super) async fn gather(client: &Client, arguments: &WalkArgs) -> anyhow::Res
     let facts = ClusterFacts {
         time,
         keeps_mode,
-        nodes: verdicts.map(|verdicts| node_facts(verdicts, nodes.as_deref().unwrap_or_default())),
+        nodes: verdicts.map(|verdicts| node_facts(verdicts, nodes.as_deref().unwrap_or_default(), &proxies)),
         services: of_cluster,
-        policies: all(&Api::<NetworkPolicy>::all(client.clone())).await.map_err(said),
-        foreign_policies: policies::foreign(client).await,
+        policies,
+        foreign_policies,
         client: arguments.from,
-        dns: names::dns(client).await,
-        names: names::served(client).await,
-        controller: status::controller(client, &arguments.lease, &arguments.controller.cluster_name)
-            .await
-            .map_err(|error| said_once(&error)),
-        workloads: workloads::gather(client).await,
+        dns,
+        names,
+        controller: controller.map_err(|error| said_once(&error)),
+        workloads,
     };
     Ok(Known { facts, services, held })
 }
 
 /// Returns all nodes, each with the verdict if a client may run on it.
-fn node_facts(verdicts: Vec<(String, NodeVerdict)>, nodes: &[Node]) -> Vec<NodeFact> {
+fn node_facts(
+    verdicts: Vec<(String, NodeVerdict)>,
+    nodes: &[Node],
+    proxies: &ServiceProxies,
+) -> Vec<NodeFact> {
     let mut held: BTreeMap<String, NodeVerdict> = verdicts.into_iter().collect();
-    let mut facts: Vec<NodeFact> = nodes.iter().map(|node| node_fact(node, &mut held)).collect();
+    let mut facts: Vec<NodeFact> = nodes.iter().map(|node| node_fact(node, &mut held, proxies)).collect();
     facts.sort_by(|one, other| one.name.cmp(&other.name));
     facts
 }
 
-fn node_fact(node: &Node, verdicts: &mut BTreeMap<String, NodeVerdict>) -> NodeFact {
+fn node_fact(
+    node: &Node,
+    verdicts: &mut BTreeMap<String, NodeVerdict>,
+    proxies: &ServiceProxies,
+) -> NodeFact {
     let status = node.status.as_ref();
     let addresses = status.and_then(|status| status.addresses.as_ref()).into_iter().flatten();
     let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let own = proxies.of(&name);
     let known = NodeFact {
-        name: node.metadata.name.clone().unwrap_or_default(),
         addresses: addresses.filter_map(|address| address.address.parse().ok()).collect(),
         ready: conditions
             .find(|condition| condition.type_ == "Ready")
             .map(|condition| condition.status == "True"),
+        node_port_addresses: own.map(|words| words.node_port_addresses.clone()).unwrap_or_default(),
+        name,
         ..NodeFact::default()
     };
     let Some(held) = verdicts.remove(&known.name) else { return NodeFact { dead: true, ..known } };
-    NodeFact {
-        honours: held.verdict == Verdict::Fit,
-        source: held.source.as_str().to_owned(),
-        measured: matches!(held.source, Source::Canary | Source::KubeProxy),
-        cause: held.cause.to_string(),
-        ..known
+    let (held, basis, source) = judged(held, own.map(|words| &words.verdict));
+    let honours = held.verdict == Verdict::Fit;
+    NodeFact { honours, source: source.to_owned(), basis, cause: held.cause.to_string(), ..known }
+}
+
+/// Chooses between what is known of a node and what its kube-proxy shows of itself.
+fn judged(held: NodeVerdict, own: Option<&NodeVerdict>) -> (NodeVerdict, Basis, &'static str) {
+    let source = held.source.as_str();
+    match (held.source, &held.cause) {
+        (Source::Canary | Source::KubeProxy, _) => (held, Basis::Measured, source),
+        // They take the traffic of pods, or no client is there.
+        (_, Cause::Replacement(_) | Cause::Windows | Cause::VirtualNode | Cause::NotReported) => {
+            (held, Basis::Shown, source)
+        }
+        _ if own.is_some() => (own.cloned().unwrap_or(held), Basis::Shown, "the pod of kube-proxy"),
+        // kube-proxy is in the same binary.
+        (_, Cause::NewKubelet(version) | Cause::OldKubelet(version)) if version.contains("+k3s") => {
+            (held, Basis::Shown, source)
+        }
+        _ => (held, Basis::Guessed, source),
     }
 }
 
@@ -171,21 +208,13 @@ async fn keeps_mode(client: &Client, services: &[Service]) -> Looked<bool> {
 const SERVICE_PROXIES: [&str; 3] = ["kube-proxy", "antrea-config", "cilium-config"];
 
 pub(super) async fn leftovers(client: &Client) -> LeftoverFacts {
-    let namespaces = all(&Api::<Namespace>::all(client.clone())).await.map_err(said);
+    let namespaces = async { all(&Api::<Namespace>::all(client.clone())).await.map_err(said) };
+    let maps = config_maps_of(client, SERVICE_PROXIES.map(|name| format!("kube-system/{name}")));
+    let (namespaces, maps) = tokio::join!(namespaces, maps);
     let name = |namespace: Namespace| namespace.metadata.name.unwrap_or_default();
-    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
-    let mut service_proxies = Ok(Vec::new());
-    for name in SERVICE_PROXIES {
-        match config_maps.get(name).await {
-            Ok(found) => {
-                let texts = found.data.unwrap_or_default().into_values();
-                if let Ok(all) = &mut service_proxies {
-                    all.extend(texts.map(|text| (format!("kube-system/{name}"), text)));
-                }
-            }
-            Err(error) if is_not_there(&error) => {}
-            Err(error) => service_proxies = Err(said(error)),
-        }
-    }
+    let texts = |(map, data): (String, Looked<BTreeMap<String, String>>)| {
+        Ok::<_, String>(data?.into_values().map(|text| (map.clone(), text)).collect::<Vec<_>>())
+    };
+    let service_proxies = maps.into_iter().map(texts).collect::<Looked<Vec<_>>>().map(|all| all.concat());
     LeftoverFacts { namespaces: namespaces.map(|all| all.into_iter().map(name).collect()), service_proxies }
 }

@@ -7,22 +7,24 @@
 //! | `cluster` | nodes, Services, policies, whether the API server keeps `ipMode` |
 //! | `names` | the configuration of DNS servers, and the hostnames that Ingresses serve |
 //! | `workloads` | pod templates |
+//! | `service_proxy` | what kube-proxy shows of itself |
 //! | `path` | the requirements of the path to an application, and how its address would be published |
 //! | `backend` | the application, and the objects that configure it |
+//! | `network` | floating IPs, ports and security groups |
 //! | `cloud` | the load balancer, and what the controller would change |
-//! | `doors` | floating IPs, and the security groups of members |
 //! | `policies` | policies of kinds that network plugins define |
 //! | `of_service` | Events, slices, and the controller of a Service |
 
 mod backend;
 mod cloud;
 mod cluster;
-mod doors;
 mod names;
+mod network;
 mod of_service;
 mod path;
 mod policies;
 mod reading;
+mod service_proxy;
 mod workloads;
 
 use std::collections::BTreeMap;
@@ -30,12 +32,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::Service;
-use kube::Client;
+use futures::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::{Namespace, Service};
+use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{CloudFacts, ClusterFacts, Looked, ServiceFacts};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
-use openstack_ccm_manager::args::duration;
 use openstack_ccm_manager::error_text::said_once;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
@@ -46,14 +48,18 @@ use crate::output::Progress;
 use crate::plan::MAX_SINGLE_SERVICES;
 use crate::plan::rehearsal::Chosen;
 use backend::Applications;
+use cloud::READS;
 use cluster::Known;
 pub(super) use of_service::Names;
 use of_service::{Lists, hosts, served_by};
+use reading::is_not_there;
 
 pub(super) struct Gathered {
     pub(super) cluster: ClusterFacts,
     pub(super) services: Vec<ServiceFacts>,
     pub(super) leftovers: Option<LeftoverFacts>,
+    /// What the user asked for and does not exist.
+    pub(super) absent: Vec<String>,
 }
 
 /// Gathers all facts.
@@ -68,7 +74,7 @@ pub(super) async fn gather(
 ) -> anyhow::Result<Gathered> {
     progress.report("reading the cluster");
     let known = cluster::gather(client, arguments).await?;
-    let chosen = choose(&known, arguments, client.default_namespace())?;
+    let (chosen, absent) = choose(client, &known, arguments).await?;
     let provider = provider(client, arguments).await?;
     let cloud_asked = !matches!(provider, Err(NoProvider::NotAsked));
     progress.report("waiting for the cloud");
@@ -79,32 +85,45 @@ pub(super) async fn gather(
     let config = provider.as_ref().map_or(&default, |provider| provider.config());
     let many = chosen.len() > MAX_SINGLE_SERVICES;
     let lists = Lists::new(client, many).await;
-    let mut applications = Applications::new(client, many).await;
+    let applications = Applications::new(client, many).await;
     let class = arguments.controller.load_balancer_class.as_deref();
-    let mut services = Vec::new();
-    for service in chosen {
-        let key = key_of(&service);
-        progress.report(format_args!("reading {key}"));
-        let path = path::of(&service, config, &nodes);
-        services.push(ServiceFacts {
-            wanted: path::wanted(&service, &path, &known.held),
-            path: path.map(|read| read.fact),
-            slices: lists.slices(&key).await,
-            events: lists.events(&key, known.facts.time).await,
-            served_by: served_by(&service, class),
-            hosts: hosts(&service, names).await,
-            cloud: clouds.remove(&key).unwrap_or_else(|| Err("nobody looked".to_owned())),
-            cloud_asked,
-            backend: applications.of(&service).await,
-            dials: None,
-            service,
-        });
-    }
+    progress.report("reading the Services");
+    let read = |(service, cloud): (Service, Looked<CloudFacts>)| {
+        let (lists, applications, known, nodes) = (&lists, &applications, &known, &nodes);
+        async move {
+            let key = key_of(&service);
+            let path = path::of(&service, config, nodes);
+            let (slices, events, hosts, backend) = tokio::join!(
+                lists.slices(&key),
+                lists.events(&key, known.facts.time),
+                hosts(&service, names),
+                applications.of(&service),
+            );
+            ServiceFacts {
+                wanted: path::wanted(&service, &path, &known.held),
+                path: path.map(|read| read.fact),
+                slices,
+                events,
+                served_by: served_by(&service, class),
+                hosts,
+                cloud,
+                cloud_asked,
+                backend,
+                dials: None,
+                service,
+            }
+        }
+    };
+    let with_cloud = chosen.into_iter().map(|service| {
+        let cloud = clouds.remove(&key_of(&service)).unwrap_or_else(|| Err("nobody looked".to_owned()));
+        (service, cloud)
+    });
+    let services = stream::iter(with_cloud).map(read).buffered(READS).collect().await;
     let leftovers = match arguments.leftovers {
         true => Some(cluster::leftovers(client).await),
         false => None,
     };
-    Ok(Gathered { cluster: known.facts, services, leftovers })
+    Ok(Gathered { cluster: known.facts, services, leftovers, absent })
 }
 
 fn key_of(service: &Service) -> ServiceKey {
@@ -116,29 +135,43 @@ fn is_load_balancer(service: &Service) -> bool {
     service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer")
 }
 
-fn choose(known: &Known, arguments: &WalkArgs, namespace: &str) -> anyhow::Result<Vec<Service>> {
+/// Returns the Services to look at, and what does not exist of what the user asked for.
+async fn choose(
+    client: &Client,
+    known: &Known,
+    arguments: &WalkArgs,
+) -> anyhow::Result<(Vec<Service>, Vec<String>)> {
     // The canary's Services are not an application's.
     let is_canary = |service: &Service| {
         let class = service.spec.as_ref().and_then(|spec| spec.load_balancer_class.as_deref());
         class == Some(openstack_ccm_canary::CLASS)
     };
     let all = known.services.iter().filter(|service| is_load_balancer(service) && !is_canary(service));
-    let names = match arguments.chosen(namespace)? {
-        None => return Ok(Vec::new()),
-        Some(Chosen::All) => return Ok(all.cloned().collect()),
+    let (mut chosen, mut absent) = (Vec::new(), Vec::new());
+    match arguments.chosen(client.default_namespace())? {
+        None => {}
+        Some(Chosen::All) => chosen.extend(all.cloned()),
         Some(Chosen::In(namespace)) => {
-            return Ok(all.filter(|service| *key_of(service).namespace == *namespace).cloned().collect());
+            chosen.extend(all.filter(|service| *key_of(service).namespace == *namespace).cloned());
+            if chosen.is_empty() {
+                let read = Api::<Namespace>::all(client.clone()).get(&namespace).await;
+                let is_gone = read.is_err_and(|error| is_not_there(&error));
+                anyhow::ensure!(!is_gone, "there is no namespace {namespace}");
+                absent.push(format!("the namespace {namespace} has no Service of type LoadBalancer"));
+            }
         }
-        Some(Chosen::Named(names)) => names,
-    };
-    let mut chosen = Vec::new();
-    for key in &names {
-        let service = known.services.iter().find(|service| key_of(service) == *key);
-        let service = service.ok_or_else(|| anyhow::anyhow!("there is no Service {key}"))?;
-        anyhow::ensure!(is_load_balancer(service), "the Service {key} is not of type LoadBalancer");
-        chosen.push(service.clone());
+        Some(Chosen::Named(names)) => {
+            for key in &names {
+                match known.services.iter().find(|service| key_of(service) == *key) {
+                    None => absent.push(format!("there is no Service {key}")),
+                    Some(service) if is_load_balancer(service) => chosen.push(service.clone()),
+                    Some(_) => absent.push(format!("the Service {key} is not of type LoadBalancer")),
+                }
+            }
+            anyhow::ensure!(!chosen.is_empty(), "{}", absent.join("; "));
+        }
     }
-    Ok(chosen)
+    Ok((chosen, absent))
 }
 
 type Provider = Result<OpenStackProvider, NoProvider>;
@@ -204,12 +237,5 @@ async fn look_at_cloud(
         Err(cause) => return all(cause.cause()),
         Ok(provider) => provider,
     };
-    // A cloud that accepts connections but does not answer must not delay the facts about the cluster.
-    let looked =
-        tokio::time::timeout(arguments.timeout, cloud::gather(provider, arguments, services, nodes)).await;
-    match looked {
-        Ok(Ok(facts)) => facts,
-        Ok(Err(error)) => all(&said_once(&error)),
-        Err(_) => all(&format!("the cloud did not answer within {}", duration::format(arguments.timeout))),
-    }
+    cloud::gather(provider, arguments, services, nodes).await
 }

@@ -1,6 +1,5 @@
 //! Gathers the configuration of the cluster's DNS servers, and the hostnames that Ingresses and Gateways serve.
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
@@ -8,7 +7,8 @@ use kube::{Api, Client};
 use openstack_ccm_doctor::facts::{DnsText, Looked, ServedName};
 use serde_json::Value;
 
-use super::reading::{all, all_of, is_not_there, said};
+use super::backend::config_maps_of;
+use super::reading::{all, all_of, said};
 
 /// ConfigMaps of CoreDNS, as kubeadm, k3s, AKS and RKE2 name them, and of node-local-dns.
 const DNS: [&str; 6] = [
@@ -21,18 +21,10 @@ const DNS: [&str; 6] = [
 ];
 
 pub(super) async fn dns(client: &Client) -> Looked<Vec<DnsText>> {
-    let api = Api::<ConfigMap>::namespaced(client.clone(), "kube-system");
     let mut texts = Vec::new();
-    for name in DNS {
-        match api.get(name).await {
-            Ok(map) => texts.extend(map.data.into_iter().flatten().map(|(key, text)| DnsText {
-                config_map: format!("kube-system/{name}"),
-                key,
-                text,
-            })),
-            Err(error) if is_not_there(&error) => {}
-            Err(error) => return Err(said(error)),
-        }
+    for (config_map, data) in config_maps_of(client, DNS.map(|name| format!("kube-system/{name}"))).await {
+        let text = |(key, text)| DnsText { config_map: config_map.clone(), key, text };
+        texts.extend(data?.into_iter().map(text));
     }
     Ok(texts)
 }

@@ -127,7 +127,9 @@ pub(super) async fn hosts(service: &Service, names: &Names<'_>) -> BTreeMap<Stri
             None => match resolver.addresses(&format!("{}.", name.trim_end_matches('.'))).await {
                 Ok(addresses) => Host::Is(addresses),
                 Err(error @ ResolveError::NoServer(_)) => Host::Unknown(error.to_string()),
-                Err(ResolveError::NoAddress { cause, .. }) if denies(&cause) => Host::IsNot(cause),
+                Err(ResolveError::NoAddress { cause, .. }) if denies(&cause) => {
+                    Host::IsNot("there is no such name, or it has no address".to_owned())
+                }
                 Err(error) => Host::Unknown(error.to_string()),
             },
         };

@@ -43,7 +43,7 @@ pub(super) fn of(service: &Service, config: &Config, nodes: &[IpAddr]) -> Looked
     let fact = PathFact {
         needs,
         header: path == Path::ThroughLoadBalancer(Needs::ProxyProtocol),
-        pools: of_tcp.map(|port| (port.port, settings.pool_protocol(port).to_string())).collect(),
+        pools: of_tcp.map(|port| (port.port, settings.pool_protocol(port))).collect(),
         source: source(service),
         external: matches!(settings.exposure, Exposure::External(_)),
     };
