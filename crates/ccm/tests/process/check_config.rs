@@ -221,7 +221,7 @@ async fn online_says_what_an_odd_cloud_lacks(#[case] odd: OddCloud, #[case] said
     let body = json!({"loadbalancer": {"name": "mine", "vip_subnet_id": stage.cloud.seed().subnet_id}});
     assert_eq!(stage.cloud.user().post("load-balancer", "/v2.0/lbaas/loadbalancers", &body).0, 201);
     stage.cloud.become_odd(odd);
-    let (success, output) = check(&stage, &["--online"]);
+    let (success, output) = check(&stage, &["--online", "--verbose"]);
     assert!(success, "what can be done without is no error: {output}");
     for text in said {
         assert!(output.contains(text), "{text} in {output}");

@@ -179,7 +179,7 @@ async fn the_command_that_orphans_prints_deletes_what_it_names() {
     let deleted =
         std::process::Command::new("bash").args(["-c", command]).env("PATH", path).output().unwrap();
     assert!(deleted.status.success(), "{command}: {}", String::from_utf8_lossy(&deleted.stderr));
-    assert!(String::from_utf8_lossy(&deleted.stdout).starts_with("deleted "));
+    assert!(String::from_utf8_lossy(&deleted.stdout).starts_with("deleting in the cluster c1\ndeleted "));
 }
 
 /// A tenant may write any address into an annotation. What is published, service proxies capture.

@@ -31,7 +31,15 @@ pub(super) async fn check(openstack: &OpenStack, findings: &mut Section) -> anyh
             (None, None) if feature.calls.iter().any(Access::reads) => {
                 findings.ok(format_args!("the cloud has: {}{shown}", feature.name))?;
             }
-            (None, None) => {}
+            (None, None) => {
+                if let Some(alias) = unlisted(feature, extensions.as_ref()) {
+                    let text = format!(
+                        "{}: Neutron does not list {alias}; without it, {}",
+                        feature.name, feature.without
+                    );
+                    findings.warning("", text)?;
+                }
+            }
         }
         for call in feature.calls.iter().filter(|call| !call.reads()) {
             findings.not_tried(not_tried(*call, feature, &extensions))?;
@@ -51,6 +59,12 @@ fn is_there(openstack: &OpenStack, part: OptionalPart) -> bool {
 async fn extensions(openstack: &OpenStack) -> Option<BTreeSet<String>> {
     let listed = openstack.neutron.list_extensions().await.ok()?;
     Some(listed.into_iter().map(|extension| extension.alias).collect())
+}
+
+/// Returns the extension that promises a part, if Neutron lists its extensions and not this one.
+fn unlisted<'a>(feature: &'a Feature, extensions: Option<&BTreeSet<String>>) -> Option<&'a str> {
+    let alias = feature.promised_by.strip_suffix(" (Neutron)")?;
+    extensions.is_some_and(|extensions| !extensions.contains(alias)).then_some(alias)
 }
 
 fn not_tried(call: Access, feature: &Feature, extensions: &Option<BTreeSet<String>>) -> String {

@@ -123,7 +123,11 @@ pub(crate) async fn stage(
     as_if: AsIf,
 ) -> anyhow::Result<Stage> {
     // For all other flags the plan assumes their defaults.
-    let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
+    let mut run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
+    if run_args.controller.config.cloud_config.is_empty() {
+        // The configuration, which the provider has, is that of the cluster.
+        run_args.controller.config.cloud_config.push("cloud.conf".into());
+    }
     let (_, selection) = run_args.validate(&[ENTRY])?;
     let journal = Arc::new(Journal::default());
     let real = person.client().await?;

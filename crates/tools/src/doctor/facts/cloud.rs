@@ -2,7 +2,6 @@
 //! time, or fails, leaves the rest as it is.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,6 @@ use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{
     Children, CloudFacts, Forecast as Reach, Looked, MemberFact, Network, PoolFact, ServedBy,
 };
-use openstack_ccm_manager::args::duration;
 use openstack_ccm_manager::error_text::said_once;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Kind, Reading, is_placeholder_address, merged};
 use openstack_ccm_openstack_api::octavia::{ChildFilter, LoadBalancer, Member, OperatingStatus, Pool};
@@ -23,7 +21,7 @@ use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::load_balancer::annotations::{LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use serde_json::Value;
 
-use super::{key_of, network, served_by};
+use super::{key_of, network, served_by, within};
 use crate::cloud::log_in;
 use crate::doctor::args::WalkArgs;
 use crate::plan::MAX_SINGLE_SERVICES;
@@ -39,18 +37,6 @@ const SETTLED: &str = "loadbalancer.openstack.org/settled";
 const OWNED: &str = "loadbalancer.openstack.org/owned-load-balancer-id";
 /// The number of reads at a time.
 pub(super) const READS: usize = 8;
-
-/// Waits for an answer for so long; `who` shall give it.
-pub(super) async fn within<T, E: Display>(
-    limit: Duration,
-    who: &str,
-    work: impl Future<Output = Result<T, E>>,
-) -> Looked<T> {
-    match tokio::time::timeout(limit, work).await {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("{who} did not answer within {}", duration::format(limit))),
-    }
-}
 
 /// Gathers the facts about the cloud for these Services.
 pub(super) async fn gather(

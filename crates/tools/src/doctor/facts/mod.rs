@@ -28,8 +28,10 @@ mod service_proxy;
 mod workloads;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, stream};
@@ -38,6 +40,7 @@ use kube::{Api, Client};
 use openstack_ccm_core::service::ServiceKey;
 use openstack_ccm_doctor::facts::{CloudFacts, ClusterFacts, Looked, ServiceFacts};
 use openstack_ccm_doctor::leftovers::LeftoverFacts;
+use openstack_ccm_manager::args::duration;
 use openstack_ccm_manager::error_text::said_once;
 use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
@@ -172,6 +175,18 @@ async fn choose(
         }
     }
     Ok((chosen, absent))
+}
+
+/// Waits for an answer for so long; `who` shall give it.
+async fn within<T, E: Display>(
+    limit: Duration,
+    who: &str,
+    work: impl Future<Output = Result<T, E>>,
+) -> Looked<T> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{who} did not answer within {}", duration::format(limit))),
+    }
 }
 
 type Provider = Result<OpenStackProvider, NoProvider>;

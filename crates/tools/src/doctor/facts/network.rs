@@ -11,7 +11,7 @@ use openstack_ccm_openstack_api::neutron::{
 };
 use openstack_ccm_openstack_api::transport::Service;
 
-use super::cloud::within;
+use super::within;
 
 pub(super) async fn read(openstack: &OpenStack, limit: Duration) -> Network {
     if !openstack.has(Service::Network) {
