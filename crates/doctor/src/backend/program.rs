@@ -7,6 +7,9 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, Volume};
 use super::Expectation;
 use crate::facts::BackendFacts;
 
+/// The name of a ConfigMap, and its data.
+type NamedMap = (String, BTreeMap<String, String>);
+
 /// A known program in a container of a pod.
 pub(super) struct Program<'a> {
     facts: &'a BackendFacts,
@@ -159,7 +162,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns the data of the ConfigMap that a flag names, with its name; empty where there is no such ConfigMap.
-    pub(super) fn map(&self, flag: &str) -> Result<Option<(String, BTreeMap<String, String>)>, Expectation> {
+    pub(super) fn map(&self, flag: &str) -> Result<Option<NamedMap>, Expectation> {
         let Some(name) = self.map_of(flag) else { return Ok(None) };
         if !name.split('/').all(is_object_name) {
             let text = format!("the value of its flag --{flag} is not a valid name of a ConfigMap");

@@ -16,7 +16,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use openstack_ccm_core::service::Protocol;
 use openstack_ccm_core::text::some_of;
 use openstack_ccm_manager::dial::{Dial, DialResult};
-use openstack_ccm_openstack_api::dry_run::Kind;
+use openstack_ccm_openstack_api::dry_run::{Kind, ObjectChange};
 use openstack_ccm_openstack_api::neutron::Direction;
 use serde_json::json;
 
@@ -293,7 +293,7 @@ fn range(look: &Look<'_>, cloud: &CloudFacts, flow: &Flow) -> Option<Check> {
 /// Returns whether the listeners do not have the Service's source ranges yet.
 fn is_to_come(look: &Look<'_>) -> bool {
     let changes = look.facts.cloud.iter().flat_map(|cloud| cloud.changes_of(Kind::Listener));
-    changes.flat_map(|change| change.differences()).any(|one| one.name == "allowed_cidrs")
+    changes.flat_map(ObjectChange::differences).any(|one| one.name == "allowed_cidrs")
 }
 
 /// Returns the networks from which the listener of a port accepts connections; empty for all.

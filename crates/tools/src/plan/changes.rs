@@ -110,7 +110,7 @@ fn of_cluster(path: &str, before: &Value, after: &Value) -> Vec<Change> {
     if after.is_null() {
         return vec![change(Fate::Deleted, "node", Value::Null, Value::Null)];
     }
-    let parts: &[(&str, fn(&Value) -> Value)] = match is_node {
+    let parts: &[(&str, Part)] = match is_node {
         true => &[("node", of_node)],
         false => &[("status", of_status), ("annotations", of_annotations), ("finalizer", of_finalizers)],
     };
@@ -123,6 +123,9 @@ fn of_cluster(path: &str, before: &Value, after: &Value) -> Vec<Change> {
     });
     differing.collect()
 }
+
+/// Takes a part of an object that is shown by itself.
+type Part = fn(&Value) -> Value;
 
 fn of_status(service: &Value) -> Value {
     json!({"ingress": service["status"]["loadBalancer"]["ingress"]})

@@ -69,7 +69,7 @@ impl Refusal {
     pub(super) fn begin(random: &mut Rng, cloud: &Cloud) -> Self {
         let place = random.usize(0..CALLS.len() + 6);
         let Some((method, path, costs)) = CALLS.get(place).cloned() else {
-            return if place % 2 == 0 {
+            return if place.is_multiple_of(2) {
                 Self::of_member(random, cloud)
             } else {
                 Self::by_quota(random, cloud)

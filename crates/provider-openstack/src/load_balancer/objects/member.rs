@@ -52,7 +52,7 @@ impl Member {
     }
 
     /// Returns the member with what an administrator set on its machine when that was the member `before`.
-    pub(crate) fn as_set_on(self, before: &Self) -> Self {
+    pub(crate) fn inheriting(self, before: &Self) -> Self {
         let Self { monitor_address, weight, backup, admin_state_up, .. } = *before;
         Self { monitor_address, weight, backup, admin_state_up, ..self }
     }

@@ -101,7 +101,7 @@ pub(super) fn inherit(draft: &Draft, pool: &ObservedPool, wanted: &[Arc<Member>]
             draft.replaced_servers.contains(&wanted.address) || before.is_of_another_node(wanted)
         };
         let before = there.get(&wanted.address).filter(|before| !is_another(before));
-        let merged = before.map(|before| Member::clone(wanted).as_set_on(before));
+        let merged = before.map(|before| Member::clone(wanted).inheriting(before));
         merged.filter(|merged| *merged != **wanted).map_or_else(|| Arc::clone(wanted), Arc::new)
     };
     wanted.iter().map(merge).collect()
