@@ -385,7 +385,7 @@ fn alias(address: &str, name: &str) -> PodSpec {
     from_value(json!({"containers": [], "hostAliases": [{"ip": address, "hostnames": [name]}]})).unwrap()
 }
 
-fn of_words(outcome: Outcome) -> u8 {
+fn of_words(outcome: &Outcome) -> u8 {
     outcome.exit_code(FailOn::Error)
 }
 
@@ -411,7 +411,6 @@ fn world_with(code: Code) -> World {
             namespace: "cert-manager".into(),
             name: "cert-manager".into(),
             pods: alias("10.0.0.77", "shop.example.org"),
-            ..Workload::default()
         }),
         Code::D102 => {
             world.publish(&json!({"hostname": "shop.example.org"}));
@@ -567,7 +566,6 @@ fn world_with(code: Code) -> World {
             namespace: "shop".into(),
             name: "app".into(),
             pods: alias("10.96.0.10", "else.example.org"),
-            ..Workload::default()
         }),
         Code::L106 => world.workload(Workload {
             kind: "Deployment".into(),
@@ -577,7 +575,6 @@ fn world_with(code: Code) -> World {
                 "quay.example.org/jetstack/cert-manager-controller:v1.20.3",
                 &["--acme-http01-solver-nameservers=9.9.9.9:53"],
             ),
-            ..Workload::default()
         }),
         Code::L109 => {
             let ips = json!({"spec": {"type": "ClusterIP", "externalIPs": ["203.0.113.10"], "ports": [{"port": 8443}]},
@@ -593,7 +590,6 @@ fn world_with(code: Code) -> World {
             namespace: "ops".into(),
             name: "touch".into(),
             pods: container("kubectl", &["sh", "-c", "kubectl annotate service web touched=$(date +%s)"]),
-            ..Workload::default()
         }),
     }
     })
@@ -710,7 +706,7 @@ fn states_of_octavia_and_rules_that_nobody_reads_are_never_green() {
         let report = with(change).report();
         let end = report.end(Origin::Outside);
         assert_eq!(end.verdict(), verdict, "{name}: {end}");
-        assert_ne!(of_words(Outcome { reports: vec![report], ..Outcome::default() }), 0, "{name}");
+        assert_ne!(of_words(&Outcome { reports: vec![report], ..Outcome::default() }), 0, "{name}");
     }
 }
 
@@ -733,15 +729,15 @@ fn what_is_not_seen_is_said_and_is_no_fault() {
     let code = |fail_on: FailOn| guess.outcome().exit_code(fail_on);
     assert_eq!((code(FailOn::Error), code(FailOn::Warning), code(FailOn::Unseen)), (0, 0, 3));
     let unknown = with(|world| {
-        world.pod(|pod| pod["spec"]["containers"][0] = json!({"name": "a", "image": "example.org/shop:1"}))
+        world.pod(|pod| pod["spec"]["containers"][0] = json!({"name": "a", "image": "example.org/shop:1"}));
     });
-    assert_eq!(of_words(unknown.outcome()), 3, "a header is sent");
+    assert_eq!(of_words(&unknown.outcome()), 3, "a header is sent");
     let mut plain = with(World::without_header);
     plain.pod(|pod| pod["spec"]["containers"][0] = json!({"name": "a", "image": "example.org/shop:1"}));
-    assert_eq!(of_words(plain.outcome()), 0);
+    assert_eq!(of_words(&plain.outcome()), 0);
     let mut left_out = with(|world| world.facts.cloud = Err("--no-cloud".into()));
     left_out.facts.cloud_asked = false;
-    assert_eq!(of_words(left_out.outcome()), 0);
+    assert_eq!(of_words(&left_out.outcome()), 0);
     assert!(
         left_out.report().sentence().contains("not seen: the cloud (--no-cloud)"),
         "{}",
@@ -779,7 +775,7 @@ fn a_policy_elsewhere_is_said_for_its_own_pods() {
     });
     let sentence = world.report().sentence();
     assert!(sentence.contains("from pods: no fault found through the load balancer (no packet was sent), but not from the pods of NetworkPolicy other/p; from nodes"), "{sentence}");
-    assert_eq!(of_words(world.outcome()), 0);
+    assert_eq!(of_words(&world.outcome()), 0);
 }
 
 /// The annotation of another cloud is none of ours.
@@ -812,7 +808,7 @@ fn the_fix_fits_who_serves_the_service() {
 
 #[test]
 fn the_exit_code_says_what_a_gate_wants_to_know() {
-    let code = |world: &World| of_words(Outcome { reports: vec![world.report()], ..Outcome::default() });
+    let code = |world: &World| of_words(&Outcome { reports: vec![world.report()], ..Outcome::default() });
     assert_eq!(code(&healthy()), 0);
     assert_eq!(code(&world_with(Code::D201)), 2);
     assert_eq!(code(&world_with(Code::D507)), 0, "a warning that stops no packet");
@@ -820,7 +816,7 @@ fn the_exit_code_says_what_a_gate_wants_to_know() {
     assert_eq!(code(&world_with(Code::D512)), 3, "a setting that somebody has to correct");
     assert_eq!(code(&with(|world| world.facts.cloud = Err("no --cloud-config".into()))), 3);
     let absent = vec!["there is no Service shop/wbe".to_owned()];
-    assert_eq!(of_words(Outcome { reports: vec![healthy().report()], absent, ..Outcome::default() }), 3);
+    assert_eq!(of_words(&Outcome { reports: vec![healthy().report()], absent, ..Outcome::default() }), 3);
 }
 
 /// Who wrote last is the leader again, and the other program goes on.
@@ -853,7 +849,7 @@ fn a_service_that_is_being_made_is_no_fault() {
             world.change(Kind::LoadBalancer, Value::Null, json!({"id": "new"}));
         });
         change(&mut world);
-        (world.codes(), of_words(Outcome { reports: vec![world.report()], ..Outcome::default() }))
+        (world.codes(), of_words(&Outcome { reports: vec![world.report()], ..Outcome::default() }))
     };
     assert_eq!(made(2, |_| {}), (Vec::new(), 3));
     let waits = |world: &mut World| world.cloud().forecast = Forecast::Waits("it is PENDING_CREATE".into());
