@@ -126,13 +126,15 @@ impl Refusal {
     /// Whether a pool has all members that it can have, and none beside them but a last one.
     fn is_right(&self, cloud: &Cloud, expected: &BTreeSet<String>, members: &BTreeSet<String>) -> bool {
         let mut missing = expected.difference(members);
+        let is_full = matches!(&self.costs, Costs::Quota(limit) if count(cloud) >= *limit);
         let is_excused = match &self.costs {
             Costs::Member(address) => missing.all(|one| one == address),
-            Costs::Quota(limit) => missing.next().is_none() || count(cloud) >= *limit,
-            _ => missing.next().is_none(),
+            _ => missing.next().is_none() || is_full,
         };
         let extra = members.difference(expected).count();
-        is_excused && (extra == 0 || extra == members.len()) && (!members.is_empty() || expected.is_empty())
+        // A pool that was made when the quota had no room has no member yet; that none is emptied, the watch sees at each write.
+        let may_be_empty = expected.is_empty() || is_full;
+        is_excused && (extra == 0 || extra == members.len()) && (!members.is_empty() || may_be_empty)
     }
 
     /// The call is taken again. What is not sent again by itself is sent when the Service changes, or by a person, as the Event asks for.
