@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::objects::ServiceSketch;
 use crate::machine::wait::until;
-use crate::network::NODES;
 use crate::network::ask::from_namespace;
+use crate::network::{NODES, NodePlace};
 use crate::openstack::tree::Tree;
 use crate::programs::terminal::Terminal;
 use crate::scenario::fallback::{SUFFIX, add_name, published_by_name};
@@ -21,7 +21,7 @@ use crate::scenario::steps::{
 use crate::stage::Stage;
 
 pub(super) const SERVICE: &str = "examined";
-pub(super) const PLACES: [crate::network::NodePlace; 2] = [NODES[0], NODES[1]];
+pub(super) const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 /// The ConfigMap of its ingress controller.
 pub(super) const SETTINGS: &str = "/api/v1/namespaces/default/configmaps/examined";
 pub(super) const COREFILE: &str = "/api/v1/namespaces/kube-system/configmaps/coredns";
@@ -275,21 +275,16 @@ impl Patient {
     }
 }
 
-/// The Service with a pod by which the ingress controller and its settings are found. nginx itself runs without them.
+/// The Service with pods by which the ingress controller and its settings are found. nginx itself runs without them.
 fn create(api: &Kubernetes) -> Result<ServiceSketch> {
     let sketch = ServiceSketch::proxy(SERVICE, "v2", true);
     sketch.create(api, &PLACES)?;
     api.patch(&Kubernetes::service_path(SERVICE), &json!({"spec": {"selector": {"app": SERVICE}}}))?;
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
     api.ensure("/api/v1/namespaces/default/serviceaccounts", &account)?;
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": SERVICE, "labels": {"app": SERVICE}},
-        "spec": {"nodeName": PLACES[0].name(), "containers": [{
-            "name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
-            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/examined"],
-        }]},
-    });
-    api.ensure("/api/v1/namespaces/default/pods", &pod)?;
+    for place in PLACES {
+        add_pod(api, place)?;
+    }
     for (namespace, name, key, value) in [
         ("default", SERVICE, "use-proxy-protocol", "true"),
         ("kube-system", "coredns", "Corefile", ".:53 {\n    kubernetes cluster.local\n}\n"),
@@ -298,4 +293,23 @@ fn create(api: &Kubernetes) -> Result<ServiceSketch> {
         api.ensure(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map)?;
     }
     Ok(sketch)
+}
+
+/// A pod of the ingress controller on a node, with the status that a kubelet writes.
+fn add_pod(api: &Kubernetes, place: NodePlace) -> Result<()> {
+    let (name, address) = (format!("{SERVICE}-{}", place.name()), place.ingress_address());
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": SERVICE}},
+        "spec": {"nodeName": place.name(), "containers": [{
+            "name": "controller", "image": "registry.example.org/ingress-nginx/controller:v1.15.1",
+            "args": ["/nginx-ingress-controller", "--configmap=$(POD_NAMESPACE)/examined"],
+        }]},
+    });
+    api.ensure("/api/v1/namespaces/default/pods", &pod)?;
+    let status = json!({
+        "phase": "Running", "podIP": address, "podIPs": [{"ip": address}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+    });
+    let path = format!("/api/v1/namespaces/default/pods/{name}/status");
+    api.patch(&path, &json!({"status": status})).map(drop)
 }
