@@ -10,12 +10,12 @@ FILE = REPOSITORY / "release/registry.toml"
 # Nobody can have an image there.
 PLACEHOLDER = "registry.example.org"
 # What names it to users, and the test that follows the guides.
-NAMING = ["README.md", "SECURITY.md", "docs", "charts", "manifests", "crates/ccm/src", "crates/tools/src", "crates/ccm/tests/chart/guides.rs", "crates/ccm/tests/chart/documented.rs"]
+NAMING = ["README.md", "CHANGELOG.md", "SECURITY.md", "docs", "charts", "manifests", "crates/ccm/src", "crates/tools/src", "crates/ccm/tests/chart/guides.rs", "crates/ccm/tests/chart/documented.rs"]
 # What stands on a page only while nothing is published, and what stands there afterwards.
 UNPUBLISHED = re.compile(r"<!-- begin: not published -->\n.*?<!-- end -->\n\n?", re.S)
 PUBLISHED = re.compile(r"<!-- published\n(.*?)-->\n", re.S)
 # Whoever reads one of them would look for something to download.
-SAYING = ["SECURITY.md", "docs/reference/versions.md", "docs/guides/get-the-program.md", "docs/guides/install.md", "docs/guides/release.md", "docs/tutorials/quickstart.md"]
+SAYING = ["CHANGELOG.md", "SECURITY.md", "docs/reference/versions.md", "docs/guides/get-the-program.md", "docs/guides/install.md", "docs/guides/release.md", "docs/tutorials/quickstart.md"]
 # An image of ours behind a registry.
 IMAGE = re.compile(r"(?<![\w.-])((?:[a-z0-9-]+\.)+[a-z]+(?::\d+)?(?:/[a-z0-9-]+)*)/(openstack-ccm|ip-mode-overlay)(?![\w/.-])")
 # Manifests name one that cannot exist until somebody chooses, and sources lie in the other.

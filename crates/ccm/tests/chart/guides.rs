@@ -198,7 +198,7 @@ async fn a_newcomer_installs_operates_upgrades_and_uninstalls_by_the_pages() {
 
     reader.follows("docs/guides/distributions.md");
     let hosted: Api<Deployment> = Api::namespaced(reader.cluster.client().await, "my-cluster");
-    assert!(hosted.get_opt("my-cluster-ccm").await.unwrap().is_some());
+    assert!(hosted.get_opt("my-cluster-openstack-ccm").await.unwrap().is_some());
 }
 
 #[tokio::test]
