@@ -22,6 +22,8 @@ CARGO_MACHETE_VERSION := 0.9.2
 CARGO_FUZZ_VERSION := 0.13.2
 # The oldest Rust that Cargo.toml promises.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+ZIG_VERSION := 0.17.0
+MACOS := $(CURDIR)/target/macos
 PROMTOOL := target/alerts/promtool
 PROMTOOL_VERSION := v0.316.0
 # Seconds for each fuzz target.
@@ -111,6 +113,15 @@ advisories: setup ## Look for crates with known vulnerabilities (REQUIRED=1 fail
 msrv: setup ## Build with the oldest Rust that Cargo.toml promises (rustup)
 	rustup toolchain install $(MSRV) --profile minimal
 	$(CARGO) +$(MSRV) check --locked --package openstack-ccm
+
+.PHONY: check-macos
+check-macos: ## Compile without linking for macOS, where people type doctor, plan and status (rustup, Python 3)
+	rustup target add aarch64-apple-darwin
+	@test -x $(MACOS)/bin/python3 || python3 -m venv $(MACOS)
+	$(MACOS)/bin/pip install --quiet ziglang==$(ZIG_VERSION)
+	@# With a folder for SDKROOT no build script looks for Xcode.
+	PATH="$(MACOS)/bin:$$PATH" SDKROOT=$(MACOS) CC_aarch64_apple_darwin=$(CURDIR)/release/zig_cc.py \
+	  $(CARGO) check --locked --package openstack-ccm --target aarch64-apple-darwin
 
 .PHONY: alerts
 alerts: ## Ask Prometheus' own rule engine what the chart's alerts say (Go; minutes for the first build)
