@@ -196,6 +196,27 @@ mod tests {
     }
 
     #[test]
+    fn who_writes_json_writes_yaml() {
+        let mut program = help::command::<CommandLine>();
+        program.build();
+        let mut writers = Vec::new();
+        each_below(&program, &[], &mut |names| {
+            let mut below = program.clone();
+            for name in names {
+                below = below.find_subcommand(name).unwrap().clone();
+            }
+            let output = below.get_arguments().find(|argument| argument.get_id() == "output");
+            let forms = output.map(clap::Arg::get_possible_values).unwrap_or_default();
+            let has = |name: &str| forms.iter().any(|form| form.matches(name, false));
+            if has("json") {
+                assert!(has("yaml"), "{names:?}");
+                writers.push(names.join(" "));
+            }
+        });
+        assert!(writers.len() > 9, "{writers:?}");
+    }
+
+    #[test]
     fn every_subcommand_has_a_manual_page() {
         let mut program = help::command::<CommandLine>();
         program.build();

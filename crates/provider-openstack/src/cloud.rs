@@ -71,18 +71,18 @@ impl OpenStackProvider {
     /// Reads the configuration where no file of it is on this machine, and logs its warnings.
     ///
     /// # Errors
-    /// All errors of the configuration; or it names a certificate of this client, which would be read from a file.
+    /// All errors of the configuration.
     pub fn load_in_memory(files: &[PathBuf], environment: &dyn Environment) -> Result<Self, InMemoryError> {
         let loaded = config::load(files, environment)?;
         loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut provider = Self::from(loaded);
         provider.regional_provider_ids = is_regional(environment);
         let tls = &mut provider.login.tls;
-        if tls.client_certificate.is_some() {
-            return Err(InMemoryError::ClientCertificate);
-        }
-        if let Some(file) = tls.ca_file.take() {
-            tls.ca_pem = Some(String::from_utf8_lossy(&environment.read(&file)?).into_owned());
+        let of_client = tls.client_certificate.iter_mut();
+        let of_client = of_client.flat_map(|client| [&mut client.certificate_file, &mut client.key_file]);
+        for file in tls.ca_file.iter_mut().chain(of_client) {
+            let content = environment.read(&file.path)?;
+            file.content = Some(String::from_utf8_lossy(&content).into());
         }
         Ok(provider)
     }
@@ -136,15 +136,9 @@ pub enum InMemoryError {
     /// It is not valid.
     #[error(transparent)]
     Config(#[from] ConfigErrors),
-    /// The certificates of the authority cannot be read.
-    #[error("ca-file in [Global] of cloud.conf: {0}")]
-    Authority(#[from] std::io::Error),
-    /// It names a certificate of the client.
-    #[error(
-        "cert-file in [Global] of cloud.conf: a certificate of the client is read from a file only; copy the files, and name cloud.conf \
-         with --cloud-config"
-    )]
-    ClientCertificate,
+    /// A file that it names cannot be read.
+    #[error("a file that [Global] of cloud.conf names: {0}")]
+    File(#[from] std::io::Error),
 }
 
 #[async_trait]

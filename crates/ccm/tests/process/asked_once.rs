@@ -60,6 +60,12 @@ async fn a_program_that_publishes_nothing_is_asked_nothing() {
     );
 }
 
+/// A certificate of a client, as PEM, and its key.
+fn certificate() -> [String; 2] {
+    let made = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).unwrap();
+    [made.cert.pem(), made.signing_key.serialize_pem()]
+}
+
 /// The pod of the leader, and the Secret that it mounts.
 fn make_pod(stage: &Stage) {
     let conf = STANDARD.encode(stage.cloud_conf());
@@ -87,12 +93,20 @@ async fn cloud_conf_may_be_that_of_the_leader_s_pod() {
     let (_, output) = run(&stage, &["doctor", "--from-cluster", "-o", "json"]);
     let report: Value = serde_json::from_str(&output[output.find('{').unwrap()..]).unwrap();
     assert!(!report.to_string().contains("no --cloud-config"), "{report}");
-    let named = json!({"data": {"cloud.conf": STANDARD.encode(format!("{}\n[Global]\nca-file=/etc/ssl/ca.pem\n", stage.cloud_conf()))}});
-    stage.kube.patch("secrets", "kube-system", "cloud-config", &named).unwrap();
+    let lines = ["ca-file=/etc/config/ca.pem", "cert-file=/etc/config/c.pem", "key-file=/etc/config/c.key"];
+    let conf = format!("{}\n[Global]\n{}\n", stage.cloud_conf(), lines.join("\n"));
+    let [pem, key] = certificate().map(|text| STANDARD.encode(text));
+    let put = |data: Value| {
+        stage.kube.patch("secrets", "kube-system", "cloud-config", &json!({ "data": data })).unwrap();
+    };
+    put(json!({"cloud.conf": STANDARD.encode(conf), "ca.pem": pem, "c.pem": pem}));
     let (code, output) = run(&stage, &["plan", "--from-cluster"]);
-    for said in ["/etc/ssl/ca.pem", "the pod does not have it from the Secret kube-system/cloud-config"] {
+    for said in ["/etc/config/c.key", "the pod does not have it from the Secret kube-system/cloud-config"] {
         assert!(code == 1 && output.contains(said), "{said}: {output}");
     }
+    put(json!({ "c.key": key }));
+    let (code, output) = run(&stage, &["plan", "--from-cluster"]);
+    assert!(code == 0 && output.ends_with("No changes: 1 Service, 2 nodes checked.\n"), "{code}: {output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,8 +122,17 @@ async fn a_file_that_was_typed_and_is_not_there_is_an_error_of_the_command_line(
 async fn programs_read_yaml_and_json_alike() {
     let (stage, _process) = led().await;
     let conf = format!("--cloud-config={}", stage.file("cloud.conf").display());
-    let all: [&[&str]; 4] =
-        [&["status"], &["orphans", &conf], &["hand-back", &conf], &["check-config", &conf]];
+    let rules = stage.file("rules").display().to_string();
+    std::fs::write(&rules, "*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n").unwrap();
+    let all: [&[&str]; 7] = [
+        &["status"],
+        &["orphans", &conf],
+        &["hand-back", &conf],
+        &["check-config", &conf],
+        &["plan", &conf],
+        &["adopt", &conf],
+        &["doctor", "rules", "--address=192.0.2.1:80", &rules],
+    ];
     for command in all {
         let read = |form: &str| {
             let (_, output) = run(&stage, &[command, &["-o", form]].concat());
@@ -165,6 +188,8 @@ fn deaf() -> (TcpListener, String) {
 #[case(&["hand-back", "CONF"])]
 #[case(&["check-config", "CONF", "--services"])]
 #[case(&["overlay", "check"])]
+#[case(&["canary", "--once", "--image=registry.example.org/openstack-ccm"])]
+#[case(&["doctor", "--no-cloud", "--live", "--yes", "--image=registry.example.org/openstack-ccm"])]
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_waits_for_a_deaf_api_server_is_told_so(#[case] command: &[&str]) {
     let stage = Stage::new().await;

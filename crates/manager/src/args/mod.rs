@@ -143,6 +143,20 @@ impl RunArgs {
         if self.controller.config.cloud_config.is_empty() {
             errors.push(ArgumentError::NoConfig);
         }
+        match (self.selection(), provider) {
+            (Ok(selection), Some(provider)) if errors.is_empty() => return Ok((provider, selection)),
+            (Ok(_), _) => {}
+            (Err(more), _) => errors.extend(more.0),
+        }
+        Err(ArgumentErrors(errors))
+    }
+
+    /// Checks the flags that no provider reads, and returns the controllers.
+    ///
+    /// # Errors
+    /// All problems, in one error.
+    pub fn selection(&self) -> Result<ControllerSelection, ArgumentErrors> {
+        let mut errors = Vec::new();
         if self.controller.cluster_name.is_empty() {
             errors.push(ArgumentError::ClusterName);
         }
@@ -159,10 +173,10 @@ impl RunArgs {
         if let Some(class) = class.filter(|class| class.is_empty() || class.contains(char::is_whitespace)) {
             errors.push(ArgumentError::LoadBalancerClass(class.to_owned()));
         }
-        match (ControllerSelection::parse(&self.controller.controllers), provider) {
-            (Ok(selection), Some(provider)) if errors.is_empty() => return Ok((provider, selection)),
-            (Ok(_), _) => {}
-            (Err(unknown), _) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
+        match ControllerSelection::parse(&self.controller.controllers) {
+            Ok(selection) if errors.is_empty() => return Ok(selection),
+            Ok(_) => {}
+            Err(unknown) => errors.extend(unknown.into_iter().map(ArgumentError::from)),
         }
         Err(ArgumentErrors(errors))
     }

@@ -81,17 +81,33 @@ pub enum Scope {
 /// Client certificate and its key.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
-    /// PEM file of the certificate and its chain.
-    pub certificate_file: PathBuf,
-    /// PEM file of the private key.
-    pub key_file: PathBuf,
+    /// The certificate and its chain.
+    pub certificate_file: PemFile,
+    /// The private key.
+    pub key_file: PemFile,
+}
+
+/// A PEM file.
+#[derive(Clone, Debug)]
+pub struct PemFile {
+    /// Where it is, or what it is called.
+    pub path: PathBuf,
+    /// What it contains, if it is not on this machine.
+    pub content: Option<SecretString>,
+}
+
+impl PemFile {
+    /// A file of this machine.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), content: None }
+    }
 }
 
 /// How certificates of HTTPS servers are verified. Given CA certificates replace the system's; without them the system's are used.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
     /// PEM file with CA certificates.
-    pub ca_file: Option<PathBuf>,
+    pub ca_file: Option<PemFile>,
     /// PEM text with CA certificates; used when `ca_file` is not set.
     pub ca_pem: Option<String>,
     /// Accepts any certificate. For test clouds only.

@@ -1,15 +1,15 @@
 //! The HTTP client for Keystone and all services.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openstack_ccm_dns::Resolver;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Identity, Proxy};
+use secrecy::ExposeSecret as _;
 
 use super::proxy::ProxyRules;
-use super::{AuthOptions, ClientCertificate, Tls};
+use super::{AuthOptions, ClientCertificate, PemFile, Tls};
 use crate::error::{AuthError, Cause, TlsError};
 
 /// The timeout of connecting: an unreachable host is detected long before the timeout of a request.
@@ -59,7 +59,7 @@ fn with_tls(mut builder: ClientBuilder, tls: &Tls) -> Result<ClientBuilder, TlsE
 /// Returns the configured CA certificates, and where they come from.
 fn ca_bundle(tls: &Tls) -> Result<Option<(Vec<u8>, String)>, TlsError> {
     match (&tls.ca_file, &tls.ca_pem) {
-        (Some(path), _) => Ok(Some((read(path)?, path.display().to_string()))),
+        (Some(file), _) => Ok(Some((read(file)?, file.path.display().to_string()))),
         (None, Some(pem)) => Ok(Some((pem.clone().into_bytes(), "cafilecontents".to_owned()))),
         (None, None) => Ok(None),
     }
@@ -69,13 +69,17 @@ fn identity(certificate: &ClientCertificate) -> Result<Identity, TlsError> {
     let mut pem = read(&certificate.certificate_file)?;
     pem.push(b'\n');
     pem.extend(read(&certificate.key_file)?);
-    let origin =
-        format!("{} with {}", certificate.certificate_file.display(), certificate.key_file.display());
+    let path = |file: &PemFile| file.path.display().to_string();
+    let origin = format!("{} with {}", path(&certificate.certificate_file), path(&certificate.key_file));
     Identity::from_pem(&pem).map_err(|source| TlsError::Pem { origin, source: source.into() })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+fn read(file: &PemFile) -> Result<Vec<u8>, TlsError> {
+    let PemFile { path, content } = file;
+    match content {
+        Some(content) => Ok(content.expose_secret().as_bytes().to_vec()),
+        None => std::fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source }),
+    }
 }
 
 /// Returns the error without the address, which the outer error already names.

@@ -12,8 +12,8 @@ mod token;
 
 pub use crate::error::{AuthError, TlsError};
 pub use credentials::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Reload,
-    Scope, Tls,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, PemFile,
+    Reload, Scope, Tls,
 };
 pub use keystone::Keystone;
 pub use openstack::InterfaceType;

@@ -1,10 +1,9 @@
 //! HTTPS with an own CA, without verification, and with a client certificate.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use openstack_ccm_openstack_api::client::ClientSettings;
-use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, ClientCertificate, Tls};
+use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, ClientCertificate, PemFile, Tls};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
@@ -32,13 +31,13 @@ impl Authority {
         Self { issuer, folder: TempDir::new().unwrap() }
     }
 
-    fn file(&self, name: &str, text: &str) -> PathBuf {
+    fn file(&self, name: &str, text: &str) -> PemFile {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        path
+        PemFile::at(path)
     }
 
-    fn ca_file(&self) -> PathBuf {
+    fn ca_file(&self) -> PemFile {
         self.file("ca.pem", &self.issuer.pem())
     }
 
@@ -147,12 +146,20 @@ async fn a_client_certificate_is_shown() {
         key_file: authority.file("client.key", &key.serialize_pem()),
     };
     connect_with(&url, Tls { client_certificate: Some(client_certificate), ..without }).await.unwrap();
+    let in_memory = |name: &str, pem: String| PemFile { content: Some(pem.into()), ..PemFile::at(name) };
+    let client_certificate = ClientCertificate {
+        certificate_file: in_memory("/nowhere/client.pem", certificate.pem()),
+        key_file: in_memory("/nowhere/client.key", key.serialize_pem()),
+    };
+    let ca_file = Some(in_memory("/nowhere/ca.pem", authority.issuer.pem()));
+    let in_memory = Tls { ca_file, client_certificate: Some(client_certificate), ..Tls::default() };
+    connect_with(&url, in_memory).await.unwrap();
 }
 
 #[tokio::test]
 async fn tls_files_that_cannot_be_used_are_named() {
     let authority = Authority::new();
-    let missing = Tls { ca_file: Some("/no/such/ca.pem".into()), ..Tls::default() };
+    let missing = Tls { ca_file: Some(PemFile::at("/no/such/ca.pem")), ..Tls::default() };
     let empty = Tls { ca_file: Some(authority.file("empty.pem", "nothing here")), ..Tls::default() };
     let broken = ClientCertificate {
         certificate_file: authority.file("broken.pem", "nothing here"),
@@ -179,11 +186,11 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 impl Authority {
     /// The CA file, kept after the authority is gone.
-    fn ca_file_kept(self) -> PathBuf {
+    fn ca_file_kept(self) -> PemFile {
         let pem = self.issuer.pem();
         let path = self.folder.keep().join("other-ca.pem");
         std::fs::write(&path, pem).unwrap();
-        path
+        PemFile::at(path)
     }
 }
 

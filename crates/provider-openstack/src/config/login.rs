@@ -4,7 +4,8 @@
 //! application credential. Missing keys are reported for this kind of login.
 
 use openstack_ccm_openstack_api::identity::{
-    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, Scope, Tls,
+    ApplicationCredentialName, AuthOptions, ClientCertificate, Credentials, DomainRef, InDomain, PemFile,
+    Scope, Tls,
 };
 use openstack_ccm_openstack_api::transport::Service;
 
@@ -29,13 +30,13 @@ pub(super) fn auth_options(config: &Config) -> Result<AuthOptions, Vec<MissingKe
         interface: global.os_endpoint_type.unwrap_or_default(),
         endpoints: global.endpoints.clone(),
         tls: Tls {
-            ca_file: global.ca_file.as_ref().map(Into::into),
+            ca_file: global.ca_file.as_ref().map(PemFile::at),
             ca_pem: global.ca_file_contents.clone(),
             insecure: global.tls_insecure.unwrap_or(false),
             client_certificate: global.cert_file.as_ref().zip(global.key_file.as_ref()).map(
                 |(certificate, key)| ClientCertificate {
-                    certificate_file: certificate.into(),
-                    key_file: key.into(),
+                    certificate_file: PemFile::at(certificate),
+                    key_file: PemFile::at(key),
                 },
             ),
         },

@@ -58,7 +58,7 @@ fn x6_an_entry_fills_what_cloud_conf_leaves_empty() {
     assert_eq!(global.user_domain_id.as_deref(), Some("default"));
     assert_eq!((options.region.as_deref(), options.interface), (Some("R2"), InterfaceType::Internal));
     assert!(options.tls.insecure);
-    assert_eq!(options.tls.ca_file.as_deref(), Some("/ca.pem".as_ref()));
+    assert_eq!(options.tls.ca_file.as_ref().map(|file| file.path.as_path()), Some("/ca.pem".as_ref()));
 }
 
 /// Defect: 41, better: clouds.yaml is read only where it was asked for.

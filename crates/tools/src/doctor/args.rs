@@ -200,6 +200,8 @@ pub(super) enum RulesOutput {
     Table,
     /// For programs.
     Json,
+    /// The same as YAML.
+    Yaml,
 }
 
 /// What made a dump.

@@ -9,13 +9,13 @@ use openstack_ccm_doctor::code::Severity;
 use openstack_ccm_doctor::finding::{Check, ok};
 use openstack_ccm_doctor::output::{json, table};
 use openstack_ccm_doctor::report::Counts;
-use openstack_ccm_doctor::rules::{Fate, Walk, short_circuit, walk};
-use serde_json::json;
+use openstack_ccm_doctor::rules::{Fate, Target, Walk, short_circuit, walk};
+use serde_json::{Value, json};
 
 use super::args::{RulesArgs, RulesOutput};
 use super::{could_not_look, terminal};
 use crate::help::{EXIT_FOUND, EXIT_NEEDS_A_PERSON};
-use crate::output::print;
+use crate::output::{Form, print};
 
 /// The largest dump to read: nodes with tens of thousands of Services have some ten megabytes.
 const MAX_DUMP_SIZE: u64 = 256 << 20;
@@ -36,18 +36,8 @@ pub(super) fn run(arguments: &RulesArgs) -> anyhow::Result<ExitCode> {
     let mut checks: Vec<Check> = findings.map(Check::from).collect();
     match arguments.output {
         RulesOutput::Table => print(text(&walk, &mut checks, &target.to_string()))?,
-        RulesOutput::Json => {
-            let found: Vec<_> = checks.iter().map(json::check).collect();
-            let object = json!({
-                "address": target.to_string(),
-                "format": walk.format,
-                "fate": walk.fate,
-                "text": walk.fate.to_string(),
-                "steps": walk.steps,
-                "findings": found,
-            });
-            print(format!("{}\n", serde_json::to_string_pretty(&object)?))?;
-        }
+        RulesOutput::Json => print(Form::Json.document(&object(&walk, &checks, target))?)?,
+        RulesOutput::Yaml => print(Form::Yaml.document(&object(&walk, &checks, target))?)?,
     }
     let code = if Counts::of(&checks).reaches(Severity::Error) {
         EXIT_FOUND
@@ -73,6 +63,18 @@ fn read(arguments: &RulesArgs) -> anyhow::Result<String> {
         file.take(MAX_DUMP_SIZE).read_to_end(&mut bytes).with_context(problem)?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn object(walk: &Walk, checks: &[Check], target: &Target) -> Value {
+    let found: Vec<_> = checks.iter().map(json::check).collect();
+    json!({
+        "address": target.to_string(),
+        "format": walk.format,
+        "fate": walk.fate,
+        "text": walk.fate.to_string(),
+        "steps": walk.steps,
+        "findings": found,
+    })
 }
 
 fn text(walk: &Walk, checks: &mut Vec<Check>, target: &str) -> String {

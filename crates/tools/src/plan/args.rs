@@ -15,6 +15,8 @@ pub enum PlanOutput {
     Text,
     /// For programs.
     Json,
+    /// The same as YAML.
+    Yaml,
     /// The calls alone, one per line.
     Calls,
 }

@@ -36,14 +36,14 @@ use openstack_ccm_manager::kubernetes::{ControllerClients, cluster_uid};
 use openstack_ccm_manager::program::ProgramOptions;
 use openstack_ccm_manager::wiring;
 use openstack_ccm_openstack_api::dry_run::{DryRun, Reading};
-use openstack_ccm_provider_openstack::cloud::{ENTRY, OpenStackProvider};
+use openstack_ccm_provider_openstack::cloud::OpenStackProvider;
 use openstack_ccm_provider_openstack::config::Config;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::as_leader::settled;
 use crate::cloud::log_in;
 use crate::from_cluster::provider;
-use crate::output::{Progress, plural, print};
+use crate::output::{Form, Progress, plural, print};
 use adoption::Adoption;
 use args::{AdoptArgs, PlanArgs, PlanOutput, RehearsalArgs, TargetArgs};
 use as_if::AsIf;
@@ -123,12 +123,8 @@ pub(crate) async fn stage(
     as_if: AsIf,
 ) -> anyhow::Result<Stage> {
     // For all other flags the plan assumes their defaults.
-    let mut run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
-    if run_args.controller.config.cloud_config.is_empty() {
-        // The configuration, which the provider has, is that of the cluster.
-        run_args.controller.config.cloud_config.push("cloud.conf".into());
-    }
-    let (_, selection) = run_args.validate(&[ENTRY])?;
+    let run_args = RunArgs { controller: controller.clone(), ..RunArgs::try_parse(["openstack-ccm"])? };
+    let selection = run_args.selection()?;
     let journal = Arc::new(Journal::default());
     let real = person.client().await?;
     let ahead = match chosen {
@@ -190,14 +186,15 @@ fn report(plan: &Plan, adoption: Option<&Adoption>, output: PlanOutput) -> anyho
     let Plan { items, forecasts, summary } = plan;
     let written = match output {
         PlanOutput::Text => summary::text(forecasts, summary, adoption, std::io::stdout().is_terminal()),
-        PlanOutput::Json => json_text(plan, adoption)?,
+        PlanOutput::Json => Form::Json.document(&object(plan, adoption)?)?,
+        PlanOutput::Yaml => Form::Yaml.document(&object(plan, adoption)?)?,
         PlanOutput::Calls => calls_text(items),
     };
     print(written)?;
     Ok(ExitCode::from(summary.exit_code()))
 }
 
-fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String> {
+fn object(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<Value> {
     let Plan { items, forecasts, summary } = plan;
     let subjects: Vec<_> = items
         .iter()
@@ -216,7 +213,7 @@ fn json_text(plan: &Plan, adoption: Option<&Adoption>) -> anyhow::Result<String>
     if let Some(adoption) = adoption {
         plan["adoption"] = json!(adoption);
     }
-    Ok(format!("{}\n", serde_json::to_string_pretty(&plan)?))
+    Ok(plan)
 }
 
 fn calls_text(items: &[Item]) -> String {
