@@ -82,7 +82,7 @@ impl OpenStackProvider {
         let of_client = of_client.flat_map(|client| [&mut client.certificate_file, &mut client.key_file]);
         for file in tls.ca_file.iter_mut().chain(of_client) {
             let content = environment.read(&file.path)?;
-            file.content = Some(String::from_utf8_lossy(&content).into());
+            file.content = Some(String::from_utf8_lossy(&content).into_owned().into());
         }
         Ok(provider)
     }

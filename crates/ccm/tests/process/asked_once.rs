@@ -122,21 +122,24 @@ async fn a_file_that_was_typed_and_is_not_there_is_an_error_of_the_command_line(
 async fn programs_read_yaml_and_json_alike() {
     let (stage, _process) = led().await;
     let conf = format!("--cloud-config={}", stage.file("cloud.conf").display());
+    let kubeconfig = format!("--kubeconfig={}", stage.file("kubeconfig").display());
     let rules = stage.file("rules").display().to_string();
     std::fs::write(&rules, "*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n").unwrap();
     let all: [&[&str]; 7] = [
-        &["status"],
-        &["orphans", &conf],
-        &["hand-back", &conf],
-        &["check-config", &conf],
-        &["plan", &conf],
-        &["adopt", &conf],
+        &["status", &kubeconfig],
+        &["orphans", &conf, &kubeconfig],
+        &["hand-back", &conf, &kubeconfig],
+        &["check-config", &conf, &kubeconfig],
+        &["plan", &conf, &kubeconfig],
+        &["adopt", &conf, &kubeconfig],
         &["doctor", "rules", "--address=192.0.2.1:80", &rules],
     ];
     for command in all {
         let read = |form: &str| {
-            let (_, output) = run(&stage, &[command, &["-o", form]].concat());
-            let lines = output.lines().filter(|line| !line.starts_with("as the leader"));
+            let (_, output) = Process::run(&stage, &[command, &["-o", form]].concat());
+            let of_standard_error =
+                |line: &str| line.starts_with("as the leader") || line.ends_with(" planned");
+            let lines = output.lines().filter(|line| !of_standard_error(line));
             lines.map(|line| format!("{line}\n")).collect::<String>()
         };
         let json: Value = serde_json::from_str(&read("json")).unwrap();

@@ -8,6 +8,7 @@ use openstack_ccm::command_line::CommandLine;
 use openstack_ccm_manager::args::accepted::FLAGS;
 use openstack_ccm_manager::args::controllers::{ControllerName, ControllerSelection};
 use rstest::rstest;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 
@@ -141,6 +142,59 @@ async fn gates_of_other_components_are_one_warning_and_services_are_served() {
     let said: Vec<&str> = output.lines().filter(|line| line.contains("--feature-gates")).collect();
     assert_eq!(said.len(), 1, "{output}");
     assert!(said[0].contains("OfTomorrow, APIServerIdentity") && said[0].contains("no effect"), "{said:?}");
+}
+
+/// A value for a flag of the framework; none where the stage gives it.
+fn given(stage: &Stage, flag: &str, form: &str) -> Option<String> {
+    let file = |name: &str| stage.file(name).display().to_string();
+    let value = match (flag, form) {
+        ("cloud-config" | "kubeconfig" | "cluster-name" | "bind-address" | "secure-port", _)
+        | ("tls-cert-file" | "tls-private-key-file" | "authorization-always-allow-paths", _)
+        | ("leader-elect-lease-duration" | "leader-elect-renew-deadline" | "leader-elect-retry-period", _) => {
+            return None;
+        }
+        ("authentication-kubeconfig" | "authorization-kubeconfig", _) => file("kubeconfig"),
+        ("client-ca-file" | "requestheader-client-ca-file", _) => file("tls.crt"),
+        ("tls-sni-cert-key", _) => format!("{},{}", file("tls.crt"), file("tls.key")),
+        ("cloud-provider", _) => "openstack".to_owned(),
+        ("cluster-cidr", _) => "10.244.0.0/16".to_owned(),
+        ("controllers", _) => "*".to_owned(),
+        ("leader-elect-resource-lock", _) => "leases".to_owned(),
+        ("leader-elect-resource-namespace", _) => "kube-system".to_owned(),
+        ("logging-format", _) => "text".to_owned(),
+        ("master", _) => String::new(),
+        ("tls-cipher-suites" | "webhook-tls-cipher-suites", _) => "TLS_AES_128_GCM_SHA256".to_owned(),
+        ("tls-min-version" | "webhook-tls-min-version", _) => "VersionTLS12".to_owned(),
+        ("vmodule", _) => "a=1".to_owned(),
+        // It needs the API of tokens.
+        ("use-service-account-credentials", _) => "false".to_owned(),
+        (_, "bool") => "true".to_owned(),
+        (_, "duration") => "30s".to_owned(),
+        (_, "ip") => "127.0.0.1".to_owned(),
+        (_, "int32Slice") => "29".to_owned(),
+        (_, "int" | "int32" | "float32") => "4".to_owned(),
+        ("v" | "log-json-info-buffer-size" | "log-text-info-buffer-size", _) => "4".to_owned(),
+        _ => "word".to_owned(),
+    };
+    Some(value)
+}
+
+/// All flags of the newest framework together.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_works_with_every_flag_of_the_framework() {
+    let stage = Stage::new().await;
+    let framework: Value = serde_json::from_str(include_str!("../occm/framework.json")).unwrap();
+    let flags = framework["flags"].as_object().unwrap();
+    let form = |flag: &Value| flag["is"].as_str().unwrap().to_owned();
+    let arguments: Vec<String> = flags
+        .iter()
+        .filter_map(|(flag, entry)| Some(format!("--{flag}={}", given(&stage, flag, &form(entry))?)))
+        .collect();
+    assert!(arguments.len() > 60 && flags.contains_key("concurrent-node-lifecycle-syncs"), "{arguments:?}");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let _process = Process::start(&stage, "ccm", &arguments);
+    stage.create_service("web");
+    stage.until_published("web").await;
 }
 
 /// The first entry that names a controller decides; the list is kept with canonical names and their minus.

@@ -180,7 +180,7 @@ fn tls_region_and_time_out_reach_the_client() {
     assert_eq!(options.request_timeout.as_secs(), 90);
     let certificate = options.tls.client_certificate.unwrap();
     let paths = [Some(certificate.certificate_file), Some(certificate.key_file), options.tls.ca_file];
-    assert_eq!(paths.map(|file| file.unwrap().path), ["/c", "/k", "/ca"].map(Into::into));
+    assert_eq!(paths.map(|file| file.unwrap().path), ["/c", "/k", "/ca"].map(std::path::PathBuf::from));
     assert_eq!(options.tls.ca_pem.as_deref(), Some("-----BEGIN CERTIFICATE-----\nAA"));
     assert!(options.tls.insecure);
 }
