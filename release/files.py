@@ -33,7 +33,7 @@ def make(place: Place, unpacked: Path) -> None:
     write_archive(manifests_file(), manifests(place))
     for chart in CHARTS:
         package(place, chart)
-    plugin = krew.manifest(version(), {architecture: program_file(architecture) for architecture in platforms(unpacked)})
+    plugin = krew.manifest(version(), {("linux", architecture): program_file(architecture) for architecture in platforms(unpacked)})
     krew_file().write_text(krew.yaml(plugin))
     lines = [f"{digest(file.read_bytes()).removeprefix('sha256:')}  {file.name}\n" for file in made(unpacked)]
     (folder() / CHECKSUMS).write_text("".join(lines))

@@ -48,11 +48,12 @@ SCHEMA = {
 TYPES = {"object": dict, "array": list, "string": str}
 
 
-def manifest(version: str, archives: dict[str, Path]) -> dict:
-    """The manifest for archives, by architecture."""
-    def platform(architecture: str, archive: Path) -> dict:
+def manifest(version: str, archives: dict[tuple[str, str], Path]) -> dict:
+    """The manifest for archives, by system (linux, darwin) and architecture."""
+    def platform(of: tuple[str, str], archive: Path) -> dict:
+        system, architecture = of
         return {
-            "selector": {"matchLabels": {"os": "linux", "arch": architecture}},
+            "selector": {"matchLabels": {"os": system, "arch": architecture}},
             "uri": f"{SOURCE}/releases/download/v{version}/{archive.name}",
             "sha256": digest(archive.read_bytes()).removeprefix("sha256:"),
             "bin": NAME,

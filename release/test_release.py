@@ -169,16 +169,16 @@ class Krew(unittest.TestCase):
         self.archive.write_bytes(b"archive")
 
     def test_it_names_each_archive_with_its_checksum(self) -> None:
-        made = krew.manifest("1.0.0", {"arm64": self.archive, "amd64": self.archive})
-        architectures = [entry["selector"]["matchLabels"]["arch"] for entry in made["spec"]["platforms"]]
-        self.assertEqual(architectures, ["amd64", "arm64"])
+        made = krew.manifest("1.0.0", {("linux", "arm64"): self.archive, ("linux", "amd64"): self.archive, ("darwin", "arm64"): self.archive})
+        platforms = [tuple(entry["selector"]["matchLabels"].values()) for entry in made["spec"]["platforms"]]
+        self.assertEqual(platforms, [("darwin", "arm64"), ("linux", "amd64"), ("linux", "arm64")])
         first = made["spec"]["platforms"][0]
         self.assertEqual(first["sha256"], artifacts.digest(b"archive")[7:])
         self.assertTrue(first["uri"].endswith("/releases/download/v1.0.0/openstack-ccm_1.0.0_linux_amd64.tar.gz"), first["uri"])
 
     def test_what_krew_would_refuse_is_not_made(self) -> None:
         with self.assertRaisesRegex(ValueError, "spec.version does not match"):
-            krew.manifest("one", {"amd64": self.archive})
+            krew.manifest("one", {("linux", "amd64"): self.archive})
         with self.assertRaisesRegex(ValueError, "platforms has too few entries"):
             krew.manifest("1.0.0", {})
         self.assertEqual(krew.faults({"kind": "Plugin"}, krew.SCHEMA)[0], ".apiVersion is missing")
