@@ -144,15 +144,26 @@ async fn gates_of_other_components_are_one_warning_and_services_are_served() {
     assert!(said[0].contains("OfTomorrow, APIServerIdentity") && said[0].contains("no effect"), "{said:?}");
 }
 
+/// Flags that the stage gives.
+const OF_THE_STAGE: [&str; 11] = [
+    "authorization-always-allow-paths",
+    "bind-address",
+    "cloud-config",
+    "cluster-name",
+    "kubeconfig",
+    "leader-elect-lease-duration",
+    "leader-elect-renew-deadline",
+    "leader-elect-retry-period",
+    "secure-port",
+    "tls-cert-file",
+    "tls-private-key-file",
+];
+
 /// A value for a flag of the framework; none where the stage gives it.
 fn given(stage: &Stage, flag: &str, form: &str) -> Option<String> {
     let file = |name: &str| stage.file(name).display().to_string();
     let value = match (flag, form) {
-        ("cloud-config" | "kubeconfig" | "cluster-name" | "bind-address" | "secure-port", _)
-        | ("tls-cert-file" | "tls-private-key-file" | "authorization-always-allow-paths", _)
-        | ("leader-elect-lease-duration" | "leader-elect-renew-deadline" | "leader-elect-retry-period", _) => {
-            return None;
-        }
+        _ if OF_THE_STAGE.contains(&flag) => return None,
         ("authentication-kubeconfig" | "authorization-kubeconfig", _) => file("kubeconfig"),
         ("client-ca-file" | "requestheader-client-ca-file", _) => file("tls.crt"),
         ("tls-sni-cert-key", _) => format!("{},{}", file("tls.crt"), file("tls.key")),
