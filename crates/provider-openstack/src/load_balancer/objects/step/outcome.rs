@@ -19,7 +19,6 @@ pub(crate) enum Operation {
     Deletion,
     /// A change of the load balancer itself.
     LoadBalancer,
-    /// A change of a listener: of all changes this takes longest.
     Listener,
     Pool,
     /// The members of a pool.
@@ -49,8 +48,10 @@ impl Operation {
     pub(crate) fn first_look(self) -> Duration {
         match self {
             Self::Creation => Duration::from_secs(4),
-            Self::Deletion | Self::Listener => Duration::from_secs(2),
-            Self::LoadBalancer | Self::Pool | Self::Members | Self::Monitor => Duration::from_secs(1),
+            Self::Deletion => Duration::from_secs(2),
+            Self::LoadBalancer | Self::Listener | Self::Pool | Self::Members | Self::Monitor => {
+                Duration::from_secs(1)
+            }
         }
     }
 }
