@@ -12,7 +12,7 @@ use openstack_ccm_openstack_sim::Fault;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{World, service};
+use crate::support::{PROXY, World, lb_name, service};
 
 const LIMIT: &str = "loadbalancer.openstack.org/connection-limit";
 /// What a small Service may take beside a large one.
@@ -108,6 +108,35 @@ async fn a_tenant_that_changes_all_its_services_at_once_lets_others_have_their_t
     };
     world.until("the change is made", is_done).await;
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+/// The guest's member goes between two steps of the owner, whose plan has eighty.
+#[tokio::test(start_paused = true)]
+async fn a_node_leaves_a_guest_while_the_owner_changes_twenty_ports() {
+    let mut world = World::new(ApiVersion::V1_36);
+    world.settings.plans = false;
+    world.start().await;
+    world.add_node("node-3", "v1.36.0");
+    let ports: Vec<Value> = (0..20)
+        .map(|number| json!({"name": format!("p{number}"), "port": 8000 + number, "protocol": "TCP"}))
+        .collect();
+    world.serve(&service("owner", json!({"spec": {"ports": ports}}))).await;
+    let id = world.cloud.load_balancer(&lb_name("owner")).unwrap()["id"].clone();
+    let before: Vec<Value> = world.cloud.pools().iter().map(|pool| pool["id"].clone()).collect();
+    let annotations = json!({"loadbalancer.openstack.org/load-balancer-id": id});
+    world.serve(&service("guest", json!({"metadata": {"annotations": annotations}}))).await;
+    let of_guest = world.cloud.pools().into_iter().map(|pool| pool["id"].clone());
+    let of_guest = of_guest.into_iter().find(|id| !before.contains(id)).unwrap();
+    let members = |world: &World| world.cloud.members(of_guest.as_str().unwrap()).len();
+    assert_eq!(members(&world), 3);
+    world.annotate("owner", PROXY, Some("v2"));
+    let made = |world: &World| world.cloud.pools().len() > 24;
+    world.until("the owner's plan is under way", made).await;
+    world.kube.delete("nodes", "", "node-3").unwrap();
+    let start = Instant::now();
+    world.until("the node is gone", |world| members(world) == 2).await;
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(world.cloud.pools().len() < 41, "the owner's plan is still under way");
 }
 
 /// The largest Service that a tenant may reasonably have follows a node with a change for each of its ports.
