@@ -27,9 +27,10 @@ pub(crate) struct Scenario {
     pub(crate) title: &'static str,
 }
 
-pub(crate) const SCENARIOS: [Scenario; 10] = [
+pub(crate) const SCENARIOS: [Scenario; 11] = [
     Scenario { name: "phases", title: "each change, and bursts, with an Octavia of bounded capacity" },
     Scenario { name: "create", title: "create 100 Services" },
+    Scenario { name: "few", title: "create 5 Services" },
     Scenario { name: "nodes", title: "a node joins 100 nodes, 500 Services" },
     Scenario { name: "restart", title: "restart, 1,000 Services, nothing changed" },
     Scenario { name: "groups", title: "the same with managed security groups" },
@@ -58,6 +59,7 @@ pub(crate) async fn run(name: &str) -> Row {
     match name {
         "phases" => Row { phases: phases::run().await, ..Row::default() },
         "create" => create().await,
+        "few" => create_few().await,
         "nodes" => node_joins().await,
         "restart" => restart("").await,
         "groups" => restart("manage-security-groups = true\n").await,
@@ -88,6 +90,18 @@ async fn create() -> Row {
     stage.calm().await;
     let usage = vec![("serves 100, and another 100 created".to_owned(), program.usage())];
     Row { simulated: Some(simulated), program: usage, ..Row::default() }
+}
+
+async fn create_few() -> Row {
+    let mut world = world(3, "");
+    world.start().await;
+    world.quiet().await;
+    let simulated = measure(&mut world, CREATION, 5, async |world| {
+        create_services(world, 0..5);
+        until_served(world, 5).await;
+    })
+    .await;
+    Row { simulated: Some(simulated), ..Row::default() }
 }
 
 fn create_services(world: &World, numbers: std::ops::Range<usize>) {

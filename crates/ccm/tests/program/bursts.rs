@@ -68,6 +68,17 @@ async fn a_large_octavia_is_not_left_idle() {
     assert!(start.elapsed() < 5 * creation, "{:?}", start.elapsed());
 }
 
+/// Amphorae boot side by side, however few they are.
+#[tokio::test(start_paused = true)]
+async fn five_creations_of_half_a_minute_take_less_than_two_rounds() {
+    let world = world(None).await;
+    world.cloud.set_delay(OperationKind::LoadBalancerCreate, Duration::from_secs(30));
+    let start = Instant::now();
+    (0..5).for_each(|number| world.create(&service(&format!("web-{number}"), json!({}))));
+    most_pending(&world, 5).await;
+    assert!(start.elapsed() <= Duration::from_secs(50), "{:?}", start.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_no_creation_waits_for_none() {
     let world = world(Some(Capacity::small())).await;

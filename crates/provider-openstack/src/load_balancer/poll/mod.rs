@@ -144,6 +144,7 @@ impl Poller {
             debug!(load_balancer = %id, "load balancer is no longer pending");
             services.iter().for_each(|service| self.observer.ended(service, *is_active));
         }
+        self.observer.looked();
     }
 }
 

@@ -86,6 +86,8 @@ impl EndObserver for Bells {
     fn ended(&self, service: &ServiceKey, is_active: bool) {
         self.0.lock().unwrap().push((service.name.to_string(), is_active));
     }
+
+    fn looked(&self) {}
 }
 
 impl Bells {

@@ -28,6 +28,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(3600);
 pub(in crate::load_balancer) trait EndObserver: Send + Sync {
     /// Notes the end of the work; `is_active`: the load balancer is ACTIVE now, not in ERROR or gone.
     fn ended(&self, service: &ServiceKey, is_active: bool);
+
+    /// Notes that a look is over, after which Octavia may be at work on others.
+    fn looked(&self);
 }
 
 /// Lengthens the pause before a look at another client's work by a random part: a client that changes the load balancer at a fixed

@@ -1,8 +1,8 @@
 //! How many load balancers are created at once.
 //!
 //! Octavia works on all requests at the same time: of thirty creations that it gets at once, even the first is late. So only as
-//! many are under way as Octavia finishes without taking longer for each. The other Services wait in a queue, which costs nothing.
-//! Other changes never wait for creations.
+//! many are under way as Octavia finishes without taking longer for each; until the first one has ended, slowly more. The other Services
+//! wait in a queue, which costs nothing. Other changes never wait for creations.
 //!
 //! | module | |
 //! | --- | --- |
@@ -138,6 +138,11 @@ impl EndObserver for Creations {
     fn ended(&self, service: &ServiceKey, is_active: bool) {
         let ((), next) = self.change(|queue| queue.ended(service, is_active, Instant::now()));
         self.wake.wake(service);
+        self.wake_all(&next);
+    }
+
+    fn looked(&self) {
+        let ((), next) = self.change(|_| ());
         self.wake_all(&next);
     }
 }

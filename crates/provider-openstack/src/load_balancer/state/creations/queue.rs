@@ -117,6 +117,7 @@ impl CreationQueue {
     /// Notes that Octavia finished a Service's load balancer. A failed creation says nothing about how long others take.
     pub(in crate::load_balancer) fn ended(&mut self, service: &ServiceKey, is_active: bool, now: Instant) {
         let Some(creation) = self.under_way.remove(service) else { return };
+        self.window.is_not_quiet();
         if creation.sent && is_active {
             let took = now.saturating_duration_since(creation.began);
             self.window.ended(took, creation.was_full, creation.was_alone);
@@ -147,6 +148,7 @@ impl CreationQueue {
 
     /// Admits as many waiting Services as there is room for, one of each namespace in turn, and returns them.
     pub(in crate::load_balancer) fn take_next(&mut self, now: Instant) -> Vec<ServiceKey> {
+        self.window.passes(!self.waiting.is_empty(), now);
         let mut next = Vec::new();
         while self.has_room()
             && let Some(service) = self.first()

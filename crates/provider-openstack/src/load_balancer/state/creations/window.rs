@@ -1,11 +1,17 @@
-//! How many creations may be under way at once: more while that makes none of them slower, fewer when it does. Pure.
+//! How many creations may be under way at once: more while that makes none of them slower, or while it is not known how long one takes;
+//! fewer when they become slower. Pure.
 
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The window at the beginning of a burst.
 const INITIAL_SIZE: usize = 2;
 /// Random variation of the measured time of a creation: the poller sees its end only at its next look.
 const CREATION_JITTER: Duration = Duration::from_secs(4);
+/// If the first ones take longer than this, they may do so however few there are: until one has ended, one more begins after each interval.
+const QUIET: Duration = Duration::from_secs(10);
+const QUIET_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The number of creations that may be under way, and the measurement that it follows from.
 #[derive(Debug)]
@@ -13,11 +19,13 @@ pub(in crate::load_balancer) struct Window {
     size: usize,
     /// Time of the quickest creation of this burst, or of the last one that ran alone.
     quickest: Option<Duration>,
+    /// Since when others have waited and none has ended; later by an interval for each place that this has added.
+    quiet_since: Option<Instant>,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { size: INITIAL_SIZE, quickest: None }
+        Self { size: INITIAL_SIZE, quickest: None, quiet_since: None }
     }
 }
 
@@ -31,6 +39,24 @@ impl Window {
     /// equally late, and the cloud may have become quicker or slower.
     pub(in crate::load_balancer) fn begins_anew(&mut self) {
         *self = Self::default();
+    }
+
+    /// Adds places while none has ended for long. `is_waited_for`: other Services wait for a place.
+    pub(in crate::load_balancer) fn passes(&mut self, is_waited_for: bool, now: Instant) {
+        if !is_waited_for || self.quickest.is_some() {
+            self.quiet_since = None;
+            return;
+        }
+        let since = self.quiet_since.get_or_insert(now);
+        while now.saturating_duration_since(*since) >= QUIET {
+            *since += QUIET_INTERVAL;
+            self.size += 1;
+        }
+    }
+
+    /// Notes that a creation has ended, in whatever way.
+    pub(in crate::load_balancer) fn is_not_quiet(&mut self) {
+        self.quiet_since = None;
     }
 
     /// Adjusts the window after a successful creation. `was_full`: the maximum number was under way; `was_alone`: no other was.
@@ -68,5 +94,23 @@ mod tests {
         assert_eq!(window.size(), size);
         window.begins_anew();
         assert_eq!(window.size(), INITIAL_SIZE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn until_the_first_one_has_ended_one_more_begins_every_two_seconds() {
+        let (mut window, start) = (Window::default(), Instant::now());
+        let at = |window: &mut Window, seconds: u64, is_waited_for: bool| {
+            window.passes(is_waited_for, start + Duration::from_secs(seconds));
+            window.size()
+        };
+        assert_eq!(at(&mut window, 60, false), 2, "nobody waits");
+        assert_eq!(
+            [100, 109, 110, 111, 112, 118].map(|second| at(&mut window, second, true)),
+            [2, 2, 3, 3, 4, 7]
+        );
+        window.is_not_quiet();
+        assert_eq!([119, 128, 129].map(|second| at(&mut window, second, true)), [7, 7, 8], "one has failed");
+        window.ended(Duration::from_secs(30), false, false);
+        assert_eq!(at(&mut window, 300, true), 8, "it is known how long one takes");
     }
 }
