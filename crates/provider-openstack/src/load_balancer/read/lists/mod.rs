@@ -9,12 +9,15 @@ mod shared;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use futures::future::BoxFuture;
 use openstack_ccm_core::lock::lock;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::cache::Moment;
 use openstack_ccm_openstack_api::error::ApiError;
 use openstack_ccm_openstack_api::neutron::{FloatingIp, FloatingIpFilter};
-use openstack_ccm_openstack_api::octavia::{ChildFilter, Listener, LoadBalancer, LoadBalancerFilter, Pool};
+use openstack_ccm_openstack_api::octavia::{
+    ChildFilter, IdRef, Listener, LoadBalancer, LoadBalancerFilter, Pool,
+};
 use tokio::time::Instant;
 
 use shared::{LIST_LIFETIME, SharedList};
@@ -77,14 +80,8 @@ impl Lists {
         lock(&self.shared.written).floating_ips = Some(Moment::now());
     }
 
-    fn since_write_to(&self, id_or_name: &str, since: Moment) -> Moment {
-        let written = lock(&self.shared.written);
-        written.load_balancers.get(id_or_name).map_or(since, |(wrote, _)| since.max(*wrote))
-    }
-
-    fn since_write_to_floating_ips(&self, since: Moment) -> Moment {
-        let written = lock(&self.shared.written);
-        written.floating_ips.map_or(since, |wrote| since.max(wrote))
+    fn last_write_to(&self, id_or_name: &str) -> Option<Moment> {
+        lock(&self.shared.written).load_balancers.get(id_or_name).map(|(wrote, _)| *wrote)
     }
 
     fn own_project(&self) -> Option<&str> {
@@ -99,119 +96,21 @@ impl Lists {
         &self,
         project_id: &str,
     ) -> Listed<Option<Arc<Vec<LoadBalancer>>>> {
-        let filter = LoadBalancerFilter::of_project(Some(project_id.to_owned()));
-        self.shared.load_balancers.list(project_id, Moment::now(), self.list_of_load_balancers(filter)).await
+        let list = self.ask_for_load_balancers()(LoadBalancerFilter::of_project(Some(project_id.to_owned())));
+        self.shared.load_balancers.list(project_id, Moment::now(), list).await
     }
 
-    fn list_of_load_balancers(
-        &self,
-        filter: LoadBalancerFilter,
-    ) -> impl Future<Output = Result<Vec<LoadBalancer>, ApiError>> + Send + use<> {
+    fn ask_for_load_balancers(&self) -> impl Fn(LoadBalancerFilter) -> Request<Vec<LoadBalancer>> + use<> {
         let octavia = self.shared.openstack.octavia.clone();
-        async move { octavia.list_load_balancers(&filter).await }
-    }
-
-    /// Returns the load balancer with this id. One of another project is requested individually.
-    ///
-    /// # Errors
-    /// Any failed call; [`ErrorKind::NotFound`] where there is none.
-    async fn load_balancer(&self, id: &str, since: Moment) -> Listed<LoadBalancer> {
-        let octavia = &self.shared.openstack.octavia;
-        let alone = octavia.get_load_balancer(id);
-        let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
-        let since = self.since_write_to(id, since);
-        let list = self.list_of_load_balancers(LoadBalancerFilter::of_project(Some(project_id.to_owned())));
-        let pick = |all: &[LoadBalancer]| all.iter().find(|one| one.id == id).cloned();
-        self.shared.load_balancers.look(project_id, since, alone, list, pick).await
-    }
-
-    /// Returns the load balancers of this name in the project of the credentials: an administrator's list would show all projects.
-    async fn load_balancers_named(&self, name: &str, since: Moment) -> Listed<Vec<LoadBalancer>> {
-        let octavia = &self.shared.openstack.octavia;
-        let project_id = self.own_project();
-        let of_project = LoadBalancerFilter::of_project(project_id.map(str::to_owned));
-        let filter = LoadBalancerFilter { name: Some(name.to_owned()), ..of_project.clone() };
-        let alone = octavia.list_load_balancers(&filter);
-        let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
-        let since = self.since_write_to(name, since);
-        let list = self.list_of_load_balancers(of_project);
-        let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
-        self.shared.load_balancers.look(project_id, since, alone, list, pick).await
-    }
-
-    async fn listeners(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Listener>> {
-        let octavia = &self.shared.openstack.octavia;
-        let filter = ChildFilter::load_balancer(&of.id);
-        let alone = octavia.list_listeners(&filter);
-        let Some(project_id) = self.project_shared_with(of) else { return alone.await.map_err(Arc::new) };
-        let since = self.since_write_to(&of.id, since);
-        let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
-        let is_child = |one: &&Listener| one.loadbalancers.iter().any(|parent| parent.id == of.id);
-        let pick = |all: &[Listener]| Some(all.iter().filter(is_child).cloned().collect());
-        let octavia = octavia.clone();
-        let list = async move { octavia.list_listeners(&of_project).await };
-        self.shared.listeners.look(project_id, since, alone, list, pick).await
-    }
-
-    async fn pools(&self, of: &LoadBalancer, since: Moment) -> Listed<Vec<Pool>> {
-        let octavia = &self.shared.openstack.octavia;
-        let filter = ChildFilter::load_balancer(&of.id);
-        let alone = octavia.list_pools(&filter);
-        let Some(project_id) = self.project_shared_with(of) else { return alone.await.map_err(Arc::new) };
-        let since = self.since_write_to(&of.id, since);
-        let of_project = ChildFilter { project_id: Some(project_id.to_owned()), ..ChildFilter::default() };
-        let is_child = |one: &&Pool| one.loadbalancers.iter().any(|parent| parent.id == of.id);
-        let pick = |all: &[Pool]| Some(all.iter().filter(is_child).cloned().collect());
-        let octavia = octavia.clone();
-        let list = async move { octavia.list_pools(&of_project).await };
-        self.shared.pools.look(project_id, since, alone, list, pick).await
-    }
-
-    /// Returns the floating IPs on a port. One of another project may be attached, which the project's list does not show.
-    async fn floating_ips_on(&self, port_id: &str, since: Moment) -> Listed<Vec<FloatingIp>> {
-        let is_on_it = |one: &&FloatingIp| one.port_id.as_deref() == Some(port_id);
-        let pick = |all: &[FloatingIp]| {
-            let found: Vec<FloatingIp> = all.iter().filter(is_on_it).cloned().collect();
-            (!found.is_empty()).then_some(found)
-        };
-        self.floating_ips(&FloatingIpFilter::port(port_id), since, pick).await
-    }
-
-    /// Returns the floating IPs with all of these tags, attached or not. Only those of the own project have tags of ours.
-    async fn floating_ips_tagged(&self, tags: Vec<String>, since: Moment) -> Listed<Vec<FloatingIp>> {
-        let is_tagged = |one: &&FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
-        let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
-        let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_tagged).cloned().collect());
-        self.floating_ips(&filter, since, pick).await
-    }
-
-    async fn floating_ips_described(&self, text: String, since: Moment) -> Listed<Vec<FloatingIp>> {
-        let filter = FloatingIpFilter { description: Some(text.clone()), ..FloatingIpFilter::default() };
-        let is_described = |one: &&FloatingIp| one.description == text;
-        let pick = |all: &[FloatingIp]| Some(all.iter().filter(is_described).cloned().collect());
-        self.floating_ips(&filter, since, pick).await
-    }
-
-    async fn floating_ips(
-        &self,
-        filter: &FloatingIpFilter,
-        since: Moment,
-        pick: impl Fn(&[FloatingIp]) -> Option<Vec<FloatingIp>>,
-    ) -> Listed<Vec<FloatingIp>> {
-        let neutron = &self.shared.openstack.neutron;
-        let alone = neutron.list_floating_ips(filter);
-        let Some(project_id) = self.own_project() else { return alone.await.map_err(Arc::new) };
-        let since = self.since_write_to_floating_ips(since);
-        let (neutron, of_project) = (neutron.clone(), project_id.to_owned());
-        let list = async move { neutron.list_floating_ips_of_project(Some(&of_project)).await };
-        self.shared.floating_ips.look(project_id, since, alone, list, pick).await
-    }
-
-    /// Returns the project of the credentials if the load balancer is in it: then its lists show all children.
-    fn project_shared_with(&self, of: &LoadBalancer) -> Option<&str> {
-        self.own_project().filter(|own| of.project_id.as_deref() == Some(own))
+        move |filter| {
+            let octavia = octavia.clone();
+            Box::pin(async move { octavia.list_load_balancers(&filter).await })
+        }
     }
 }
+
+/// A request that goes on although nobody waits for its answer any more.
+type Request<T> = BoxFuture<'static, Result<T, ApiError>>;
 
 /// Reads through lists that were begun after `since`.
 #[derive(Clone, Copy, Debug)]
@@ -229,40 +128,134 @@ impl<'a> Reader<'a> {
         self.lists.openstack()
     }
 
+    /// Returns the load balancer with this id. One of another project is requested individually.
+    ///
+    /// # Errors
+    /// Any failed call; [`ErrorKind::NotFound`] where there is none.
     pub(in crate::load_balancer) async fn load_balancer(&self, id: &str) -> Listed<LoadBalancer> {
-        self.lists.load_balancer(id, self.since).await
+        let alone = self.openstack().octavia.get_load_balancer(id);
+        let pick = |all: &[LoadBalancer]| all.iter().find(|one| one.id == id).cloned();
+        self.load_balancers(id, alone, pick).await
     }
 
+    /// Returns the load balancers of this name in the project of the credentials: an administrator's list would show all projects.
     pub(in crate::load_balancer) async fn load_balancers_named(
         &self,
         name: &str,
     ) -> Listed<Vec<LoadBalancer>> {
-        self.lists.load_balancers_named(name, self.since).await
+        let of_project = LoadBalancerFilter::of_project(self.lists.own_project().map(str::to_owned));
+        let filter = LoadBalancerFilter { name: Some(name.to_owned()), ..of_project };
+        let alone = self.openstack().octavia.list_load_balancers(&filter);
+        let pick = |all: &[LoadBalancer]| Some(all.iter().filter(|one| one.name == name).cloned().collect());
+        self.load_balancers(name, alone, pick).await
+    }
+
+    async fn load_balancers<A>(
+        &self,
+        id_or_name: &str,
+        alone: impl Future<Output = Result<A, ApiError>>,
+        pick: impl Fn(&[LoadBalancer]) -> Option<A>,
+    ) -> Listed<A> {
+        let ask = self.lists.ask_for_load_balancers();
+        let all = |project_id| ask(LoadBalancerFilter::of_project(Some(project_id)));
+        let list = &self.lists.shared.load_balancers;
+        self.look(list, self.lists.own_project(), self.lists.last_write_to(id_or_name), alone, all, pick)
+            .await
     }
 
     pub(in crate::load_balancer) async fn listeners(&self, of: &LoadBalancer) -> Listed<Vec<Listener>> {
-        self.lists.listeners(of, self.since).await
+        let octavia = &self.openstack().octavia;
+        let ask = |filter: ChildFilter| -> Request<Vec<Listener>> {
+            let octavia = octavia.clone();
+            Box::pin(async move { octavia.list_listeners(&filter).await })
+        };
+        self.children(&self.lists.shared.listeners, of, |one| &one.loadbalancers, ask).await
     }
 
     pub(in crate::load_balancer) async fn pools(&self, of: &LoadBalancer) -> Listed<Vec<Pool>> {
-        self.lists.pools(of, self.since).await
+        let octavia = &self.openstack().octavia;
+        let ask = |filter: ChildFilter| -> Request<Vec<Pool>> {
+            let octavia = octavia.clone();
+            Box::pin(async move { octavia.list_pools(&filter).await })
+        };
+        self.children(&self.lists.shared.pools, of, |one| &one.loadbalancers, ask).await
     }
 
+    /// Returns the children of a load balancer. Those of one in another project are requested individually.
+    async fn children<T: Clone + Send + Sync + 'static>(
+        &self,
+        list: &Arc<SharedList<T>>,
+        of: &LoadBalancer,
+        parents: fn(&T) -> &[IdRef],
+        ask: impl Fn(ChildFilter) -> Request<Vec<T>>,
+    ) -> Listed<Vec<T>> {
+        let project_id = self.lists.own_project().filter(|own| of.project_id.as_deref() == Some(own));
+        let is_child = |one: &&T| parents(one).iter().any(|parent| parent.id == of.id);
+        let pick = |all: &[T]| Some(all.iter().filter(is_child).cloned().collect());
+        let all = |project_id| ask(ChildFilter { project_id: Some(project_id), ..ChildFilter::default() });
+        let alone = ask(ChildFilter::load_balancer(&of.id));
+        self.look(list, project_id, self.lists.last_write_to(&of.id), alone, all, pick).await
+    }
+
+    /// Returns the floating IPs on a port. One of another project may be attached, which the project's list does not show.
     pub(in crate::load_balancer) async fn floating_ips_on(&self, port_id: &str) -> Listed<Vec<FloatingIp>> {
-        self.lists.floating_ips_on(port_id, self.since).await
+        let is_on_it = |one: &FloatingIp| one.port_id.as_deref() == Some(port_id);
+        self.floating_ips(&FloatingIpFilter::port(port_id), is_on_it, |found| !found.is_empty()).await
     }
 
     pub(in crate::load_balancer) async fn floating_ips_described(
         &self,
         text: String,
     ) -> Listed<Vec<FloatingIp>> {
-        self.lists.floating_ips_described(text, self.since).await
+        let filter = FloatingIpFilter { description: Some(text.clone()), ..FloatingIpFilter::default() };
+        self.floating_ips(&filter, |one| one.description == text, |_| true).await
     }
 
+    /// Returns the floating IPs with all of these tags, attached or not. Only those of the own project have tags of ours.
     pub(in crate::load_balancer) async fn floating_ips_tagged(
         &self,
         tags: Vec<String>,
     ) -> Listed<Vec<FloatingIp>> {
-        self.lists.floating_ips_tagged(tags, self.since).await
+        let filter = FloatingIpFilter { tags: tags.clone(), ..FloatingIpFilter::default() };
+        let is_tagged = |one: &FloatingIp| tags.iter().all(|tag| one.tags.contains(tag));
+        self.floating_ips(&filter, is_tagged, |_| true).await
+    }
+
+    /// `is_it`: which floating IPs of the project are asked for; `counts`: whether the project's list shows them all.
+    async fn floating_ips(
+        &self,
+        filter: &FloatingIpFilter,
+        is_it: impl Fn(&FloatingIp) -> bool,
+        counts: impl Fn(&[FloatingIp]) -> bool,
+    ) -> Listed<Vec<FloatingIp>> {
+        let neutron = &self.openstack().neutron;
+        let all = |project_id: String| -> Request<Vec<FloatingIp>> {
+            let neutron = neutron.clone();
+            Box::pin(async move { neutron.list_floating_ips_of_project(Some(&project_id)).await })
+        };
+        let pick = |all: &[FloatingIp]| {
+            let found: Vec<FloatingIp> = all.iter().filter(|one| is_it(one)).cloned().collect();
+            counts(&found).then_some(found)
+        };
+        let (list, last_write) =
+            (&self.lists.shared.floating_ips, lock(&self.lists.shared.written).floating_ips);
+        let alone = neutron.list_floating_ips(filter);
+        self.look(list, self.lists.own_project(), last_write, alone, all, pick).await
+    }
+
+    /// Picks from the list of a project; `alone` is the narrower request of a single reader, `all` that for the list. Without a project
+    /// there is no list.
+    async fn look<T: Send + Sync + 'static, A>(
+        &self,
+        list: &Arc<SharedList<T>>,
+        project_id: Option<&str>,
+        last_write: Option<Moment>,
+        alone: impl Future<Output = Result<A, ApiError>>,
+        all: impl Fn(String) -> Request<Vec<T>>,
+        pick: impl Fn(&[T]) -> Option<A>,
+    ) -> Listed<A> {
+        let Some(project_id) = project_id else { return alone.await.map_err(Arc::new) };
+        let since = last_write.map_or(self.since, |wrote| self.since.max(wrote));
+        list.look(project_id, since, alone, all(project_id.to_owned()), pick).await
     }
 }
