@@ -1,6 +1,6 @@
 //! Queries over all children of a load balancer, and the removal of our children that are not wanted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
@@ -67,10 +67,20 @@ pub(super) fn remove_unwanted(
             !is_wanted(listener) || listener.default_pool_id.as_ref() == Some(&pool.id)
         })
     };
-    for pool in children.pools.iter().filter(|pool| pool.ours && !draft.claimed_pools.contains(&pool.id)) {
-        if pool.used_by.iter().all(|user| gives_up(user, pool)) {
+    for pool in children.pools.iter().filter(|pool| pool.ours) {
+        let is_claimed = draft.claimed_pools.contains(&pool.id);
+        if !is_claimed && pool.used_by.iter().all(|user| gives_up(user, pool)) {
+            let users =
+                children.listeners.iter().filter(|one| one.default_pool_id.as_ref() == Some(&pool.id));
+            let users: BTreeSet<&str> = users.map(|listener| listener.id.as_str()).collect();
+            let leaving = draft.places(|step| match step {
+                Step::Listener(
+                    ListenerStep::SwapDefaultPool { listener_id: id, .. } | ListenerStep::Delete { id, .. },
+                ) => users.contains(id.as_str()),
+                _ => false,
+            });
             let step = PoolStep::Delete { id: pool.id.clone(), name: pool.name.clone() };
-            draft.plan.steps.push(Step::Pool(step));
+            draft.step_with(Step::Pool(step), leaving);
         }
     }
 }

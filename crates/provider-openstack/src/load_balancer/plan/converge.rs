@@ -1,5 +1,6 @@
 //! Brings an existing load balancer in line with the desired state.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
@@ -50,6 +51,11 @@ pub(super) fn converge(
     draft.is_ovn = load_balancer.made_with.provider.as_deref() == Some(OVN);
     draft.vip_subnet_id.clone_from(&load_balancer.vip_subnet_id);
     draft.rename = Rename::of(load_balancer, &desired.load_balancer.name);
+    let own_listeners = below.listeners.iter().filter(|listener| listener.ours);
+    draft.own_listeners = own_listeners.map(ObservedListener::key).collect();
+    let left = draft.refusals.predecessors.values().map(|before| before.pool.id.clone());
+    let in_use = below.pools.iter().filter(|pool| !pool.used_by.is_empty()).map(|pool| pool.id.clone());
+    draft.in_use = in_use.chain(left).collect();
     let wait = children::pending(below, draft.is_ovn);
     let identity = identify(&draft, desired, load_balancer);
     // Until the load balancer is renamed, its previous name shows which children have to be renamed.
@@ -58,6 +64,10 @@ pub(super) fn converge(
     let is_unknown = load_balancer.ownership != Ownership::Sole || load_balancer.is_retained();
     let announces = is_unknown && wait.is_none();
     let (announcement, first) = if announces { (first, None) } else { (None, first) };
+    draft.announcement = announcement
+        .as_ref()
+        .filter(|step| names_new_user(step, load_balancer))
+        .map(|_| draft.plan.steps.len());
     announcement.into_iter().for_each(|step| draft.identify(step));
     let ports: Vec<Port<'_>> =
         desired.listeners.iter().map(|(key, wanted)| Port::of(&mut draft, below, *key, wanted)).collect();
@@ -85,12 +95,13 @@ pub(super) fn converge(
         draft.plan.notices.push(Notice::normal(SHARED_INTERNALLY, message));
     }
     first.into_iter().for_each(|step| draft.identify(step));
-    for port in ports.iter().filter(|port| !conflicts.contains(&port.key)) {
-        port::converge(&mut draft, &load_balancer.id, below, port);
-    }
     // Build for all ports, then swap, then delete: one look serves all swaps, and one all deletions.
-    let swaps = std::mem::take(&mut draft.swaps);
-    draft.plan.steps.extend(swaps);
+    let free = ports.iter().filter(|port| !conflicts.contains(&port.key));
+    let built: Vec<_> =
+        free.map(|port| (port, port::build(&mut draft, &load_balancer.id, below, port))).collect();
+    for (port, pool) in built {
+        port::switch(&mut draft, &load_balancer.id, port, pool);
+    }
     let metrics = port::converge_metrics(&mut draft, &load_balancer.id, below, desired.metrics.as_ref());
     if draft.blocked.is_none() {
         let is_wanted = |listener: &ObservedListener| match listener.is_of_metrics() {
@@ -129,6 +140,15 @@ fn identify(draft: &Draft, desired: &Desired, load_balancer: &ObservedLoadBalanc
     let changes = UpdateLoadBalancer { name, description, tags };
     (!changes.is_empty())
         .then(|| Step::LoadBalancer(LoadBalancerStep::Update { id: load_balancer.id.clone(), changes }))
+}
+
+/// Returns whether the step tells the other users of a load balancer that the Service uses it, too.
+fn names_new_user(step: &Step, load_balancer: &ObservedLoadBalancer) -> bool {
+    let Step::LoadBalancer(LoadBalancerStep::Update { changes, .. }) = step else { return false };
+    let known: BTreeSet<&str> = names::user_names(&load_balancer.tags).collect();
+    load_balancer.ownership != Ownership::Sole
+        && load_balancer.previous_name.is_none()
+        && changes.tags.iter().flat_map(names::user_names).any(|name| !known.contains(name))
 }
 
 /// Returns the wanted ports that foreign listeners occupy, and blocks the plan if there are any.

@@ -7,7 +7,7 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use super::refusals::Refusals;
+use super::refusals::{Refusals, leave_out};
 use super::rename::Rename;
 use super::types::{Plan, Then, Wait};
 use crate::load_balancer::names;
@@ -44,8 +44,14 @@ pub(super) struct Draft {
     pub(super) is_ovn: bool,
     /// The renaming that objects still need because the cluster was renamed.
     pub(super) rename: Option<Rename>,
-    /// The steps that give pools to listeners, for all ports together, after everything for them is built.
-    pub(super) swaps: Vec<Step>,
+    /// The places of the steps that each step needs.
+    pub(super) needs: Vec<Vec<usize>>,
+    /// The place of the step that announces the Service on a shared load balancer.
+    pub(super) announcement: Option<usize>,
+    /// The ports that have a listener of this Service.
+    pub(super) own_listeners: BTreeSet<ListenerKey>,
+    /// Pools that listeners use, or whose listener was deleted for one of another protocol, which gets them unchanged.
+    pub(super) in_use: BTreeSet<String>,
     /// Ports whose listener keeps its pool until the pool that replaces it is repaired.
     pub(super) unready: BTreeSet<ListenerKey>,
     /// Pools that a listener keeps or gets.
@@ -54,6 +60,14 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn step(&mut self, step: Step) {
+        self.step_with(step, Vec::new());
+    }
+
+    /// Adds a step that also needs others, by their places: it is left out with any of them.
+    pub(super) fn step_with(&mut self, step: Step, others: Vec<usize>) {
+        let mut needed = self.needed_by(&step);
+        needed.extend(others);
+        self.needs.push(needed);
         self.plan.steps.push(step);
     }
 
@@ -149,13 +163,18 @@ impl Draft {
     }
 
     /// Completes the plan: it ends blocked if an obstacle was noted.
-    pub(super) fn finish(self) -> Plan {
-        Plan { then: self.blocked.map_or(Then::Done, Then::Blocked), ..self.plan }
+    pub(super) fn finish(mut self) -> Plan {
+        let then = self.blocked.take().map_or(Then::Done, Then::Blocked);
+        self.end(then)
     }
 
     /// Completes the plan with a wait.
     pub(super) fn wait(self, wait: Wait) -> Plan {
-        Plan { then: Then::WaitFor(wait), ..self.plan }
+        self.end(Then::WaitFor(wait))
+    }
+
+    fn end(self, then: Then) -> Plan {
+        leave_out(Plan { then, ..self.plan }, &self.refusals, &self.needs, &self.own_listeners)
     }
 }
 

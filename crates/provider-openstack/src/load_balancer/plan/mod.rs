@@ -13,6 +13,7 @@ mod held_back;
 mod listener;
 mod members;
 mod monitor;
+mod needs;
 mod pool;
 mod port;
 pub(crate) mod recovery;

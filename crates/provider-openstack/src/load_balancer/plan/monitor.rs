@@ -34,15 +34,15 @@ pub(super) fn remove_unfit<'a>(
 /// Creates or updates the monitor of a pool. `kept` is the result of [`remove_unfit`].
 pub(super) fn converge(
     draft: &mut Draft,
-    pool_id: &str,
+    pool: &ObservedPool,
     kept: Option<&ObservedMonitor>,
     wanted: Option<&MonitorSpec>,
 ) {
     let Some(wanted) = wanted else { return };
     let Some(observed) = kept else {
-        let monitor = Box::new(wanted.clone());
-        let pool = Handle::Id(pool_id.to_owned());
-        return draft.step(Step::Monitor(MonitorStep::Create { pool, monitor }));
+        let (monitor, handle) = (Box::new(wanted.clone()), Handle::Id(pool.id.clone()));
+        let before = draft.before_monitor(&handle, Some(pool));
+        return draft.step_with(Step::Monitor(MonitorStep::Create { pool: handle, monitor }), before);
     };
     let whole = draft.must_heal("health monitor", &observed.name, &observed.id, &observed.status);
     let mut changes = changes(observed, wanted, whole);
@@ -52,7 +52,7 @@ pub(super) fn converge(
     let waits = draft.can_wait(changes.only_tags().as_ref(), &observed.tags, &wanted.tags);
     if !changes.is_empty() && !waits {
         let labels = changes.only_tags().is_some();
-        let (id, pool_id) = (observed.id.clone(), pool_id.to_owned());
+        let (id, pool_id) = (observed.id.clone(), pool.id.clone());
         draft.label_or_change(labels, whole, Step::Monitor(MonitorStep::Update { id, pool_id, changes }));
     }
 }

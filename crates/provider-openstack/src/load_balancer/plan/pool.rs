@@ -28,8 +28,9 @@ pub(super) fn create(draft: &mut Draft, load_balancer_id: &str, wanted: &Desired
         draft.step(Step::Member(MemberStep::ReplaceAll { pool, members }));
     }
     if let Some(monitor) = &wanted.monitor {
+        let before = draft.before_monitor(&handle, None);
         let (pool, monitor) = (handle.clone(), Box::new(monitor.clone()));
-        draft.step(Step::Monitor(MonitorStep::Create { pool, monitor }));
+        draft.step_with(Step::Monitor(MonitorStep::Create { pool, monitor }), before);
     }
     handle
 }
@@ -64,7 +65,7 @@ pub(super) fn converge(
     }
     if draft.kept_up.contains(&observed.id) {
         let kept = observed.monitor.as_ref().filter(|_| wanted.monitor.is_some());
-        monitor::converge(draft, &observed.id, kept, wanted.monitor.as_ref());
+        monitor::converge(draft, observed, kept, wanted.monitor.as_ref());
     } else {
         complete(draft, observed, wanted);
     }
@@ -97,7 +98,7 @@ fn complete(draft: &mut Draft, observed: &ObservedPool, wanted: &DesiredPool) {
     let kept = monitor::remove_unfit(draft, observed, wanted.monitor.as_ref());
     let after_removal = draft.plan.steps.len();
     converge_members(draft, observed, wanted, Extent::Whole);
-    monitor::converge(draft, &observed.id, kept, wanted.monitor.as_ref());
+    monitor::converge(draft, observed, kept, wanted.monitor.as_ref());
     if observed.monitor.is_some() && kept.is_none() {
         draft.wait_with(removal, after_removal);
     }

@@ -57,6 +57,11 @@ impl<'a> Port<'a> {
         draft.claimed_pools.extend(pool.map(|pool| pool.id.clone()));
         Self { key, wanted, existing, present, former, pool }
     }
+
+    /// Returns the existing listener, if it need not be replaced.
+    fn fitting(&self) -> Option<&'a ObservedListener> {
+        self.existing.filter(|listener| listener.protocol == self.wanted.listener.protocol)
+    }
 }
 
 /// Makes the pool that serves the port follow the nodes, even if it is about to be replaced.
@@ -69,10 +74,15 @@ pub(super) fn keep_up(draft: &mut Draft, port: &Port<'_>) {
     }
 }
 
-/// Plans a port that is free or has a listener of this Service.
-pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Children, port: &Port<'_>) {
+/// Plans all of a port but its switch to another pool; the port is free or has a listener of this Service. Returns the pool that it gets.
+pub(super) fn build(
+    draft: &mut Draft,
+    load_balancer_id: &str,
+    children: &Children,
+    port: &Port<'_>,
+) -> Handle {
     let Port { key, wanted, existing, former, pool, .. } = *port;
-    let fitting = existing.filter(|listener| listener.protocol == wanted.listener.protocol);
+    let fitting = port.fitting();
     if let Some(fitting) = fitting {
         draft.plan.notices.extend(listener::not_inserted(fitting, &wanted.pool.pool.protocol));
         update(draft, fitting, key, &wanted.listener);
@@ -90,25 +100,56 @@ pub(super) fn converge(draft: &mut Draft, load_balancer_id: &str, children: &Chi
     if existing.is_some() && draft.is_under_repair(&default_pool) {
         draft.unready.insert(key);
     }
-    match fitting {
-        Some(fitting) if fitting.default_pool_id.as_deref() == default_pool.id() => {}
-        Some(fitting) => {
+    match (fitting, existing) {
+        (Some(fitting), _) if fitting.default_pool_id.as_deref() != default_pool.id() => {
             warn_of_proxy(draft, children, fitting, &wanted.pool);
-            let (listener_id, pool) = (fitting.id.clone(), default_pool);
-            draft.swaps.push(Step::Listener(ListenerStep::SwapDefaultPool { listener_id, key, pool }));
         }
-        None => {
-            if let Some(existing) = existing.filter(|_| draft.stuck.contains(&key)) {
-                update(
-                    draft,
-                    existing,
-                    key,
-                    &held_back::listener(&wanted.listener, &FormerListener::of(existing)),
-                );
+        (Some(_), _) | (None, None) => {}
+        (None, Some(existing)) => {
+            if draft.stuck.contains(&key) {
+                let kept = held_back::listener(&wanted.listener, &FormerListener::of(existing));
+                update(draft, existing, key, &kept);
             }
-            replace(draft, load_balancer_id, port, default_pool);
+            let message = format!(
+                "port {key} changes from {} to {}, which requires replacing the listener: connections to this port fail for a few seconds",
+                existing.protocol, wanted.listener.protocol
+            );
+            draft.warn(LISTENER_REPLACED, message);
         }
     }
+    default_pool
+}
+
+/// Gives the port's listener its pool, if it has another one. A listener that does not exist, or has another protocol, is created with it.
+pub(super) fn switch(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, pool: Handle) {
+    let (key, wanted) = (port.key, &port.wanted.listener);
+    if port.fitting().is_some_and(|fitting| fitting.default_pool_id.as_deref() == pool.id()) {
+        return;
+    }
+    let mut needed = draft.completing(&pool, port.pool, port.present);
+    if let Some(fitting) = port.fitting() {
+        let listener_id = fitting.id.clone();
+        let swap = ListenerStep::SwapDefaultPool { listener_id, key, pool };
+        return draft.step_with(Step::Listener(swap), needed);
+    }
+    if let Some(existing) = port.existing {
+        let before = draft.plan.steps.len();
+        let left = port.present.filter(|pool| pool.ours);
+        let note = left.and_then(|left| pool::note_former(left, existing, wanted));
+        note.into_iter().for_each(|step| draft.step(step));
+        let deletion = draft.plan.steps.len();
+        needed.push(deletion);
+        // The note, and the successor, which follows.
+        let others = (before..deletion).chain([deletion + 1]).collect();
+        let delete = ListenerStep::Delete { id: existing.id.clone(), key };
+        draft.step_with(Step::Listener(delete), others);
+    }
+    let create = ListenerStep::Create {
+        load_balancer_id: load_balancer_id.to_owned(),
+        listener: Box::new(wanted.clone()),
+        default_pool: Some(pool),
+    };
+    draft.step_with(Step::Listener(create), needed);
 }
 
 /// Plans the listener for the load balancer's metrics. Returns its key, if it can exist: another listener may occupy the port.
@@ -203,26 +244,4 @@ fn find_pool<'a>(
         let unused = children.pools.iter().filter(|pool| pool.used_by.is_empty());
         unused.filter(|pool| pool.name == wanted.pool.name).filter(usable).min_by_key(|pool| &pool.id)
     })
-}
-
-/// Creates the listener, after deleting one of this Service with another protocol.
-fn replace(draft: &mut Draft, load_balancer_id: &str, port: &Port<'_>, default_pool: Handle) {
-    let wanted = &port.wanted.listener;
-    if let Some(existing) = port.existing {
-        let key = existing.key();
-        let message = format!(
-            "port {key} changes from {} to {}, which requires replacing the listener: connections to this port fail for a few seconds",
-            existing.protocol, wanted.protocol
-        );
-        draft.warn(LISTENER_REPLACED, message);
-        let noted =
-            port.present.filter(|pool| pool.ours).and_then(|pool| pool::note_former(pool, existing, wanted));
-        draft.swaps.extend(noted);
-        draft.swaps.push(Step::Listener(ListenerStep::Delete { id: existing.id.clone(), key }));
-    }
-    draft.swaps.push(Step::Listener(ListenerStep::Create {
-        load_balancer_id: load_balancer_id.to_owned(),
-        listener: Box::new(wanted.clone()),
-        default_pool: Some(default_pool),
-    }));
 }

@@ -30,10 +30,12 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         pool.members.iter().map(|member| (member.key(), member)).collect();
     let handle = Handle::Id(pool.id.clone());
     let like = pool.members.first().filter(|_| extent == Extent::Keys);
+    let first = draft.plan.steps.len();
     for member in wanted.iter().filter(|member| !before.contains_key(&member.key())) {
         let monitor_port = like.map_or(member.monitor_port, |like| like.member.monitor_port);
         draft.step(create(&handle, &Arc::new(Member { monitor_port, ..(**member).clone() })));
     }
+    let new: Vec<usize> = (first..draft.plan.steps.len()).collect();
     for member in wanted {
         let Some(existing) = before.get(&member.key()) else { continue };
         let failed = existing.status == ProvisioningStatus::Error;
@@ -49,8 +51,10 @@ pub(super) fn converge(draft: &mut Draft, pool: &ObservedPool, wanted: &[Arc<Mem
         }
     }
     let wanted: BTreeSet<MemberKey> = wanted.iter().map(|member| member.key()).collect();
+    let none_stays = before.keys().all(|key| !wanted.contains(key));
     for member in pool.members.iter().filter(|member| !wanted.contains(&member.key())) {
-        draft.step(delete(pool, member));
+        let needed = if none_stays { new.clone() } else { Vec::new() };
+        draft.step_with(delete(pool, member), needed);
     }
 }
 

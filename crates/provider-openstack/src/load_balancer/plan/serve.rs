@@ -10,7 +10,7 @@ use super::draft::Draft;
 use super::floating_ip::{self, VipPort};
 use super::held_back::hold_back;
 use super::recovery;
-use super::refusals::{Refusals, leave_out};
+use super::refusals::Refusals;
 use super::types::{Plan, Wait};
 use crate::load_balancer::objects::step::Handle;
 use crate::load_balancer::objects::{Desired, ListenerKey, Observed, Ownership};
@@ -28,11 +28,11 @@ pub(crate) fn serve_beside(desired: &Desired, observed: &Observed, refusals: &Re
         Some(there) => hold_back(desired, there, refusals),
         None => (Cow::Borrowed(desired), Vec::new()),
     };
-    let mut plan = leave_out(whole(&desired, observed, refusals, BTreeSet::new()), refusals, observed);
+    let mut plan = whole(&desired, observed, refusals, BTreeSet::new());
     if !plan.stuck.is_empty() {
         // A listener that cannot be replaced still follows the Service in everything but its protocol.
         let stuck = plan.stuck.clone();
-        plan = leave_out(whole(&desired, observed, refusals, stuck), refusals, observed);
+        plan = whole(&desired, observed, refusals, stuck);
     }
     plan.refused.splice(0..0, held);
     plan
