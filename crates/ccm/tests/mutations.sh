@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../../.."
 # Rule; test; file below crates/provider-openstack/src/load_balancer; sed script.
 mutations() {
   cat <<'END'
-owner_is_shown_before_a_step; rules::a_repair_after_a_pause_begins_with_a_look; state/record.rs; s/\|record\| record.since = Moment::now\(\)/|_| ()/
+owner_is_shown_before_a_step; rules::a_repair_after_a_pause_begins_with_a_look; state/record.rs; s/self\.since = Moment::now\(\);//
 one_step_at_a_time; rules::a_delayed_step_waits_for_that_of_another_service; read/statuses.rs; s/(let takes_step = ).*;/\1|_: \&LoadBalancer| true;/
 no_look_while_a_step_holds_the_lock; rules::a_service_that_goes_waits_for_the_end_of_its_own_step; read/whole.rs; s/_ if found\.load_balancer\.provisioning_status\.is_pending\(\)/_ if found.load_balancer.id.is_empty()/
 creation_after_a_look_for_its_name; cloud_faults::creations_that_may_have_arrived_are_looked_for_in_no_older_list; reconcile/carry_out.rs; s/self\.lists\.wrote_to_load_balancer\(&load_balancer\.name\)/self.lists.wrote_to_load_balancer(\&load_balancer.name[..0])/

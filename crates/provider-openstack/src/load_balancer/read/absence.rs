@@ -39,11 +39,11 @@ impl Observing<'_> {
             }
             return self.allow_first().await;
         };
-        let attempts = self.attempts;
         // A load balancer that this process deleted because it was broken needs no notice.
-        let deleted_here = attempts.previous_vips != PreviousVips::Unknown;
+        let deleted_here = self.record.lock().attempts.previous_vips != PreviousVips::Unknown;
         if !is_found {
-            if let Some(time) = attempts.counts_as_created(id, Instant::now()) {
+            let counts_for = self.record.lock().attempts.counts_as_created(id, Instant::now());
+            if let Some(time) = counts_for {
                 return Err(not_shown_yet(id, time));
             }
             if !deleted_here {

@@ -46,7 +46,7 @@ use super::settings::Settings;
 use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::objects::{Features, ObservedLoadBalancer};
 use crate::load_balancer::read::lists::{Lists, Reader};
-use crate::load_balancer::state::attempts::Attempts;
+use crate::load_balancer::state::record::ServiceRecord;
 use crate::load_balancer::state::watchlist::Watchlist;
 pub(crate) use find::Found;
 use missing::MissingLoadBalancers;
@@ -101,7 +101,7 @@ pub(crate) struct Observing<'a> {
     /// What Octavia can do for a new load balancer.
     pub(crate) features: Features,
     pub(crate) claim: &'a Claim<'a>,
-    pub(crate) attempts: &'a Attempts,
+    pub(crate) record: &'a ServiceRecord,
     /// Only answers that were begun after this count.
     pub(crate) since: Moment,
     /// When the reconciliation began.

@@ -89,20 +89,21 @@ impl Reconciler {
         let accepted = applied.accepted.iter().filter_map(|(place, _)| steps.get(*place));
         let given_up: Vec<IpAddr> = accepted.filter_map(Step::gives_up).collect();
         self.given_up(&given_up, &service.key);
-        self.records.applied(&service.key, &applied, gives_up, plan.heals && resting.is_none());
+        let (record, now) = (self.records.of(service), Instant::now());
+        record.lock().attempts.applied(&applied, gives_up, plan.heals && resting.is_none(), now);
         report.notices(applied.notices.iter().cloned());
         if let Some(observation) = &observation {
-            self.records.accepted(&service.key, steps, &applied, observation.seen());
+            record.lock().attempts.accepted(steps, &applied, observation.seen());
             if let (Some(step), Err(failure)) = (applied.failed.clone(), &result) {
                 let failed = Refused { step, failure: failure.clone() };
-                self.records.failed(&service.key, failed, observation.seen());
+                record.lock().attempts.failed(failed, observation.seen(), now);
             }
         }
         let refused = applied.refused.clone().filter(|_| observation.is_some());
         let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();
         let by_others = applied.locked.is_some() && !applied.is_accepted();
         if !is_sound || by_others || refused.is_some() {
-            self.records.reset_repeat_guard(&service.key);
+            record.lock().reset_repeat_guard();
         }
         let known = observation.filter(|_| is_sound && !by_others);
         let known = known.and_then(|mut known| known.accepted(steps, &applied).then_some(known));
@@ -165,8 +166,8 @@ impl Reconciler {
     /// Returns why repairs have to pause: what failed inside Octavia may fail again, so only the first repair is sent at once.
     /// Other steps do not wait: members still follow the nodes.
     fn resting(&self, service: &Service, plan: &Plan) -> Option<Failure> {
-        let attempts = self.records.attempts(&service.key);
-        let pause = attempts.repair_pause(Instant::now()).filter(|_| plan.heals)?;
+        let pause = self.records.of(service).lock().attempts.repair_pause(Instant::now());
+        let pause = pause.filter(|_| plan.heals)?;
         let message = "Octavia failed again to apply the last change, which is sent again after a pause; to find the cause, see the \
                        status of the load balancer, its listeners, pools and members in Octavia";
         let mut failure = Failure::new(FailureClass::Unavailable, message);
@@ -180,7 +181,7 @@ impl Reconciler {
         match (&locked.made, load_balancer) {
             (Some(made), _) => {
                 report.load_balancer(service, &made.id, Ownership::Sole);
-                self.records.uses(&service.key, Some((made.id.clone(), Ownership::Sole)));
+                self.records.of(service).lock().load_balancer = Some((made.id.clone(), Ownership::Sole));
                 let awaited = Awaited { id: &made.id, project_id: made.project_id.as_deref(), operation };
                 self.watchlist.watch(awaited, &service.key);
             }
@@ -216,9 +217,8 @@ impl Reconciler {
                     let awaited = Awaited { id: &existing.id, project_id, operation: None };
                     self.watchlist.watch(awaited, &service.key);
                 }
-                self.records.waits(&service.key);
-                let since = self.records.attempts(&service.key).waiting_since;
-                let is_stuck = since.is_some_and(|since| since.elapsed() >= LOST_WORK_TIMEOUT);
+                let waited = self.records.of(service).lock().attempts.waits(Instant::now());
+                let is_stuck = waited >= LOST_WORK_TIMEOUT;
                 report.notices(is_stuck.then(|| stuck(wait)));
                 let is_own = self.watchlist.own_work(&wait.id, &service.key).is_some();
                 Ok(wait_for_change(is_own, wait.to_string()))

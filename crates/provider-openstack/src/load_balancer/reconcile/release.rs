@@ -33,6 +33,7 @@ use crate::load_balancer::read::{Found, evidence};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::ReleaseSettings;
 use crate::load_balancer::state::locks::LoadBalancerLocks;
+use crate::load_balancer::state::record::Cached;
 
 /// The release of one Service.
 pub(super) struct Releasing<'a> {
@@ -47,7 +48,7 @@ pub(super) struct Releasing<'a> {
 impl Reconciler {
     pub(super) async fn release(&self, service: &Service, report: &mut Report) -> Result<Outcome, Failure> {
         let since = Moment::now();
-        self.records.begin_release(service);
+        self.records.of(service).lock().known = Cached::Nothing;
         self.identity_tags.ends(&service.key);
         self.creations.forget(&service.key);
         let names = Names::new(&self.cluster, service);

@@ -59,7 +59,7 @@ impl Reconciler {
     }
 
     fn note_stall(&self, context: &PlanContext<'_>) -> Stall {
-        self.records.stalled(&context.service.key, context.gives_up)
+        self.records.of(context.service).lock().attempts.stalled(context.gives_up, Instant::now())
     }
 }
 

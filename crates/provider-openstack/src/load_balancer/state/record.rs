@@ -1,10 +1,10 @@
-//! One record per Service: all that this process remembers between two reconciliations. A release drops its observation.
+//! One record per Service: all that this process remembers of it between two reconciliations. A release drops its observation.
 //!
-//! Losing the records is harmless: without them everything is read.
+//! Losing the records costs reads, time and repeated attempts ([`crate::load_balancer::reconcile`], 9).
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use openstack_ccm_core::lock::lock;
@@ -14,14 +14,11 @@ use openstack_ccm_core::service::{Intent, Service, ServiceKey};
 use openstack_ccm_openstack_api::cache::Moment;
 use tokio::time::Instant;
 
-use super::attempts::{Attempts, PreviousVips, RefusalRecord, Stall};
+use super::attempts::Attempts;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::known::Observation;
 use crate::load_balancer::objects::digest::{Agreement, Digest};
-use crate::load_balancer::objects::step::Applied;
-use crate::load_balancer::objects::step::Step;
-use crate::load_balancer::objects::{Desired, Observed, Ownership};
-use crate::load_balancer::plan::Refused;
+use crate::load_balancer::objects::{Observed, Ownership};
 
 /// The known state of a Service's objects in the cloud.
 #[derive(Debug, Default)]
@@ -59,8 +56,8 @@ pub(crate) struct Converged {
 /// The input of one reconciliation.
 #[derive(Debug)]
 pub(crate) struct Beginning {
+    pub(crate) record: ServiceRecord,
     pub(crate) known: Cached,
-    pub(crate) attempts: Attempts,
     /// Id and ownership of the load balancer that the Service used last.
     pub(crate) load_balancer: Option<(String, Ownership)>,
     /// Whether to look for changes that another client made in the cloud.
@@ -77,24 +74,43 @@ pub(crate) struct Beginning {
     pub(crate) replaced_servers: BTreeSet<IpAddr>,
 }
 
+impl Beginning {
+    /// Ends the reconciliation before it has looked: a drift check stays due.
+    pub(crate) fn postpone(&self) {
+        if self.drift_due {
+            self.record.lock().drift_due = true;
+        }
+    }
+}
+
+/// The record of one Service, lent to whoever works on it. It is locked for one statement at a time: others look at it meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceRecord(Arc<Mutex<Record>>);
+
+impl ServiceRecord {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Record> {
+        lock(&self.0)
+    }
+}
+
 #[derive(Debug)]
-struct Record {
+pub(crate) struct Record {
     /// Digest of the Service at its last reconciliation.
     service: Digest,
     /// The nodes, shared between Services.
     nodes: Arc<[Arc<Node>]>,
     /// Addresses of nodes whose server was replaced since the Service was converged last.
     replaced_servers: BTreeSet<IpAddr>,
-    known: Cached,
-    attempts: Attempts,
-    load_balancer: Option<(String, Ownership)>,
+    pub(in crate::load_balancer) known: Cached,
+    pub(in crate::load_balancer) attempts: Attempts,
+    pub(in crate::load_balancer) load_balancer: Option<(String, Ownership)>,
     /// Whether to look for changes that another client made in the cloud.
     drift_due: bool,
     since: Moment,
     /// Whether it is known that no duplicate load balancer exists for the Service.
-    duplicates_looked_for: bool,
+    pub(in crate::load_balancer) duplicates_looked_for: bool,
     /// Whether the Service was external, so that its floating IP may still exist.
-    was_external: bool,
+    pub(in crate::load_balancer) was_external: bool,
     /// The floating IP that an annotation asks for, and whether that has changed since this process first saw the Service.
     annotated_floating_ip: Option<(Option<IpAddr>, bool)>,
     /// Digest of the steps of the last plan made after reading everything; reset by a failure.
@@ -129,10 +145,69 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Begins a pause: answers from before it prove nothing after it.
+    pub(crate) fn rests(&mut self) {
+        self.since = Moment::now();
+    }
+
+    /// Notes that everything is as the Service asks for.
+    pub(crate) fn converged(&mut self) {
+        self.attempts.converged();
+        self.replaced_servers.clear();
+    }
+
+    /// Notes the steps of a plan made after reading everything. If the previous plan had the same steps, and nothing failed or
+    /// changed since, the accepted steps had no effect: returns how long to wait before sending them again.
+    pub(crate) fn repeats(&mut self, steps: Digest) -> Option<Duration> {
+        let now = Instant::now();
+        if self.last_plan.replace(steps) != Some(steps) {
+            self.may_repeat = false;
+            return None;
+        }
+        let pause = self.attempts.repair_pause(now);
+        if pause.is_none() && std::mem::take(&mut self.may_repeat) {
+            return None;
+        }
+        if pause.is_none() {
+            self.attempts.repaired(now);
+        }
+        self.may_repeat = true;
+        self.attempts.repair_pause(now)
+    }
+
+    /// Allows the same plan again: a step failed, or the plan had its effect, which another client may undo.
+    pub(crate) fn reset_repeat_guard(&mut self) {
+        self.last_plan = None;
+    }
+
+    /// Notes whether the Service is external. Returns whether it is internal and was external before.
+    pub(crate) fn has_become_internal(&mut self, is_external: bool) -> bool {
+        self.was_external |= is_external;
+        self.was_external && !is_external
+    }
+
+    /// Notes the floating IP that an annotation asks for. Returns whether it has changed since this process first saw the Service.
+    pub(crate) fn has_changed_floating_ip(&mut self, annotated: Option<IpAddr>) -> bool {
+        let (last, has_changed) = self.annotated_floating_ip.get_or_insert((annotated, false));
+        *has_changed |= *last != annotated;
+        *last = annotated;
+        *has_changed
+    }
+
+    /// Returns whether the Service is converged with a warning of this reason.
+    fn is_warned(&self, reason: &str) -> bool {
+        match &self.known {
+            Cached::Converged(converged) => converged.warnings.iter().any(|warning| warning.reason == reason),
+            _ => false,
+        }
+    }
+}
+
 /// The records of all Services.
 #[derive(Debug)]
 pub(crate) struct Records {
-    records: Mutex<HashMap<ServiceKey, Record>>,
+    records: Mutex<HashMap<ServiceKey, ServiceRecord>>,
     started: Moment,
     started_at: Instant,
 }
@@ -142,39 +217,52 @@ impl Records {
         Self { records: Mutex::default(), started: Moment::now(), started_at: Instant::now() }
     }
 
-    fn with<T: Default>(&self, key: &ServiceKey, act: impl FnOnce(&mut Record) -> T) -> T {
+    /// Lends the record of a Service, which is `new` if there is none.
+    fn lend(&self, key: &ServiceKey, new: impl FnOnce() -> Record) -> ServiceRecord {
         let mut records = lock(&self.records);
-        records.get_mut(key).map(act).unwrap_or_default()
+        let new = || ServiceRecord(Arc::new(Mutex::new(new())));
+        records.entry(key.clone()).or_insert_with(new).clone()
     }
 
-    fn record_for(&self, intent: &Intent) -> Record {
-        // A Service that was served before this process started counts from its start.
-        let was_there = outputs::was_served(&intent.service);
-        let since = if was_there { self.started } else { Moment::now() };
-        Record { nodes: Arc::clone(&intent.nodes), ..Record::new(Digest::of_service(&intent.service), since) }
+    /// Lends the record of a Service.
+    pub(crate) fn of(&self, service: &Service) -> ServiceRecord {
+        self.lend(&service.key, || Record::new(Digest::of_service(service), Moment::now()))
+    }
+
+    fn to_serve(&self, intent: &Intent) -> ServiceRecord {
+        let Intent { service, nodes, .. } = intent;
+        self.lend(&service.key, || {
+            // A Service that was served before this process started counts from its start.
+            let since = if outputs::was_served(service) { self.started } else { Moment::now() };
+            Record { nodes: Arc::clone(nodes), ..Record::new(Digest::of_service(service), since) }
+        })
+    }
+
+    fn find(&self, key: &ServiceKey) -> Option<ServiceRecord> {
+        lock(&self.records).get(key).cloned()
+    }
+
+    fn all(&self) -> Vec<(ServiceKey, ServiceRecord)> {
+        lock(&self.records).iter().map(|(key, record)| (key.clone(), record.clone())).collect()
     }
 
     /// Returns for how long the Service has let another one go first that asks for the same address, with this time.
     pub(crate) fn yields(&self, intent: &Intent) -> Duration {
-        let mut records = lock(&self.records);
-        let key = intent.service.key.clone();
-        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
-        record.yields_since.get_or_insert_with(Instant::now).elapsed()
+        self.to_serve(intent).lock().yields_since.get_or_insert_with(Instant::now).elapsed()
     }
 
     /// Returns the Services that ask for one of these addresses.
     pub(crate) fn asking_for(&self, addresses: &[IpAddr]) -> Vec<ServiceKey> {
-        let records = lock(&self.records);
-        let asks = |record: &Record| record.asks_for.iter().any(|asked| addresses.contains(asked));
-        records.iter().filter(|(_, record)| asks(record)).map(|(key, _)| key.clone()).collect()
+        let asks =
+            |record: &ServiceRecord| record.lock().asks_for.iter().any(|asked| addresses.contains(asked));
+        self.all().into_iter().filter(|(_, record)| asks(record)).map(|(key, _)| key).collect()
     }
 
     /// Begins a reconciliation and hands it the cached state: if it is cancelled, that state is lost.
     pub(crate) fn begin(&self, intent: &Intent, asks_for: Vec<IpAddr>) -> Beginning {
         let (service, nodes) = (Digest::of_service(&intent.service), &intent.nodes);
-        let mut records = lock(&self.records);
-        let key = intent.service.key.clone();
-        let record = records.entry(key).or_insert_with(|| self.record_for(intent));
+        let lent = self.to_serve(intent);
+        let mut record = lent.lock();
         record.asks_for = asks_for;
         // The previous reconciliation has converged, so this one has a later cause.
         let begins_anew = matches!(record.known, Cached::Converged(_));
@@ -191,7 +279,8 @@ impl Records {
         }
         let joined = if nodes_changed { joined(&record.nodes, nodes) } else { BTreeSet::new() };
         if nodes_changed {
-            record.replaced_servers.extend(replaced_servers(&record.nodes, nodes));
+            let replaced = replaced_servers(&record.nodes, nodes);
+            record.replaced_servers.extend(replaced);
         }
         record.nodes = Arc::clone(nodes);
         let began = Moment::now();
@@ -202,7 +291,6 @@ impl Records {
         }
         Beginning {
             known: std::mem::take(&mut record.known),
-            attempts: record.attempts.clone(),
             load_balancer: record.load_balancer.clone(),
             drift_due,
             since: record.since,
@@ -210,6 +298,7 @@ impl Records {
             began,
             joined,
             replaced_servers: record.replaced_servers.clone(),
+            record: lent.clone(),
         }
     }
 
@@ -218,183 +307,21 @@ impl Records {
         agreement.stands(key, self.started_at, Instant::now())
     }
 
-    /// Begins a release: drops the known state and keeps the attempts.
-    pub(crate) fn begin_release(&self, service: &Service) {
-        let mut records = lock(&self.records);
-        let new = || Record::new(Digest::of_service(service), Moment::now());
-        records.entry(service.key.clone()).or_insert_with(new).known = Cached::Nothing;
-    }
-
-    /// Begins a pause: answers from before it prove nothing after it.
-    pub(crate) fn rests(&self, key: &ServiceKey) {
-        self.with(key, |record| record.since = Moment::now());
-    }
-
-    /// Ends a reconciliation with this known state.
-    pub(crate) fn keep(&self, key: &ServiceKey, known: Cached) {
-        self.with(key, |record| record.known = known);
-    }
-
-    pub(crate) fn uses(&self, key: &ServiceKey, load_balancer: Option<(String, Ownership)>) {
-        self.with(key, |record| record.load_balancer = load_balancer);
-    }
-
     /// Returns id and ownership of the load balancer that the Service used last.
     pub(crate) fn load_balancer(&self, key: &ServiceKey) -> Option<(String, Ownership)> {
-        self.with(key, |record| record.load_balancer.clone())
-    }
-
-    /// A reconciliation ends before it has looked: a drift check stays due.
-    pub(crate) fn postponed(&self, key: &ServiceKey, beginning: &Beginning) {
-        if beginning.drift_due {
-            self.drift_due(key);
-        }
+        self.find(key)?.lock().load_balancer.clone()
     }
 
     /// Has the next reconciliation look for changes that another client made in the cloud.
     pub(crate) fn drift_due(&self, key: &ServiceKey) {
-        self.with(key, |record| record.drift_due = true);
-    }
-
-    /// Returns the attempts and their results.
-    pub(crate) fn attempts(&self, key: &ServiceKey) -> Attempts {
-        self.with(key, |record| record.attempts.clone())
-    }
-
-    /// Notes applied steps: see [`Attempts::applied`].
-    pub(crate) fn applied(&self, key: &ServiceKey, applied: &Applied, gives_up: bool, repairs: bool) {
-        self.with(key, |record| record.attempts.applied(applied, gives_up, repairs, Instant::now()));
-    }
-
-    /// Notes a refused step: see [`Attempts::refused`].
-    pub(crate) fn refused(
-        &self,
-        key: &ServiceKey,
-        refused: Refused,
-        observed: &Observed,
-        certain: bool,
-    ) -> bool {
-        self.with(key, |record| record.attempts.refused(refused, observed, certain, Instant::now()))
-    }
-
-    /// Notes a failed step: see [`Attempts::failed`].
-    pub(crate) fn failed(&self, key: &ServiceKey, failed: Refused, observed: &Observed) {
-        self.with(key, |record| record.attempts.failed(failed, observed, Instant::now()));
-    }
-
-    /// Returns the refusals of what the Service asks for.
-    pub(crate) fn refusals_of(&self, key: &ServiceKey, asked: Option<&Desired>) -> RefusalRecord {
-        self.with(key, |record| {
-            let refusals = &mut record.attempts.refusals;
-            if let Some(desired) = asked {
-                refusals.asked(desired);
-            }
-            refusals.clone()
-        })
-    }
-
-    /// Notes accepted steps: see [`Attempts::accepted`].
-    pub(crate) fn accepted(&self, key: &ServiceKey, steps: &[Step], applied: &Applied, observed: &Observed) {
-        self.with(key, |record| record.attempts.accepted(steps, applied, observed));
-    }
-
-    /// Notes that everything is as the Service asks for.
-    pub(crate) fn converged(&self, key: &ServiceKey) {
-        self.with(key, |record| {
-            record.attempts.converged();
-            record.replaced_servers.clear();
-        });
-    }
-
-    /// Notes that the plan waits for work of Octavia.
-    pub(crate) fn waits(&self, key: &ServiceKey) {
-        self.with(key, |record| record.attempts.waits(Instant::now()));
-    }
-
-    /// Notes that Octavia shows the load balancer.
-    pub(crate) fn seen(&self, key: &ServiceKey) {
-        self.with(key, |record| record.attempts.seen());
-    }
-
-    /// See [`Attempts::replaced`].
-    pub(crate) fn replaced(&self, key: &ServiceKey, vips: PreviousVips) {
-        self.with(key, |record| record.attempts.replaced(vips));
-    }
-
-    /// Notes that nothing could be done with a load balancer although it is not PENDING. Returns for how long, and how often.
-    pub(crate) fn stalled(&self, key: &ServiceKey, gives_up: bool) -> Stall {
-        let now = Instant::now();
-        let noted = self.with(key, |record| Some(record.attempts.stalled(gives_up, now)));
-        noted.unwrap_or_else(|| Stall::again(None, gives_up, now))
-    }
-
-    /// Notes the steps of a plan made after reading everything. If the previous plan had the same steps, and nothing failed or
-    /// changed since, the accepted steps had no effect: returns how long to wait before sending them again.
-    pub(crate) fn repeats(&self, key: &ServiceKey, steps: Digest) -> Option<Duration> {
-        let now = Instant::now();
-        self.with(key, |record| {
-            if record.last_plan.replace(steps) != Some(steps) {
-                record.may_repeat = false;
-                return None;
-            }
-            let pause = record.attempts.repair_pause(now);
-            if pause.is_none() && std::mem::take(&mut record.may_repeat) {
-                return None;
-            }
-            if pause.is_none() {
-                record.attempts.repaired(now);
-            }
-            record.may_repeat = true;
-            record.attempts.repair_pause(now)
-        })
-    }
-
-    /// Allows the same plan again: a step failed, or the plan had its effect, which another client may undo.
-    pub(crate) fn reset_repeat_guard(&self, key: &ServiceKey) {
-        self.with(key, |record| record.last_plan = None);
-    }
-
-    /// Returns whether duplicate load balancers of the Service were looked for.
-    pub(crate) fn duplicates_looked_for(&self, key: &ServiceKey) -> bool {
-        self.with(key, |record| record.duplicates_looked_for)
-    }
-
-    /// Sets whether duplicates were looked for; `false` when another might have been made since.
-    pub(crate) fn set_duplicates_looked_for(&self, key: &ServiceKey, looked: bool) {
-        self.with(key, |record| record.duplicates_looked_for = looked);
-    }
-
-    /// Notes whether the Service is external. Returns whether it is internal and was external before.
-    pub(crate) fn has_become_internal(&self, key: &ServiceKey, is_external: bool) -> bool {
-        self.with(key, |record| {
-            record.was_external |= is_external;
-            record.was_external && !is_external
-        })
-    }
-
-    /// Notes the floating IP that an annotation asks for. Returns whether it has changed since this process first saw the Service.
-    pub(crate) fn has_changed_floating_ip(&self, key: &ServiceKey, annotated: Option<IpAddr>) -> bool {
-        self.with(key, |record| {
-            let (last, has_changed) = record.annotated_floating_ip.get_or_insert((annotated, false));
-            *has_changed |= *last != annotated;
-            *last = annotated;
-            *has_changed
-        })
-    }
-
-    /// Notes that an internal Service has converged.
-    pub(crate) fn is_internal(&self, key: &ServiceKey) {
-        self.with(key, |record| record.was_external = false);
+        if let Some(record) = self.find(key) {
+            record.lock().drift_due = true;
+        }
     }
 
     /// Returns how many converged Services have a warning with this reason.
     pub(crate) fn warned_of(&self, reason: &str) -> usize {
-        let records = lock(&self.records);
-        let is_warned = |record: &&Record| match &record.known {
-            Cached::Converged(converged) => converged.warnings.iter().any(|warning| warning.reason == reason),
-            _ => false,
-        };
-        records.values().filter(is_warned).count()
+        self.all().iter().filter(|(_, record)| record.lock().is_warned(reason)).count()
     }
 
     /// Drops the record of a deleted Service.

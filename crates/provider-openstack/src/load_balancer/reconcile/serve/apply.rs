@@ -107,7 +107,7 @@ impl Serving<'_> {
         if progress.is_ok() && replaces(plan) {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
             let vips = PreviousVips::Addresses(vips.collect());
-            self.reconciler.records.replaced(&self.service.key, vips);
+            self.record().attempts.replaced(vips);
             // This process deleted it: if the process ends now, the next one need not doubt that it is gone.
             report.remove_annotation(self.service, LOAD_BALANCER_ADDRESS.key);
             report.remove_annotation(self.service, CONVERGED_DIGEST.key);
@@ -180,8 +180,7 @@ impl Serving<'_> {
     fn missing(&self, planned: &Planned) -> Option<Failure> {
         let Planned { plan, wanted, .. } = planned;
         let Some(mut failure) = plan.refusal() else { return wanted.unread.clone() };
-        let refusals = self.reconciler.records.attempts(&self.service.key).refusals;
-        failure.rests = refusals.pause(Instant::now());
+        failure.rests = self.record().attempts.refusals.pause(Instant::now());
         Some(failure)
     }
 

@@ -55,8 +55,8 @@ impl Serving<'_> {
     /// Returns the VIPs of the Service's former load balancer. What this process knows comes first; after a restart the annotation
     /// and the status still have them, and the tags of the floating IP record the VIP of a load balancer that broke.
     fn previous_vips(&self, floating_ips: &[ObservedFloatingIp]) -> Vec<IpAddr> {
-        match self.reconciler.records.attempts(&self.service.key).previous_vips {
-            PreviousVips::Addresses(addresses) => addresses,
+        match &self.record().attempts.previous_vips {
+            PreviousVips::Addresses(addresses) => addresses.clone(),
             PreviousVips::Lost => Vec::new(),
             PreviousVips::Unknown => {
                 let internal = self.settings.exposure == Exposure::Internal;

@@ -43,7 +43,7 @@ impl Serving<'_> {
             settings: self.settings,
             features: self.features,
             claim: &self.claim,
-            attempts: &self.beginning.attempts,
+            record: &self.beginning.record,
             since: self.beginning.since,
             began: self.beginning.began,
         }
@@ -140,14 +140,13 @@ impl Serving<'_> {
     /// Keeps the known state after a read that an overloaded cloud refused: the refusal proves nothing, and reading everything
     /// instead would take several more calls.
     pub(super) fn keep_after_overload(&self, failure: &Failure, known: Cached) {
-        let (records, key) = (&self.reconciler.records, &self.service.key);
         if !failure.is_overload {
             return;
         }
         if matches!(known, Cached::Converged(_)) {
-            records.postponed(key, self.beginning);
+            self.beginning.postpone();
         }
-        records.keep(key, known);
+        self.record().known = known;
     }
 
     /// Returns the observation to begin with: that of a plan under way whose last step succeeded; the known children with the
@@ -201,10 +200,10 @@ impl Serving<'_> {
             };
         }
         let Some(shown) = end.and_then(End::active) else {
-            self.reconciler.records.reset_repeat_guard(&self.service.key);
+            self.record().reset_repeat_guard();
             return Ok(None);
         };
-        self.reconciler.records.seen(&self.service.key);
+        self.record().attempts.seen();
         if !observation.belongs_as_shown(&shown) {
             return Ok(None);
         }
@@ -302,22 +301,22 @@ impl Serving<'_> {
 
     /// Keeps the known state for the next reconciliation.
     pub(super) fn keep(&self, outcome: &Result<Outcome, Failure>, kept: Kept, agreement: Option<Agreement>) {
-        let (records, key) = (&self.reconciler.records, &self.service.key);
+        let mut record = self.record();
         let Kept { known, locked, address, warnings } = kept;
         if matches!(outcome, Ok(Outcome::Ready(_))) && self.settings.exposure == Exposure::Internal {
-            records.is_internal(key);
+            record.was_external = false;
         }
         let there = known.as_ref().and_then(|known| known.seen().load_balancer.as_ref());
         if let Some(there) = there {
-            records.uses(key, Some((there.id.clone(), there.ownership)));
+            record.load_balancer = Some((there.id.clone(), there.ownership));
         }
-        let known = match (outcome, known) {
+        record.known = match (outcome, known) {
             (_, None) => Cached::Nothing,
             (Ok(Outcome::Ready(ready)), Some(_)) if is_held(ready) => Cached::Nothing,
             // The observation lacks floating IPs that could not be read, so the next reconciliation reads everything.
             (Ok(Outcome::Ready(_)) | Err(_), Some(known)) if known.unread().is_some() => Cached::Nothing,
             (Ok(Outcome::Ready(_)), Some(known)) => {
-                records.converged(key);
+                record.converged();
                 converged(known, address, agreement, warnings)
             }
             // Another client is changing the load balancer: everything is read after that.
@@ -326,7 +325,6 @@ impl Serving<'_> {
                 Cached::PlanInProgress { observation: Box::new(known.rest()), locked }
             }
         };
-        records.keep(key, known);
     }
 }
 

@@ -112,12 +112,13 @@ mod security_group;
 mod wanted;
 
 use std::net::IpAddr;
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_core::provider::{Outcome, Ready};
-use openstack_ccm_core::service::{Intent, Service, ServiceKey};
+use openstack_ccm_core::service::{Intent, Service};
 use tokio::time::Instant;
 use tracing::debug;
 
@@ -134,7 +135,7 @@ use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use crate::load_balancer::state::identity_tags::Permission;
 use crate::load_balancer::state::locks::{LoadBalancerLock, LoadBalancerLocks};
-use crate::load_balancer::state::record::{Beginning, Cached};
+use crate::load_balancer::state::record::{Beginning, Cached, Record};
 use apply::CarriedOn;
 use wanted::Planned;
 
@@ -190,32 +191,33 @@ impl Reconciler {
         let is_denied = lock.is_denied();
         drop(lock);
         if is_denied {
-            self.records.postponed(&service.key, &beginning);
+            beginning.postpone();
             return Ok(Outcome::Waiting(LoadBalancerLocks::turn()));
         }
         self.creations.reconciled(&service.key, matches!(result, Ok(Outcome::Ready(_))));
         if matches!(&result, Err(failure) if failure.rests.is_some()) {
-            self.records.rests(&service.key);
+            beginning.record.lock().rests();
         }
         match result? {
             // What is in ERROR, or lacks something, may not serve: nothing that might is given up for it.
-            Outcome::Ready(ready) if is_held(&ready) || self.refuses(&service.key) => {
-                Ok(Outcome::Ready(ready))
-            }
+            Outcome::Ready(ready) if is_held(&ready) || serving.is_refused() => Ok(Outcome::Ready(ready)),
             Outcome::Ready(ready) => Ok(Outcome::Ready(serving.leave_previous(ready, report).await)),
             outcome @ (Outcome::Waiting(_) | Outcome::Released) => Ok(outcome),
         }
     }
 }
 
-impl Reconciler {
-    /// Whether the cloud refuses something that the Service asks for.
-    fn refuses(&self, key: &ServiceKey) -> bool {
-        self.records.attempts(key).refusals.is_any(Instant::now())
-    }
-}
-
 impl Serving<'_> {
+    /// What is remembered of the Service.
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.beginning.record.lock()
+    }
+
+    /// Whether the cloud refuses something that the Service asks for.
+    fn is_refused(&self) -> bool {
+        self.record().attempts.refusals.is_any(Instant::now())
+    }
+
     /// The same reconciliation with other settings.
     fn with<'a>(&'a self, settings: &'a Settings) -> Serving<'a> {
         let Self { reconciler, intent, service, faults, features, beginning, .. } = *self;
@@ -231,8 +233,8 @@ impl Serving<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         if let Some(waits) = self.wait_for_own_work(report) {
-            self.reconciler.records.keep(&self.service.key, known);
-            self.reconciler.records.postponed(&self.service.key, self.beginning);
+            self.record().known = known;
+            self.beginning.postpone();
             return Ok(waits);
         }
         let known = match self.unchanged(known, report).await? {
@@ -313,8 +315,7 @@ impl Serving<'_> {
 
     /// Treats an algorithm that Octavia has refused as if it were set, and a load balancer that was never built as a failed creation.
     fn note_what_failed(&self, observation: &mut Observation) {
-        let attempts = self.reconciler.records.attempts(&self.service.key);
-        observation.mask_rejected_algorithms(&attempts.refused_algorithms);
+        observation.mask_rejected_algorithms(&self.record().attempts.refused_algorithms);
         self.note_failed_creation(observation.seen());
     }
 
@@ -322,7 +323,7 @@ impl Serving<'_> {
     /// refusal: returns whether it counts.
     fn note_refusal(&self, refused: Refused, seen: &Observation) -> bool {
         let certain = seen.is_whole() || !needs_full_read(&refused.failure);
-        self.reconciler.records.refused(&self.service.key, refused, seen.seen(), certain)
+        self.record().attempts.refused(refused, seen.seen(), certain, Instant::now())
     }
 
     /// Holds back tags that only say who owns the objects: until nothing else is to be done, and it is the Service's turn.
@@ -350,14 +351,13 @@ impl Serving<'_> {
     /// # Errors
     /// They have to wait.
     fn pause_before_repeating(&self, plan: &Plan, report: &mut Report) -> Result<(), Failure> {
-        let (records, key) = (&self.reconciler.records, &self.service.key);
         if plan.steps.is_empty() && plan.then == Then::Done {
-            records.reset_repeat_guard(key);
+            self.record().reset_repeat_guard();
         }
         if plan.steps.is_empty() || plan.then != Then::Done || plan.heals {
             return Ok(());
         }
-        let repeats = records.repeats(key, Digest::of_steps(&plan.steps));
+        let repeats = self.record().repeats(Digest::of_steps(&plan.steps));
         let Some(pause) = repeats else { return Ok(()) };
         let step = plan.steps.first().map(ToString::to_string).unwrap_or_default();
         let step = step.lines().next().unwrap_or_default();

@@ -24,7 +24,6 @@ impl Serving<'_> {
         not_implemented: Option<&str>,
         report: &mut Report,
     ) -> Failure {
-        let (records, key) = (&self.reconciler.records, &self.service.key);
         let resolver = &self.reconciler.resolver;
         let not_implemented = not_implemented.filter(|_| self.settings.provider.is_none());
         if let Some(words) = not_implemented
@@ -39,8 +38,9 @@ impl Serving<'_> {
             return failure;
         }
         let refused = failure.class == FailureClass::UserInput;
-        if refused || records.attempts(key).creation_faults >= MAX_ADDRESS_FAULTS {
-            records.replaced(key, PreviousVips::Lost);
+        let mut record = self.record();
+        if refused || record.attempts.creation_faults >= MAX_ADDRESS_FAULTS {
+            record.attempts.replaced(PreviousVips::Lost);
         }
         if refused { Failure::new(FailureClass::Busy, failure.message) } else { failure }
     }

@@ -27,7 +27,7 @@ impl Serving<'_> {
     /// it and has no other user is deleted; its floating IP stays in the project until the Service is deleted, in case the Service
     /// returns. A failure is part of the result.
     pub(super) async fn leave_previous(&self, mut ready: Ready, report: &mut Report) -> Ready {
-        let Some((current, ownership)) = self.reconciler.records.load_balancer(&self.service.key) else {
+        let Some((current, ownership)) = self.record().load_balancer.clone() else {
             return ready;
         };
         let named = self.settings.load_balancer_id.as_deref();
@@ -42,7 +42,7 @@ impl Serving<'_> {
         match Box::pin(self.try_leave_previous(&current, ownership, report)).await {
             Ok(None) => {
                 report.ownership(self.service, &current, ownership);
-                self.reconciler.records.set_duplicates_looked_for(&self.service.key, true);
+                self.record().duplicates_looked_for = true;
             }
             Ok(Some(at_most)) => {
                 // The poller wakes the Service when Octavia is done, if it can see that.
@@ -58,7 +58,7 @@ impl Serving<'_> {
 
     /// Returns whether this process has yet to look for duplicates. Without tags they cannot be recognised.
     fn is_new(&self) -> bool {
-        self.features.tags && !self.reconciler.records.duplicates_looked_for(&self.service.key)
+        self.features.tags && !self.record().duplicates_looked_for
     }
 
     /// Returns the duplicates that no client may use. A duplicate counts as used if it has a floating IP, which it gets shortly

@@ -36,7 +36,7 @@ impl Serving<'_> {
             retained: release.retain,
             was_ready: self.was_ready(&broken.id),
             was_published: !self.service.published.is_empty(),
-            failover: reconciler.records.attempts(&self.service.key).failover(&broken.id),
+            failover: self.record().attempts.failover(&broken.id),
             no_replacement: None,
         }
     }

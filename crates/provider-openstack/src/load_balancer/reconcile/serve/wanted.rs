@@ -76,9 +76,7 @@ impl Serving<'_> {
             let observed = observation.seen();
             // A setting that cannot be read, or looked up, is not taken away.
             let asked = Some(&wanted.desired).filter(|_| wanted.faults.failure().is_none());
-            let refusals = reconciler.records.refusals_of(&self.service.key, asked);
-            let mut refusals = refusals.at(self.beginning.at, observed);
-            refusals.new_members = reconciler.records.attempts(&self.service.key).members_refused;
+            let mut refusals = self.record().attempts.refusals_of(asked, self.beginning.at, observed);
             refusals.steps.extend_from_slice(&without_room);
             let plan = plan::serve_beside(&wanted.desired, observed, &refusals);
             if plan.makes_pool() && observation.has_members_from_status() {
@@ -154,7 +152,7 @@ impl Serving<'_> {
             desired.floating_ip = FloatingIpGoal::Unknown { address };
         }
         let is_external = settings.exposure != Exposure::Internal;
-        let has_become_internal = self.reconciler.records.has_become_internal(&self.service.key, is_external);
+        let has_become_internal = self.record().has_become_internal(is_external);
         if let FloatingIpGoal::Internal { takes_off_others, .. } = &mut desired.floating_ip {
             *takes_off_others = has_become_internal;
         }
@@ -169,7 +167,7 @@ impl Serving<'_> {
     fn hold_annotated_address(&self, settings: &Settings, desired: &mut Desired) {
         let Exposure::External(asked) = &settings.exposure else { return };
         let annotated = asked.address.filter(|_| asked.is_annotated);
-        let has_changed = self.reconciler.records.has_changed_floating_ip(&self.service.key, annotated);
+        let has_changed = self.record().has_changed_floating_ip(annotated);
         if let FloatingIpGoal::External(spec) = &mut desired.floating_ip {
             spec.exchanges = has_changed || annotated.is_none();
         }

@@ -1,5 +1,5 @@
-//! What this process remembers of its attempts to change a load balancer. Losing it is harmless: after a restart everything is only
-//! tried again sooner. A change that takes down something that serves is also noted in the cloud.
+//! What this process remembers of its attempts to change a load balancer. After a restart everything is tried again sooner. A change that
+//! takes down something that serves is also noted in the cloud.
 
 mod refusals;
 mod stall;
@@ -15,11 +15,12 @@ use tokio::time::Instant;
 pub(crate) use refusals::RefusalRecord;
 pub(crate) use stall::Stall;
 
-use crate::load_balancer::objects::Observed;
 use crate::load_balancer::objects::recovery::Failover;
 use crate::load_balancer::objects::step::Applied;
 use crate::load_balancer::objects::step::Step;
+use crate::load_balancer::objects::{Desired, Observed};
 use crate::load_balancer::plan::Refused;
+use crate::load_balancer::plan::refusals::Refusals;
 
 /// Pause after the first repair, and the longest pause; the pause doubles in between.
 const REPAIR_PAUSES: Backoff = Backoff::doubling(Duration::from_secs(10), Duration::from_secs(600));
@@ -47,7 +48,7 @@ pub(crate) struct Attempts {
     repairs: u32,
     no_repair_before: Option<Instant>,
     /// When Octavia began the work that the plan waits for.
-    pub(crate) waiting_since: Option<Instant>,
+    waiting_since: Option<Instant>,
     /// Since when nothing can be done although the load balancer is not PENDING.
     pub(in crate::load_balancer) stall: Option<Stall>,
     /// The VIPs of a load balancer that broke and was deleted.
@@ -55,7 +56,7 @@ pub(crate) struct Attempts {
     /// How many requests to create the load balancer ended in a fault of the service itself, one after another.
     pub(crate) creation_faults: u32,
     /// Whether the cloud may have refused the last request to create the load balancer for its members.
-    pub(crate) members_refused: bool,
+    members_refused: bool,
     /// Algorithms that Octavia refused, each with the id of its pool.
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// The last failover request: id of the load balancer, and the result.
@@ -154,6 +155,19 @@ impl Attempts {
         self.refusals.note(refused, observed, certain, now)
     }
 
+    /// Returns the refusals that apply now; of what takes down what serves, those of what is `asked` for.
+    pub(in crate::load_balancer) fn refusals_of(
+        &mut self,
+        asked: Option<&Desired>,
+        now: Instant,
+        observed: &Observed,
+    ) -> Refusals {
+        if let Some(desired) = asked {
+            self.refusals.asked(desired);
+        }
+        Refusals { new_members: self.members_refused, ..self.refusals.at(now, observed) }
+    }
+
     /// Notes a failed step: see [`RefusalRecord::failed`].
     pub(in crate::load_balancer) fn failed(&mut self, failed: Refused, observed: &Observed, now: Instant) {
         self.refusals.failed(failed, observed, now);
@@ -176,10 +190,10 @@ impl Attempts {
         self.repairs = self.repairs.saturating_add(1);
     }
 
-    /// Notes that the plan waits for work of Octavia.
-    pub(in crate::load_balancer) fn waits(&mut self, now: Instant) {
-        self.waiting_since.get_or_insert(now);
+    /// Notes that the plan waits for work of Octavia. Returns for how long it has.
+    pub(in crate::load_balancer) fn waits(&mut self, now: Instant) -> Duration {
         self.stall = self.stall.map(Stall::reset_attempts);
+        now.saturating_duration_since(*self.waiting_since.get_or_insert(now))
     }
 
     /// Notes that nothing can be done with the load balancer although it is not PENDING.
@@ -274,7 +288,8 @@ mod tests {
         }
         assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
         let changed: fn(&mut Attempts, Instant) = |attempts, _| attempts.service_changed();
-        for hope in [changed, Attempts::waits] {
+        let waits: fn(&mut Attempts, Instant) = |attempts, now| _ = attempts.waits(now);
+        for hope in [changed, waits] {
             let mut after = attempts.clone();
             hope(&mut after, now);
             let stall = after.stalled(false, now);
