@@ -7,7 +7,6 @@ mod neutron;
 mod octavia;
 mod requests;
 
-use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
 use openstack_ccm_openstack_api::OpenStack;
 use openstack_ccm_openstack_api::error::{ApiError, ConflictCause, ErrorKind};
@@ -17,32 +16,31 @@ use super::failure::{self, Missing};
 use crate::load_balancer::objects::Failover;
 use crate::load_balancer::objects::step::{
     Answer, Applied, FloatingIpStep, ListenerStep, LoadBalancerStep, Locked, Made, MemberStep, MonitorStep,
-    Operation, PoolStep, Step,
+    Next, Operation, PoolStep, Refused, Step,
 };
 
-/// Applies the steps in order, up to the first that locks the load balancer.
-///
-/// # Errors
-/// The first call that fails, with its step. A locked load balancer is no failure.
-pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> (Applied, Result<(), Failure>) {
-    let mut applier = Applier { openstack, applied: Applied::default(), is_unsettled: false };
-    let result = applier.apply(steps).await;
-    (applier.applied, result)
+/// Applies the steps in order, up to the first that locks the load balancer, or fails. A locked load balancer is no failure.
+pub(super) async fn apply(openstack: &OpenStack, steps: &[Step]) -> Applied {
+    let mut applier = Applier { openstack, applied: Applied::default(), part: None, is_unsettled: false };
+    applier.apply(steps).await;
+    applier.applied
 }
 
 struct Applier<'a> {
     openstack: &'a OpenStack,
     applied: Applied,
+    /// The part of the last step that failed, if only a part did.
+    part: Option<Step>,
     /// Whether a failed step left another state than before.
     is_unsettled: bool,
 }
 
 impl Applier<'_> {
-    async fn apply(&mut self, steps: &[Step]) -> Result<(), Failure> {
+    async fn apply(&mut self, steps: &[Step]) {
         for (place, step) in steps.iter().enumerate() {
             // Only objects that an earlier step creates can be missing, and such a step locks: the next reconciliation finds them.
             if !step.is_applicable() {
-                return Ok(());
+                return;
             }
             let answer = self.step(step).await;
             if let Step::LoadBalancer(LoadBalancerStep::Failover { id }) = step {
@@ -52,31 +50,13 @@ impl Applier<'_> {
                 Ok(answer) => answer,
                 Err(error) if self.is_dispensable(step, &error) => continue,
                 // The answer is noted, and the next reconciliation reports it.
-                Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return Ok(()),
+                Err(_) if matches!(self.applied.failover, Some((_, Failover::Refused(_)))) => return,
                 Err(error) if is_locked(&error) => {
                     self.applied.locked =
                         Some(Locked { made: None, operation: None, on: failure::chain(&error) });
-                    return Ok(());
+                    return;
                 }
-                Err(error) => {
-                    if matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })) {
-                        self.applied.failed_creation = Some(error.kind());
-                        self.applied.members_refused = may_be_for_members(&error);
-                        self.applied.not_implemented = not_implemented(&error);
-                    }
-                    if error.kind() == ErrorKind::BadRequest {
-                        // Octavia may have been upgraded or downgraded, and support other attributes.
-                        self.openstack.octavia.doubt_api_versions();
-                    }
-                    self.applied.is_delayed = is_delay(step, &error) && !self.is_unsettled;
-                    if is_refusal(step, &error) && !self.is_unsettled {
-                        self.applied.refused.get_or_insert_with(|| step.clone());
-                    } else {
-                        self.applied.refused = None;
-                        self.applied.failed = Some(step.clone());
-                    }
-                    return Err(failure::of_call(&error, in_brief(step), missing(step)));
-                }
+                Err(error) => return self.fails(step, &error),
             };
             info!(call = doing(step), "OpenStack write");
             self.applied.changed = true;
@@ -86,10 +66,30 @@ impl Applier<'_> {
             if step.locks() {
                 let on = self.applied.done.join("; ");
                 self.applied.locked = Some(Locked { made, operation: Operation::of(step), on });
-                return Ok(());
+                return;
             }
         }
-        Ok(())
+    }
+
+    fn fails(&mut self, step: &Step, error: &ApiError) {
+        if matches!(step, Step::LoadBalancer(LoadBalancerStep::Create { .. })) {
+            self.applied.failed_creation = Some(error.kind());
+            self.applied.members_refused = may_be_for_members(error);
+            self.applied.not_implemented = not_implemented(error);
+        }
+        if error.kind() == ErrorKind::BadRequest {
+            // Octavia may have been upgraded or downgraded, and support other attributes.
+            self.openstack.octavia.doubt_api_versions();
+        }
+        self.applied.is_delayed = is_delay(step, error) && !self.is_unsettled;
+        let failure = failure::of_call(error, in_brief(step), missing(step));
+        if is_refusal(step, error) && !self.is_unsettled {
+            let step = self.part.take().unwrap_or_else(|| step.clone());
+            self.applied.next = Next::Without(Refused { step, failure });
+        } else {
+            self.applied.failed = Some(step.clone());
+            self.applied.next = Next::Retry(failure);
+        }
     }
 
     /// Returns whether the Service can do without this step, and warns the user if so.

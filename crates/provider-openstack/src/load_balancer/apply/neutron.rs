@@ -52,7 +52,7 @@ impl Applier<'_> {
                     let (id, tags, description) = (made.id.clone(), tags.clone(), description.clone());
                     let port_id = made.port_id.clone();
                     let tag = FloatingIpStep::Tag { id, tags, description, port_id };
-                    self.applied.refused = Some(Step::FloatingIp(tag));
+                    self.part = Some(Step::FloatingIp(tag));
                 }
                 self.applied.floating_ips.extend(self.applied.address.map(|address| ObservedFloatingIp {
                     claimed_by: None,

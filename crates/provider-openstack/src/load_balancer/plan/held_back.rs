@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 use openstack_ccm_core::failure::Failure;
 
 use super::refusals::{Predecessor, Refusals, TO_TRY_AGAIN, is_for_good, listener_tag};
-use super::types::Refused;
-use crate::load_balancer::objects::step::{ListenerStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, Refused, Step};
 use crate::load_balancer::objects::{
     Children, Desired, DesiredListener, FormerListener, InsertedHeader, ListenerKey, ListenerSpec,
     ObservedListener, ObservedLoadBalancer, Tags, header, tls,

@@ -34,4 +34,4 @@ pub(crate) use release::{LOAD_BALANCER_LEFT, release, retain};
 #[cfg(test)]
 pub(crate) use serve::serve;
 pub(crate) use serve::serve_beside;
-pub(crate) use types::{Plan, Refused, Then, Wait};
+pub(crate) use types::{Plan, Then, Wait};

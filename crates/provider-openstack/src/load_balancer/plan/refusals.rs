@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
 
-use super::types::{Plan, Refused};
+use super::types::Plan;
 use crate::load_balancer::names;
 use crate::load_balancer::objects::digest::Digest;
-use crate::load_balancer::objects::step::{FloatingIpStep, ListenerStep, MemberStep, Step};
+use crate::load_balancer::objects::step::{FloatingIpStep, ListenerStep, MemberStep, Refused, Step};
 use crate::load_balancer::objects::{
     FormerListener, ListenerKey, ListenerSpec, Member, MemberKey, Observed, ObservedFloatingIp,
     ObservedMember, ObservedPool,

@@ -8,15 +8,8 @@ use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::{Notice, Severity};
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
-use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, PoolStep, Refused, Step};
 use crate::load_balancer::objects::{ListenerKey, ObservedLoadBalancer};
-
-/// A step that is left out, and the refusal that causes this.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) step: Step,
-    pub(crate) failure: Failure,
-}
 
 /// The steps to the desired state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,10 +13,8 @@ use super::Reconciler;
 use crate::limits::{LOST_WORK_TIMEOUT, MAX_CHANGE_WAIT};
 use crate::load_balancer::apply;
 use crate::load_balancer::known::Observation;
-use crate::load_balancer::objects::step::{Applied, Locked};
-use crate::load_balancer::objects::step::{FloatingIpStep, LoadBalancerStep, Step};
+use crate::load_balancer::objects::step::{Applied, LoadBalancerStep, Locked, Next, Refused, Step};
 use crate::load_balancer::objects::{ObservedLoadBalancer, Ownership};
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{Plan, Then, Wait};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::state::watchlist::Awaited;
@@ -35,56 +33,20 @@ pub(super) struct PlanContext<'a> {
     pub(super) project_id: Option<&'a str>,
 }
 
-/// The result of a plan.
-#[derive(Debug)]
-pub(super) enum Progress {
-    /// Everything is as the Service asks for.
-    Converged {
-        /// Whether this reconciliation changed anything.
-        changed: bool,
-        /// The steps of this reconciliation, unless it had to wait.
-        done: Vec<String>,
-        /// The address of the Service.
-        address: Option<IpAddr>,
-        /// Why the converged state is unreliable.
-        held: Option<Failure>,
-    },
-    /// Octavia is at work; the watchlist or a timeout wakes the Service.
-    Waiting(Waiting),
-    /// The cloud refused a step. The observation stays valid, and a plan without the step is possible.
-    Refused(Refused),
-}
-
-/// The result of carrying out a plan.
-#[derive(Debug)]
-pub(super) struct CarriedOut {
-    /// What comes next.
-    pub(super) progress: Result<Progress, Failure>,
-    /// The observation after the accepted steps, if still known.
-    pub(super) known: Option<Observation>,
-    /// Whether a step of ours holds the lock of the load balancer.
-    pub(super) locked: bool,
-    /// The cloud's message if it cannot create such a load balancer.
-    pub(super) not_implemented: Option<String>,
-    /// Whether the cloud refused to mark a floating IP as the Service's.
-    pub(super) refused_mark: bool,
-}
-
 impl Reconciler {
-    /// Applies as much of a plan as possible now, and updates the observation with the accepted steps.
-    ///
-    /// The progress is an error if a step failed, if something blocks the plan, or if a repair has to pause.
+    /// Applies as much of a plan as possible now. Returns what became of that, and the observation after the accepted steps, if still
+    /// known. A release has none, and plans anew each time.
     pub(super) async fn carry_out(
         &self,
         context: &PlanContext<'_>,
         observation: Option<Observation>,
         report: &mut Report,
-    ) -> CarriedOut {
+    ) -> (Applied, Option<Observation>) {
         let PlanContext { service, plan, gives_up, .. } = *context;
         report.notices(plan.notices.iter().cloned());
         let resting = self.resting(service, plan);
         let steps = &self.due(service, plan).steps;
-        let (applied, result) = apply::apply(self.lists.openstack(), steps).await;
+        let mut applied = apply::apply(self.lists.openstack(), steps).await;
         self.note_writes(context, steps, &applied);
         let accepted = applied.accepted.iter().filter_map(|(place, _)| steps.get(*place));
         let given_up: Vec<IpAddr> = accepted.filter_map(Step::gives_up).collect();
@@ -94,47 +56,44 @@ impl Reconciler {
         report.notices(applied.notices.iter().cloned());
         if let Some(observation) = &observation {
             record.lock().attempts.accepted(steps, &applied, observation.seen());
-            if let (Some(step), Err(failure)) = (applied.failed.clone(), &result) {
-                let failed = Refused { step, failure: failure.clone() };
+            if let (Some(step), Next::Retry(failure)) = (&applied.failed, &applied.next) {
+                let failed = Refused { step: step.clone(), failure: failure.clone() };
                 record.lock().attempts.failed(failed, observation.seen(), now);
             }
         }
-        let refused = applied.refused.clone().filter(|_| observation.is_some());
-        let is_sound = result.is_ok() || applied.is_delayed || refused.is_some();
+        let is_refused = matches!(applied.next, Next::Without(_));
+        let has_failed = matches!(applied.next, Next::Retry(_)) && !applied.is_delayed;
         let by_others = applied.locked.is_some() && !applied.is_accepted();
-        if !is_sound || by_others || refused.is_some() {
+        if has_failed || is_refused || by_others {
             record.lock().reset_repeat_guard();
         }
-        let known = observation.filter(|_| is_sound && !by_others);
+        let plans_anew = observation.is_none();
+        let known = observation.filter(|_| !has_failed && !by_others);
         let known = known.and_then(|mut known| known.accepted(steps, &applied).then_some(known));
-        let progress = match (result, refused) {
-            (Ok(()), _) => self.progress(context, &applied, resting, report),
-            (Err(failure), Some(step)) if known.is_some() => Ok(Progress::Refused(Refused { step, failure })),
-            (Err(failure), _) => Err(failure),
+        applied.next = match std::mem::take(&mut applied.next) {
+            Next::Done { .. } => self.next(context, &applied, resting, report),
+            Next::Without(refused) if known.is_none() && !plans_anew => Next::Retry(refused.failure),
+            next => next,
         };
         // An obstacle may be gone by the next reconciliation, which reads everything again.
-        let known = known.filter(|_| progress.is_ok() || applied.is_delayed);
-        let refused_mark = matches!(applied.refused, Some(Step::FloatingIp(FloatingIpStep::Tag { .. })));
-        let (locked, not_implemented) = (applied.is_accepted(), applied.not_implemented);
-        CarriedOut { progress, known, locked, not_implemented, refused_mark }
+        let known = known.filter(|_| !matches!(applied.next, Next::Retry(_)) || applied.is_delayed);
+        (applied, known)
     }
 
-    fn progress(
+    fn next(
         &self,
         context: &PlanContext<'_>,
         applied: &Applied,
         resting: Option<Failure>,
         report: &mut Report,
-    ) -> Result<Progress, Failure> {
+    ) -> Next {
         if let Some(locked) = &applied.locked {
-            if let Some(waits) = self.wait_after_refusals(context, locked, report) {
-                return Ok(waits);
-            }
-            return Ok(self.wait_for_lock(context, locked, report));
+            let stalls = self.wait_after_refusals(context, locked, report);
+            return stalls.unwrap_or_else(|| self.wait_for_lock(context, locked, report));
         }
         match resting {
-            Some(rest) => Err(rest),
-            None => self.conclude(context, applied, report),
+            Some(rest) => Next::Retry(rest),
+            None => self.conclude(context, report),
         }
     }
 
@@ -175,7 +134,7 @@ impl Reconciler {
         Some(failure)
     }
 
-    fn wait_for_lock(&self, context: &PlanContext<'_>, locked: &Locked, report: &mut Report) -> Progress {
+    fn wait_for_lock(&self, context: &PlanContext<'_>, locked: &Locked, report: &mut Report) -> Next {
         let PlanContext { service, load_balancer, project_id, .. } = *context;
         let operation = locked.operation;
         match (&locked.made, load_balancer) {
@@ -193,25 +152,14 @@ impl Reconciler {
         wait_for_change(operation.is_some(), locked.on.clone())
     }
 
-    fn conclude(
-        &self,
-        context: &PlanContext<'_>,
-        applied: &Applied,
-        report: &mut Report,
-    ) -> Result<Progress, Failure> {
+    fn conclude(&self, context: &PlanContext<'_>, report: &mut Report) -> Next {
         let PlanContext { service, plan, load_balancer, project_id, .. } = *context;
-        let converged = |held: Option<Failure>| Progress::Converged {
-            changed: applied.changed,
-            done: applied.done.clone(),
-            address: applied.address.or(plan.address),
-            held,
-        };
         match &plan.then {
-            Then::Done => Ok(converged(None)),
-            Then::Held(failure) => Ok(converged(Some(failure.clone()))),
+            Then::Done => Next::Done { held: None },
+            Then::Held(failure) => Next::Done { held: Some(failure.clone()) },
             Then::WaitFor(wait) => {
                 if let Some(there) = load_balancer.filter(|there| there.id != wait.id) {
-                    return Ok(self.wait_for_child(context, there, wait, report));
+                    return self.wait_for_child(context, there, wait, report);
                 }
                 if let Some(existing) = load_balancer {
                     let awaited = Awaited { id: &existing.id, project_id, operation: None };
@@ -221,17 +169,17 @@ impl Reconciler {
                 let is_stuck = waited >= LOST_WORK_TIMEOUT;
                 report.notices(is_stuck.then(|| stuck(wait)));
                 let is_own = self.watchlist.own_work(&wait.id, &service.key).is_some();
-                Ok(wait_for_change(is_own, wait.to_string()))
+                wait_for_change(is_own, wait.to_string())
             }
-            Then::Blocked(failure) => Err(failure.clone()),
+            Then::Blocked(failure) => Next::Retry(failure.clone()),
         }
     }
 }
 
 /// Waits until the poller sees the end of the change.
-fn wait_for_change(is_own: bool, on: String) -> Progress {
+fn wait_for_change(is_own: bool, on: String) -> Next {
     let on = if is_own { WaitsOn::OwnStep(on) } else { WaitsOn::OtherChange(on) };
-    Progress::Waiting(Waiting { on, at_most: MAX_CHANGE_WAIT, unfinished: None })
+    Next::Wait(Waiting { on, at_most: MAX_CHANGE_WAIT, unfinished: None })
 }
 
 /// Warns of a load balancer that stays PENDING. The message never varies, so that repeats fold into one Event.

@@ -17,12 +17,13 @@ use openstack_ccm_openstack_api::octavia::LoadBalancer;
 use tracing::{debug, warn};
 
 use super::Reconciler;
-use super::carry_out::{PlanContext, Progress};
+use super::carry_out::PlanContext;
 use crate::load_balancer::annotations::LOAD_BALANCER_ADDRESS;
 use crate::load_balancer::desired;
 use crate::load_balancer::identity::outputs;
 use crate::load_balancer::identity::ownership::Claim;
 use crate::load_balancer::names::Names;
+use crate::load_balancer::objects::step::{FloatingIpStep, Next, Refused, Step};
 use crate::load_balancer::objects::{FloatingIpMarks, Ownership, Reclaim, ReleaseTerms};
 use crate::load_balancer::plan;
 use crate::load_balancer::read::find::{self, Purpose};
@@ -225,19 +226,18 @@ impl Releasing<'_> {
             load_balancer: observed.load_balancer.as_ref(),
             project_id: project_id.as_deref(),
         };
-        let mut carried_out = self.reconciler.carry_out(&context, None, report).await;
-        if carried_out.refused_mark {
+        let mut next = self.carry_out(&context, report).await;
+        if let Next::Without(Refused { step: Step::FloatingIp(FloatingIpStep::Tag { .. }), .. }) = &next {
             // A failed mark must not prevent the deletion: the floating IP is also found by its address and description.
             self.terms.floating_ip_tags.clear();
             let plan = plan::release(&self.terms, &observed);
-            carried_out =
-                self.reconciler.carry_out(&PlanContext { plan: &plan, ..context }, None, report).await;
+            next = self.carry_out(&PlanContext { plan: &plan, ..context }, report).await;
         }
-        match carried_out.progress? {
-            Progress::Waiting(waiting) => Ok(Some(waiting)),
-            Progress::Refused(refused) => Err(refused.failure),
-            Progress::Converged { .. } => Ok(None),
-        }
+        waits(next)
+    }
+
+    async fn carry_out(&self, context: &PlanContext<'_>, report: &mut Report) -> Next {
+        self.reconciler.carry_out(context, None, report).await.0.next
     }
 
     /// Returns whether a load balancer without our tags belongs to another cluster of the same name.
@@ -265,11 +265,16 @@ impl Releasing<'_> {
             load_balancer: Some(&observed),
             project_id: project_id.as_deref(),
         };
-        match self.reconciler.carry_out(&context, None, report).await.progress? {
-            Progress::Waiting(waiting) => Ok(Some(waiting)),
-            Progress::Refused(refused) => Err(refused.failure),
-            Progress::Converged { .. } => Ok(None),
-        }
+        waits(self.carry_out(&context, report).await)
+    }
+}
+
+/// Returns what to wait for, or `None` when nothing is left.
+fn waits(next: Next) -> Result<Option<Waiting>, Failure> {
+    match next {
+        Next::Done { .. } => Ok(None),
+        Next::Wait(waiting) => Ok(Some(waiting)),
+        Next::Without(Refused { failure, .. }) | Next::Retry(failure) => Err(failure),
     }
 }
 

@@ -8,10 +8,10 @@ use openstack_ccm_core::provider::{Waiting, WaitsOn};
 use tokio::time::Instant;
 
 use super::Reconciler;
-use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext, Progress};
+use super::carry_out::{LOAD_BALANCER_STUCK, PlanContext};
 use crate::limits::LOST_WORK_TIMEOUT;
 use crate::load_balancer::objects::observed::ObservedLoadBalancer;
-use crate::load_balancer::objects::step::Locked;
+use crate::load_balancer::objects::step::{Locked, Next};
 use crate::load_balancer::plan::Wait;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::state::attempts::Stall;
@@ -24,7 +24,7 @@ impl Reconciler {
         there: &ObservedLoadBalancer,
         wait: &Wait,
         report: &mut Report,
-    ) -> Progress {
+    ) -> Next {
         let message = format!(
             "{wait} and has been for more than {} minutes although {there} is {}: Octavia might have lost the task; have an \
              administrator check Octavia, and fail the load balancer over (openstack loadbalancer failover {}) if Octavia is not \
@@ -43,7 +43,7 @@ impl Reconciler {
         context: &PlanContext<'_>,
         locked: &Locked,
         report: &mut Report,
-    ) -> Option<Progress> {
+    ) -> Option<Next> {
         let there = context.load_balancer.filter(|_| locked.operation.is_none())?;
         let stall = self.note_stall(context);
         if stall.is_first() {
@@ -64,8 +64,8 @@ impl Reconciler {
 }
 
 /// Waits and, after a while, warns. The message never varies, so that repeats fold into one Event.
-fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Progress {
+fn stalled(stall: Stall, on: String, message: String, report: &mut Report) -> Next {
     let is_stuck = stall.age(Instant::now()) >= LOST_WORK_TIMEOUT;
     report.notices(is_stuck.then(|| Notice::warning(LOAD_BALANCER_STUCK, message)));
-    Progress::Waiting(Waiting { on: WaitsOn::StalledChild(on), at_most: stall.pause(), unfinished: None })
+    Next::Wait(Waiting { on: WaitsOn::StalledChild(on), at_most: stall.pause(), unfinished: None })
 }

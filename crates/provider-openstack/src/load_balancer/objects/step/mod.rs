@@ -15,7 +15,7 @@ pub(crate) use kinds::{
     FloatingIpStep, FormerFloatingIp, Handle, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep,
     PoolStep,
 };
-pub(crate) use outcome::{Answer, Applied, Locked, Made, Operation};
+pub(crate) use outcome::{Answer, Applied, Locked, Made, Next, Operation, Refused};
 
 /// One call to the cloud, by type of object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,11 @@
-//! What Octavia does for a step, its answer, and the result of a plan.
+//! What Octavia does for a step, its answer, and what became of the steps of a plan.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
+use openstack_ccm_core::failure::Failure;
 use openstack_ccm_core::notice::Notice;
+use openstack_ccm_core::provider::Waiting;
 use openstack_ccm_openstack_api::error::ErrorKind;
 use openstack_ccm_openstack_api::octavia::{CreatedLoadBalancer, LbAlgorithm};
 
@@ -56,9 +58,10 @@ impl Operation {
     }
 }
 
-/// The result of applying a plan.
-#[derive(Clone, Debug, Default)]
+/// What became of the steps that were sent, and what comes next.
+#[derive(Debug, Default)]
 pub(crate) struct Applied {
+    pub(crate) next: Next,
     /// Whether anything in the cloud was changed.
     pub(crate) changed: bool,
     /// Octavia's work, if a step locked the load balancer or found it locked.
@@ -77,9 +80,7 @@ pub(crate) struct Applied {
     pub(crate) refused_algorithms: Vec<(String, LbAlgorithm)>,
     /// The last failover request: id of the load balancer, and the result.
     pub(crate) failover: Option<(String, Failover)>,
-    /// The step, or part of a step, that the cloud refused.
-    pub(crate) refused: Option<Step>,
-    /// The step that failed otherwise.
+    /// The step that failed, and was not refused.
     pub(crate) failed: Option<Step>,
     /// How the creation request for the load balancer failed.
     pub(crate) failed_creation: Option<ErrorKind>,
@@ -96,6 +97,32 @@ impl Applied {
     pub(crate) fn is_accepted(&self) -> bool {
         self.locked.as_ref().is_some_and(|locked| locked.operation.is_some())
     }
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Nothing: everything is as the Service asks for. What is held makes that unreliable.
+    Done { held: Option<Failure> },
+    /// The next reconciliation, which the watchlist or a timeout begins: Octavia is at work.
+    Wait(Waiting),
+    /// A plan without the step that the cloud refused.
+    Without(Refused),
+    /// An attempt after a pause: a step failed, something blocks the plan, or a repair has to pause.
+    Retry(Failure),
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self::Done { held: None }
+    }
+}
+
+/// A step, or part of a step, that the cloud refused or that needs such a step, and the refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) step: Step,
+    pub(crate) failure: Failure,
 }
 
 /// A load balancer that Octavia works on.

@@ -1,6 +1,7 @@
 //! Carries out the plan of a Service to serve, and reports the result.
 
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use openstack_ccm_core::failure::{Failure, FailureClass};
@@ -13,44 +14,28 @@ use super::wanted::{Planned, Wanted};
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS};
 use crate::load_balancer::desired::{Sources, removed_members};
 use crate::load_balancer::known::Observation;
-use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::step::{Applied, LoadBalancerStep, Next, Refused, Step};
 use crate::load_balancer::objects::{Facts, ObservedLoadBalancer};
 use crate::load_balancer::plan::Plan;
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::reconcile::addresses::addresses;
-use crate::load_balancer::reconcile::carry_out::{CarriedOut, PlanContext, Progress};
+use crate::load_balancer::reconcile::carry_out::PlanContext;
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::address_as_wish;
 use crate::load_balancer::state::attempts::PreviousVips;
 
-/// The result of a plan.
-pub(super) enum CarriedOn {
-    Ended(Result<Outcome, Failure>),
-    /// The cloud refused a step; a plan without it is possible.
-    Refused(Refused, Box<Observation>),
-}
-
-/// The result of a plan's calls.
-enum Called {
-    /// The reconciliation ends with this outcome, and this is kept.
-    Ended(Result<Outcome, Failure>, Box<Kept>),
-    /// The cloud refused a step; a plan without it is possible.
-    Refused(Refused, Box<Observation>),
-}
-
 impl Serving<'_> {
     /// Opens node ports, applies the plan, closes node ports that are no longer needed, and keeps what is known. `tags_in` is the
-    /// time after which postponed identity tags may be written.
+    /// time after which postponed identity tags may be written. Continues with what is known where the cloud refused a step and a plan
+    /// without it is possible.
     ///
-    /// The outcome is an error as in [`Reconciler::carry_out`](crate::load_balancer::reconcile::Reconciler::carry_out), with all
-    /// faults of the Service's settings.
+    /// The outcome is an error as in [`Next::Retry`], with all faults of the Service's settings.
     pub(super) async fn apply(
         &self,
         observation: Observation,
         planned: &Planned,
         tags_in: Option<Duration>,
         report: &mut Report,
-    ) -> CarriedOn {
+    ) -> ControlFlow<Result<Outcome, Failure>, (Refused, Box<Observation>)> {
         let Planned { plan, wanted, .. } = planned;
         let (queue, key) = (&self.reconciler.identity_tags, &self.service.key);
         let agreement = observation.agreement(&wanted.desired).filter(|_| plan.is_converged());
@@ -60,15 +45,25 @@ impl Serving<'_> {
         if tags {
             queue.begins(key);
         }
-        let called = serving.carry_out(observation, planned, report).await;
-        if tags && !matches!(called, Called::Ended(Ok(_), _)) {
+        let (mut applied, known) = serving.carry_out(observation, planned, report).await;
+        let (next, known) = match (std::mem::take(&mut applied.next), known) {
+            (Next::Without(refused), Some(known)) => {
+                if tags {
+                    queue.ends(key);
+                }
+                return ControlFlow::Continue((refused, Box::new(known)));
+            }
+            other => other,
+        };
+        let mut outcome = serving.outcome(next, &applied, planned, report).await;
+        if tags && outcome.is_err() {
             queue.ends(key);
         }
-        let (outcome, kept) = match called {
-            Called::Ended(outcome, kept) => (outcome, *kept),
-            Called::Refused(refused, observation) => return CarriedOn::Refused(refused, observation),
-        };
-        let mut outcome = outcome.map_err(|failure| wanted.faults.add_to(failure));
+        if let (Ok(Outcome::Ready(ready)), Some(known)) = (&outcome, &known) {
+            serving.report_address(ready, known, report).await;
+        }
+        let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
+        outcome = outcome.map_err(|failure| wanted.faults.add_to(failure));
         if let Ok(Outcome::Ready(ready)) = &mut outcome {
             serving.converge_group(&wanted.facts, ready, report).await;
             let failed = ready.unfinished.take().map(|failure| wanted.faults.add_to(failure));
@@ -79,11 +74,18 @@ impl Serving<'_> {
             Ok(Outcome::Ready(ready)) => tags_in.is_none() && ready.unfinished.is_none(),
             _ => true,
         };
+        let (locked, address) = (applied.is_accepted(), applied.address.or(plan.address));
+        let kept = Kept { known, locked, address, warnings: plan.warnings() };
         self.keep(&outcome, kept, agreement.filter(|_| is_whole));
-        CarriedOn::Ended(outcome)
+        ControlFlow::Break(outcome)
     }
 
-    async fn carry_out(&self, observation: Observation, planned: &Planned, report: &mut Report) -> Called {
+    async fn carry_out(
+        &self,
+        observation: Observation,
+        planned: &Planned,
+        report: &mut Report,
+    ) -> (Applied, Option<Observation>) {
         let Planned { plan, load_balancer, .. } = planned;
         let load_balancer = load_balancer.as_ref();
         let project_id = observation.project_id().map(str::to_owned);
@@ -95,16 +97,15 @@ impl Serving<'_> {
             project_id: project_id.as_deref(),
         };
         let removed = self.removed_members(&observation, planned);
-        let CarriedOut { progress, known, locked, not_implemented, refused_mark: _ } =
-            self.reconciler.carry_out(&context, Some(observation), report).await;
-        if let Some(members) = removed.filter(|_| locked) {
+        let (applied, known) = self.reconciler.carry_out(&context, Some(observation), report).await;
+        if let Some(members) = removed.filter(|_| applied.is_accepted()) {
             self.reconciler.note_removed_members(&self.service.key, members);
         }
-        if matches!(progress, Ok(Progress::Waiting(_))) {
+        if matches!(applied.next, Next::Wait(_)) {
             self.note_creation(plan);
         }
-        self.note_replacement(plan, load_balancer, &progress);
-        if progress.is_ok() && replaces(plan) {
+        self.note_replacement(plan, load_balancer, &applied.next);
+        if !matches!(applied.next, Next::Retry(_)) && replaces(plan) {
             let vips = load_balancer.into_iter().flat_map(ObservedLoadBalancer::vip_addresses);
             let vips = PreviousVips::Addresses(vips.collect());
             self.record().attempts.replaced(vips);
@@ -112,22 +113,7 @@ impl Serving<'_> {
             report.remove_annotation(self.service, LOAD_BALANCER_ADDRESS.key);
             report.remove_annotation(self.service, CONVERGED_DIGEST.key);
         }
-        let address = match &progress {
-            Ok(Progress::Converged { address, .. }) => *address,
-            Ok(Progress::Waiting(_) | Progress::Refused(_)) | Err(_) => None,
-        };
-        let (progress, known) = match (progress, known) {
-            (Ok(Progress::Refused(refused)), Some(known)) => {
-                return Called::Refused(refused, Box::new(known));
-            }
-            other => other,
-        };
-        let outcome = self.outcome(progress, planned, not_implemented.as_deref(), report).await;
-        if let (Ok(Outcome::Ready(ready)), Some(known)) = (&outcome, &known) {
-            self.report_address(ready, known, report).await;
-        }
-        let known = known.filter(|_| outcome.is_ok() || plan.refused.is_empty());
-        Called::Ended(outcome, Box::new(Kept { known, locked, address, warnings: plan.warnings() }))
+        (applied, known)
     }
 
     /// Describes the members that the next step removes from a pool, each with the reason.
@@ -143,36 +129,37 @@ impl Serving<'_> {
 
     async fn outcome(
         &self,
-        progress: Result<Progress, Failure>,
+        next: Next,
+        applied: &Applied,
         planned: &Planned,
-        not_implemented: Option<&str>,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let Planned { plan, wanted, load_balancer } = planned;
         let load_balancer = load_balancer.as_ref();
         let missing = self.missing(planned);
-        match progress {
-            Ok(Progress::Waiting(waiting)) => {
-                Ok(Outcome::Waiting(Waiting { unfinished: missing, ..waiting }))
-            }
-            Ok(Progress::Refused(refused)) => Err(refused.failure),
-            Ok(Progress::Converged { changed, done, address, held }) => {
+        match next {
+            Next::Wait(waiting) => Ok(Outcome::Waiting(Waiting { unfinished: missing, ..waiting })),
+            Next::Without(refused) => Err(refused.failure),
+            Next::Done { held } => {
+                let address = applied.address.or(plan.address);
                 let unfinished = held.or(missing);
                 match unfinished {
                     Some(failure) if !self.may_lead_to(address, planned) => Err(failure),
                     unfinished => {
+                        let changed = applied.changed;
                         let mut ready = self.ready(changed, address, load_balancer, &wanted.facts, report)?;
-                        ready.done = done;
+                        ready.done.clone_from(&applied.done);
                         // Whether clients must go through the load balancer has not changed.
                         ready.preference.keep_published |= plan.keeps_protocols();
                         Ok(Outcome::Ready(Ready { unfinished, ..ready }))
                     }
                 }
             }
-            Err(failure) if load_balancer.is_none() => {
-                Err(self.not_created(plan, &wanted.facts, failure, not_implemented, report).await)
+            Next::Retry(failure) if load_balancer.is_none() => {
+                let words = applied.not_implemented.as_deref();
+                Err(self.not_created(plan, &wanted.facts, failure, words, report).await)
             }
-            Err(failure) => Err(failure),
+            Next::Retry(failure) => Err(failure),
         }
     }
 

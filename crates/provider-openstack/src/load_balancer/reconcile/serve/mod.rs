@@ -112,6 +112,7 @@ mod security_group;
 mod wanted;
 
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
@@ -128,15 +129,14 @@ use crate::load_balancer::known::Observation;
 use crate::load_balancer::known::looks::Look;
 use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::digest::Digest;
+use crate::load_balancer::objects::step::Refused;
 use crate::load_balancer::objects::{Features, Ownership};
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::{self, Plan, Then};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Faults, Reading, Settings};
 use crate::load_balancer::state::identity_tags::Permission;
 use crate::load_balancer::state::locks::{LoadBalancerLock, LoadBalancerLocks};
 use crate::load_balancer::state::record::{Beginning, Cached, Record};
-use apply::CarriedOn;
 use wanted::Planned;
 
 /// Changes that Octavia has accepted are needed again.
@@ -282,11 +282,11 @@ impl Serving<'_> {
                 continue;
             }
             observation = match Box::pin(self.apply(observation, &planned, tags_in, report)).await {
-                CarriedOn::Ended(Err(failure)) if needs_look(&failure) => {
+                ControlFlow::Break(Err(failure)) if needs_look(&failure) => {
                     Box::pin(self.read(lock, report)).await?
                 }
-                CarriedOn::Ended(outcome) => return outcome,
-                CarriedOn::Refused(refused, seen) => match self.note_refusal(refused, &seen) {
+                ControlFlow::Break(outcome) => return outcome,
+                ControlFlow::Continue((refused, seen)) => match self.note_refusal(refused, &seen) {
                     true => *seen,
                     false => Box::pin(self.look(Look::Whole, *seen, lock, report)).await?,
                 },

@@ -1,6 +1,6 @@
 //! Collects what decides about a Service's load balancer in ERROR, and notes what becomes of it.
 
-use openstack_ccm_core::failure::{Failure, FailureClass};
+use openstack_ccm_core::failure::FailureClass;
 use openstack_ccm_openstack_api::octavia::ProvisioningStatus;
 
 use super::Serving;
@@ -10,9 +10,9 @@ use crate::config::ErrorRecovery;
 use crate::load_balancer::annotations::{CONVERGED_DIGEST, LOAD_BALANCER_ADDRESS, LOAD_BALANCER_ID};
 use crate::load_balancer::objects::observed::{Observed, ObservedLoadBalancer};
 use crate::load_balancer::objects::recovery::Recovery;
+use crate::load_balancer::objects::step::Next;
 use crate::load_balancer::plan::Plan;
 use crate::load_balancer::plan::recovery::was_never_built;
-use crate::load_balancer::reconcile::carry_out::Progress;
 use crate::load_balancer::settings::ReleaseSettings;
 
 impl Serving<'_> {
@@ -79,15 +79,16 @@ impl Serving<'_> {
         &self,
         plan: &Plan,
         load_balancer: Option<&ObservedLoadBalancer>,
-        next: &Result<Progress, Failure>,
+        next: &Next,
     ) {
         let (replacements, key) = (&self.reconciler.replacements, &self.service.key);
         if load_balancer.is_none() && creates(plan) {
             match next {
-                Ok(_) => replacements.creating(key),
                 // The Service's own wishes are wrong: other Services are not affected.
-                Err(failure) if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
-                Err(_) => replacements.creation_failed(key),
+                Next::Retry(failure)
+                    if matches!(failure.class, FailureClass::UserInput | FailureClass::Busy) => {}
+                Next::Retry(_) => replacements.creation_failed(key),
+                Next::Done { .. } | Next::Wait(_) | Next::Without(_) => replacements.creating(key),
             }
         }
         match load_balancer.map(|load_balancer| &load_balancer.status) {

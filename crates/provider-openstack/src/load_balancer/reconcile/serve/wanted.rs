@@ -17,9 +17,9 @@ use crate::load_balancer::names::Names;
 use crate::load_balancer::objects::FloatingIpGoal;
 use crate::load_balancer::objects::facts::Facts;
 use crate::load_balancer::objects::observed::{Observed, ObservedLoadBalancer};
-use crate::load_balancer::objects::step::{LoadBalancerStep, Step};
+use crate::load_balancer::objects::step::{LoadBalancerStep, Refused, Step};
 use crate::load_balancer::objects::tree::Desired;
-use crate::load_balancer::plan::{self, Plan, Refused};
+use crate::load_balancer::plan::{self, Plan};
 use crate::load_balancer::report::Report;
 use crate::load_balancer::settings::{Aspect, Exposure, Fault, Faults, Settings};
 

@@ -16,10 +16,8 @@ pub(crate) use refusals::RefusalRecord;
 pub(crate) use stall::Stall;
 
 use crate::load_balancer::objects::recovery::Failover;
-use crate::load_balancer::objects::step::Applied;
-use crate::load_balancer::objects::step::Step;
+use crate::load_balancer::objects::step::{Applied, Refused, Step};
 use crate::load_balancer::objects::{Desired, Observed};
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::Refusals;
 
 /// Pause after the first repair, and the longest pause; the pause doubles in between.

@@ -11,11 +11,12 @@ use openstack_ccm_core::backoff::Backoff;
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use tokio::time::Instant;
 
-use crate::load_balancer::objects::step::{FloatingIpStep, Handle, ListenerStep, MemberStep, PoolStep, Step};
+use crate::load_balancer::objects::step::{
+    FloatingIpStep, Handle, ListenerStep, MemberStep, PoolStep, Refused, Step,
+};
 use crate::load_balancer::objects::{
     Desired, FloatingIpGoal, FormerListener, ListenerKey, Observed, ObservedFloatingIp,
 };
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{
     Predecessor, Refusals, TO_TRY_AGAIN, TRIED_RARELY, floating_ip_tag, is_same,
 };

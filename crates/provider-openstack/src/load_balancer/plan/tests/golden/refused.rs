@@ -3,9 +3,8 @@
 use insta::assert_snapshot;
 use openstack_ccm_core::failure::Failure;
 
-use crate::load_balancer::objects::step::{ListenerStep, MemberStep, Step};
+use crate::load_balancer::objects::step::{ListenerStep, MemberStep, Refused, Step};
 use crate::load_balancer::objects::{FormerListener, tls};
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::refusals::{Predecessor, Refusals, listener_tag};
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Shape, tcp};

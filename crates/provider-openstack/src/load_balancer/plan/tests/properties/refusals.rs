@@ -13,14 +13,13 @@ use tokio::time::Instant;
 
 use super::oracle::assert_served;
 use super::states::shape;
-use crate::load_balancer::objects::step::{Answer, Applied};
 use crate::load_balancer::objects::step::{
-    FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep, Step,
+    Answer, Applied, FloatingIpStep, ListenerStep, LoadBalancerStep, MemberStep, MonitorStep, PoolStep,
+    Refused, Step,
 };
 use crate::load_balancer::objects::{
     Children, Desired, FloatingIpGoal, ListenerKey, MemberKey, Observed, ObservedListener, ObservedMember,
 };
-use crate::load_balancer::plan::Refused;
 use crate::load_balancer::plan::tests::cloud::Cloud;
 use crate::load_balancer::plan::tests::shape::{Kind, Port, Shape, tcp};
 use crate::load_balancer::plan::{Plan, Then, serve_beside};
