@@ -2,6 +2,7 @@
 //! the login. A further provider is a crate with an [`Entry`], and one line in the binary that lists it.
 
 use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -67,9 +68,10 @@ pub struct LoginRequest {
     pub user_agent: Vec<String>,
 }
 
-/// Observes every call to the cloud; each page of a list and each repetition is a call of its own.
-pub trait CallObserver: Send + Sync {
-    /// `call` is one of a closed set of names, for a metrics label. `duration` runs from sending to the last byte of the answer.
+/// Observes every call to the cloud; each page of a list and each repetition is a call of its own. Logins are not calls.
+pub trait CallObserver: Send + Sync + fmt::Debug {
+    /// `call` is one of a closed set of names, for a metrics label, for example `loadbalancer_create`. `duration` runs from sending to the
+    /// last byte of the answer.
     fn observe(&self, call: &'static str, duration: Duration, succeeded: bool);
 }
 

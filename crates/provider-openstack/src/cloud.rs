@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openstack_ccm_core::cloud::{
-    CallObserver, Cloud, ClusterIdentity, Entry, LoadBalancing, LoginRequest, Part, Provider,
-};
+use openstack_ccm_core::cloud::{Cloud, ClusterIdentity, Entry, LoadBalancing, LoginRequest, Part, Provider};
 use openstack_ccm_core::failure::{Failure, FailureClass};
 use openstack_ccm_core::instance::Instances;
 use openstack_ccm_core::permit::Gate;
 use openstack_ccm_core::provider::Wake;
 use openstack_ccm_core::route::Routes;
-use openstack_ccm_openstack_api::client::{CallObserver as ApiCallObserver, ClientSettings};
+use openstack_ccm_openstack_api::client::ClientSettings;
 use openstack_ccm_openstack_api::identity::{AuthError, AuthOptions, Reload};
 use openstack_ccm_openstack_api::transport::{Service, Transport};
 use openstack_ccm_openstack_api::{ErrorKind, OpenStack, connect_through};
@@ -162,25 +160,10 @@ impl Provider for OpenStackProvider {
 
     async fn log_in(&self, request: LoginRequest) -> Result<Arc<dyn Cloud>, Failure> {
         let LoginRequest { observer, user_agent } = request;
-        let settings = ClientSettings { observer: Arc::new(Calls(observer)), ..self.client_settings() };
+        let settings = ClientSettings { observer, ..self.client_settings() };
         let login = AuthOptions { user_agent, ..self.login.clone() };
         let connected = connect_through(&login, settings, |transport, _| transport).await;
         Ok(Arc::new(self.cloud(connected.map_err(|error| explained(&error))?)))
-    }
-}
-
-/// Reports calls to the binary.
-struct Calls(Arc<dyn CallObserver>);
-
-impl std::fmt::Debug for Calls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Calls").finish_non_exhaustive()
-    }
-}
-
-impl ApiCallObserver for Calls {
-    fn observe(&self, call: &'static str, duration: Duration, outcome: Result<(), ErrorKind>) {
-        self.0.observe(call, duration, outcome.is_ok());
     }
 }
 

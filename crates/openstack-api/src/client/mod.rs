@@ -16,12 +16,13 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use jiff::Timestamp;
+use openstack_ccm_core::cloud::CallObserver;
 use openstack_ccm_core::permit::{Gate, Target};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use observer::{CallObserver, NoObserver};
+pub use observer::NoObserver;
 pub use retry::RetryPolicy;
 
 pub(crate) use answer::{Answer, read};
@@ -134,8 +135,7 @@ impl Client {
         };
         let duration = start.elapsed();
         observer::answer(call, duration, &result);
-        let outcome = result.as_ref().map(drop).map_err(ApiError::kind);
-        self.shared.observer.observe(call, duration, outcome);
+        self.shared.observer.observe(call, duration, result.is_ok());
         result
     }
 

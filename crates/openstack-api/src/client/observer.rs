@@ -1,31 +1,24 @@
 //! Observes calls: by metrics, and by trace logs of requests and answers, with secrets masked.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
+use openstack_ccm_core::cloud::CallObserver;
 use serde_json::Value;
 use tracing::{Level, debug, enabled, trace};
 
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::transport::{Request, Response};
 
 /// The text in place of a secret.
 const MASK: &str = "***";
-
-/// Observes every HTTP exchange: each page of a list and each repetition separately. Logins are not calls.
-pub trait CallObserver: Send + Sync + fmt::Debug {
-    /// Observes an exchange. `call` is the value of the metrics label `request`, for example `loadbalancer_create`. `duration`
-    /// runs from sending to the last byte of the answer. The error means an error status or a missing answer.
-    fn observe(&self, call: &'static str, duration: Duration, outcome: Result<(), ErrorKind>);
-}
 
 /// Ignores all exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
 impl CallObserver for NoObserver {
-    fn observe(&self, _call: &'static str, _duration: Duration, _outcome: Result<(), ErrorKind>) {}
+    fn observe(&self, _call: &'static str, _duration: Duration, _succeeded: bool) {}
 }
 
 pub(super) fn request(call: &'static str, request: &Request) {

@@ -245,10 +245,6 @@ async fn every_exchange_is_observed_under_the_name_of_the_call() {
     octavia.delete_listener("l").await.unwrap_err();
     assert_eq!(
         ledger.entries(),
-        [
-            ("loadbalancer_list", Err(ErrorKind::Unavailable)),
-            ("loadbalancer_list", Ok(())),
-            ("loadbalancer_listener_delete", Err(ErrorKind::NotFound)),
-        ]
+        [("loadbalancer_list", false), ("loadbalancer_list", true), ("loadbalancer_listener_delete", false),]
     );
 }

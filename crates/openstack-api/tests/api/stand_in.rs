@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use openstack_ccm_openstack_api::ErrorKind;
-use openstack_ccm_openstack_api::client::{CallObserver, Client, ClientSettings, RetryPolicy};
+use openstack_ccm_core::cloud::CallObserver;
+use openstack_ccm_openstack_api::client::{Client, ClientSettings, RetryPolicy};
 use openstack_ccm_openstack_api::transport::{Request, Response, Service, Transport, TransportError};
 use serde_json::Value;
 
@@ -100,8 +100,8 @@ pub(crate) fn no_connection() -> TransportError {
     }
 }
 
-/// A call, and how it ended.
-type Entry = (&'static str, Result<(), ErrorKind>);
+/// A call, and whether it succeeded.
+type Entry = (&'static str, bool);
 
 /// Remembers what it was asked.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +116,7 @@ impl Ledger {
 }
 
 impl CallObserver for Ledger {
-    fn observe(&self, call: &'static str, _duration: Duration, outcome: Result<(), ErrorKind>) {
-        self.entries.lock().unwrap().push((call, outcome));
+    fn observe(&self, call: &'static str, _duration: Duration, succeeded: bool) {
+        self.entries.lock().unwrap().push((call, succeeded));
     }
 }
