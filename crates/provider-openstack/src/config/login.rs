@@ -160,9 +160,8 @@ fn user(global: &Global, what: &str, key: &'static str, missing: &mut MissingKey
         other => format!("add `{other}`"),
     };
     let name = missing.need(global.username.clone(), key, &format!("{what} requires a user"), &fix)?;
-    let own = domain(global.user_domain_id.as_ref(), global.user_domain_name.as_ref());
     let domain = missing.need(
-        own.or_else(|| default_domain(global)),
+        domain_of(global, &global.user_domain_id, &global.user_domain_name),
         "user-domain-name",
         &format!("{what} with a user name requires the user's domain"),
         "add `user-domain-name` or `user-domain-id`, or use `user-id`",
@@ -176,9 +175,8 @@ fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
         return Some(Scope::Project(InDomain::Id(id.clone())));
     }
     if let Some(name) = global.tenant_name.clone() {
-        let own = domain(global.tenant_domain_id.as_ref(), global.tenant_domain_name.as_ref());
         let domain = missing.need(
-            own.or_else(|| default_domain(global)),
+            domain_of(global, &global.tenant_domain_id, &global.tenant_domain_name),
             "tenant-domain-name",
             "a project name requires the project's domain",
             "add `tenant-domain-name` or `tenant-domain-id`, or use `tenant-id`",
@@ -188,20 +186,20 @@ fn scope(global: &Global, missing: &mut MissingKeys) -> Option<Scope> {
     if global.system_scope {
         return Some(Scope::System);
     }
-    let domain = domain(global.domain_id.as_ref(), global.domain_name.as_ref());
-    Some(domain.map_or(Scope::Unscoped, Scope::Domain))
+    Some(domain(&global.domain_id, &global.domain_name).map_or(Scope::Unscoped, Scope::Domain))
 }
 
-/// Returns the domain of `domain-id` or `domain-name`, unless it is the scope.
-fn default_domain(global: &Global) -> Option<DomainRef> {
+/// Returns the domain of a user or a project: its own, else that of `domain-id` or `domain-name`, unless that is the scope.
+fn domain_of(global: &Global, id: &Option<String>, name: &Option<String>) -> Option<DomainRef> {
     let is_scope = global.tenant_id.is_none()
         && global.tenant_name.is_none()
         && global.trust_id.is_none()
         && !global.system_scope
         && kind(global) != Some(LoginKind::ApplicationCredential);
-    if is_scope { None } else { domain(global.domain_id.as_ref(), global.domain_name.as_ref()) }
+    let default = || domain(&global.domain_id, &global.domain_name).filter(|_| !is_scope);
+    domain(id, name).or_else(default)
 }
 
-fn domain(id: Option<&String>, name: Option<&String>) -> Option<DomainRef> {
-    id.cloned().map(DomainRef::Id).or_else(|| name.cloned().map(DomainRef::Name))
+fn domain(id: &Option<String>, name: &Option<String>) -> Option<DomainRef> {
+    id.clone().map(DomainRef::Id).or_else(|| name.clone().map(DomainRef::Name))
 }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Failure;
 use super::entry::CloudEntry;
+use super::{Failure, unusable};
 use crate::config::environment::Environment;
-use crate::config::error::ValueFault;
 
 /// A file that was found.
 #[derive(Debug)]
@@ -60,25 +59,24 @@ pub(super) fn read(environment: &dyn Environment, path: &Path) -> Result<Option<
         }
         Err(error) => {
             let problem = format!("{} cannot be read: {error}", path.display());
-            Err(("use-clouds", ValueFault::new(problem, "make the file readable for this program")))
+            Err(unusable(problem, "make the file readable for this program"))
         }
     }
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<CloudsFile, Failure> {
-    let unusable = |place: String| {
+    let invalid = |place: String| {
         let problem = format!("{}{place} is not a valid clouds.yaml", path.display());
-        let fix = "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice";
-        ("use-clouds", ValueFault::new(problem, fix))
+        unusable(problem, "correct the YAML: text values under `clouds: <name>:`, no tabs, no key twice")
     };
-    let text = std::str::from_utf8(bytes).map_err(|_| unusable(String::new()))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| invalid(String::new()))?;
     let content = if text.trim().is_empty() {
         CloudsYaml::default()
     } else {
         // The parser's message is omitted: it shows lines of the file, which may contain secrets.
         serde_saphyr::from_str(text).map_err(|error| {
             let place = error.location().map(|place| format!(":{}:{}", place.line(), place.column()));
-            unusable(place.unwrap_or_default())
+            invalid(place.unwrap_or_default())
         })?
     };
     let entries = |map: Option<BTreeMap<String, Option<CloudEntry>>>| {

@@ -49,6 +49,11 @@ fn warn_of_unused_keys(assembly: &mut Assembly) {
 /// The key to blame, and its fault.
 type Failure = (&'static str, ValueFault);
 
+/// A fault of `use-clouds`.
+fn unusable(problem: String, fix: impl Into<String>) -> Failure {
+    ("use-clouds", ValueFault::new(problem, fix))
+}
+
 fn selected_entry(
     assembly: &mut Assembly,
     environment: &dyn Environment,
@@ -94,7 +99,7 @@ fn clouds_file(assembly: &mut Assembly, environment: &dyn Environment) -> Result
         let searched: Vec<_> =
             files::directories(environment).iter().map(|path| path.display().to_string()).collect();
         let problem = format!("no clouds.yaml was found in {}", searched.join(", "));
-        ("use-clouds", ValueFault::new(problem, "set `clouds-file` to its path, or set `use-clouds = false`"))
+        unusable(problem, "set `clouds-file` to its path, or set `use-clouds = false`")
     })
 }
 
@@ -117,10 +122,8 @@ fn entry_name(
             return Ok(name.clone());
         }
         let problem = format!("{} has no such entry", clouds.path.display());
-        return Err((
-            "cloud",
-            ValueFault::new(problem, format!("use an existing entry: the file {}", offered())),
-        ));
+        let fix = format!("use an existing entry: the file {}", offered());
+        return Err(("cloud", ValueFault::new(problem, fix)));
     }
     if let Some(name) = environment.variable("OS_CLOUD").filter(|name| !name.is_empty()) {
         if known(&name) {
@@ -128,21 +131,12 @@ fn entry_name(
         }
         let problem =
             format!("OS_CLOUD selects the entry `{name}`, which is not in {}", clouds.path.display());
-        return Err((
-            "use-clouds",
-            ValueFault::new(problem, format!("set `cloud`, or correct OS_CLOUD: the file {}", offered())),
-        ));
+        return Err(unusable(problem, format!("set `cloud`, or correct OS_CLOUD: the file {}", offered())));
     }
     let only = |file: &CloudsFile| file.entries.keys().next().filter(|_| file.entries.len() == 1).cloned();
     only(clouds).or_else(|| secure.filter(|_| clouds.entries.is_empty()).and_then(only)).ok_or_else(|| {
         let problem = format!("no entry of {} is selected: the file {}", clouds.path.display(), offered());
-        (
-            "use-clouds",
-            ValueFault::new(
-                problem,
-                "set `cloud`, or the environment variable OS_CLOUD, to the name of an entry",
-            ),
-        )
+        unusable(problem, "set `cloud`, or the environment variable OS_CLOUD, to the name of an entry")
     })
 }
 
@@ -157,9 +151,6 @@ fn public_entry(
             "{} refers to the profile `{profile}`, which is not in any clouds-public.yaml",
             clouds.path.display()
         );
-        (
-            "use-clouds",
-            ValueFault::new(problem, "remove the profile, or add a clouds-public.yaml that contains it"),
-        )
+        unusable(problem, "remove the profile, or add a clouds-public.yaml that contains it")
     })
 }
