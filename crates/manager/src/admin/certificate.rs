@@ -12,7 +12,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::args::ServingArgs;
-use crate::args::path::given;
+use crate::args::value::given;
 
 /// Name of the pair in `--cert-dir`, as every cloud-controller-manager has it.
 const PAIR: &str = "cloud-controller-manager";

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use configz::page as configuration_page;
 
-use crate::args::path::given;
+use crate::args::value::given;
 use crate::args::{AuthenticationArgs, AuthorizationArgs, RunArgs, ServingArgs};
 use crate::health::{Health, Probe};
 use crate::kubernetes::{Connection, RequestLimit};

@@ -10,7 +10,7 @@ use openstack_ccm_canary::addresses::Addresses;
 use openstack_ccm_core::cloud::DEFAULT_CLUSTER_NAME;
 
 use super::feature_gates::FeatureGates;
-use super::{ConfigArgs, boolean, duration, number};
+use super::{ConfigArgs, duration, value};
 
 /// The flags that a plan has to be made with too.
 #[derive(Clone, Debug, Args)]
@@ -47,7 +47,7 @@ pub struct ServiceProxyArgs {
     pub canary: CanaryPlaceArgs,
     /// Port at which kube-proxy serves its metrics on the address of each node, usually 10249; the metrics show whether
     /// kube-proxy honours ipMode. 0 switches this off.
-    #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = number::port)]
+    #[arg(long, value_name = "PORT", default_value_t = 0, allow_negative_numbers = true, value_parser = value::port)]
     pub kube_proxy_metrics_port: u16,
 }
 
@@ -113,7 +113,7 @@ impl NodeArgs {
 pub struct RouteArgs {
     /// Write a route for the pods of each node, where the cloud is configured for it (`[Route] router-id`).
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+        require_equals = true, action = clap::ArgAction::Set, value_parser = value::boolean)]
     pub configure_cloud_routes: bool,
     /// Address range of the pods; for dual-stack one IPv4 and one IPv6 range, separated by a comma. Routes outside of
     /// it are left alone.

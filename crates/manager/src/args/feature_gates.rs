@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::boolean;
+use super::value;
 
 /// The gate of KEP-1860, `ipMode` in Service status.
 pub const LOAD_BALANCER_IP_MODE: &str = "LoadBalancerIPMode";
@@ -59,7 +59,7 @@ impl FromStr for FeatureGates {
                 .ok_or_else(|| format!("{pair:?} has no value; write {pair}=true or {pair}=false"))?;
             let name = gate_name(name.trim())?;
             let value =
-                boolean::parse(value.trim()).map_err(|problem| format!("value of gate {name}: {problem}"))?;
+                value::boolean(value.trim()).map_err(|problem| format!("value of gate {name}: {problem}"))?;
             match name {
                 LOAD_BALANCER_IP_MODE => gates.load_balancer_ip_mode = Some(value),
                 misspelt if is_nearly_ours(misspelt) => {

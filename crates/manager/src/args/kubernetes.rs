@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{boolean, duration, path};
+use super::{duration, value};
 
 /// Where the API server is, and how fast it may be asked.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Kubernetes API")]
 pub struct KubernetesArgs {
     /// Kubeconfig file; by default the service account of the pod is used.
-    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    #[arg(long, value_name = "FILE", value_parser = value::path)]
     pub kubeconfig: Option<PathBuf>,
     /// Address of the API server, in place of the one in the kubeconfig.
     #[arg(long, value_name = "URL")]
@@ -27,7 +27,7 @@ pub struct KubernetesArgs {
     /// Give each controller a ServiceAccount of its own in kube-system (service-controller, node-controller,
     /// route-controller), whose rights come from Kubernetes' own roles for them. Missing ones are created.
     #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+        require_equals = true, action = clap::ArgAction::Set, value_parser = value::boolean)]
     pub use_service_account_credentials: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct KubernetesArgs {
 #[command(next_help_heading = "Cluster")]
 pub struct PersonArgs {
     /// Kubeconfig file; by default $KUBECONFIG, else ~/.kube/config, else the pod's own account.
-    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    #[arg(long, value_name = "FILE", value_parser = value::path)]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; by default the current one.
     #[arg(long, value_name = "NAME")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ArgumentError, boolean, duration, path};
+use super::{ArgumentError, duration, value};
 
 /// Flags of the leader election.
 #[derive(Clone, Debug, Args)]
@@ -13,7 +13,7 @@ use super::{ArgumentError, boolean, duration, path};
 pub struct LeaderElectionArgs {
     /// Wait for the lease before doing anything.
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+        require_equals = true, action = clap::ArgAction::Set, value_parser = value::boolean)]
     pub leader_elect: bool,
     /// How long others wait after the last renewal before they take over.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
@@ -32,10 +32,10 @@ pub struct LeaderElectionArgs {
     pub lease: LeaseArgs,
     /// Without effect: leader migration was for in-tree cloud providers, which Kubernetes 1.26 removed. On an older one the program ends.
     #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+        require_equals = true, action = clap::ArgAction::Set, value_parser = value::boolean)]
     pub enable_leader_migration: bool,
     /// Without effect, as --enable-leader-migration.
-    #[arg(long, value_name = "FILE", value_parser = path::parse)]
+    #[arg(long, value_name = "FILE", value_parser = value::path)]
     pub leader_migration_config: Option<PathBuf>,
 }
 

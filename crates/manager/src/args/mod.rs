@@ -6,7 +6,7 @@
 //!
 //! | module | flags, or forms of their values |
 //! | --- | --- |
-//! | `boolean`, `number`, [`duration`], [`path`] | forms |
+//! | [`value`], [`duration`] | forms |
 //! | [`tls`] | the names that Go has for parts of TLS |
 //! | [`feature_gates`] | `--feature-gates` |
 //! | [`controllers`] | `--controllers` |
@@ -25,7 +25,6 @@ use openstack_ccm_core::cloud::Entry;
 
 pub mod accepted;
 mod authentication;
-mod boolean;
 mod controller;
 pub mod controllers;
 pub mod duration;
@@ -33,10 +32,9 @@ mod error;
 pub mod feature_gates;
 mod kubernetes;
 mod leader_election;
-mod number;
-pub mod path;
 mod serving;
 pub mod tls;
+pub mod value;
 
 use accepted::AcceptedFlags;
 use controllers::ControllerSelection;
@@ -63,7 +61,7 @@ pub struct ConfigArgs {
 #[command(next_help_heading = "Logging")]
 pub struct LoggingArgs {
     /// Verbosity: 0 to 3 is info, 4 and 5 debug, 6 and more trace.
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0, value_parser = number::verbosity)]
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0, value_parser = value::verbosity)]
     pub verbosity: u8,
     /// `text` or `json`.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
@@ -253,7 +251,7 @@ mod tests {
     #[test]
     fn empty_paths_are_as_good_as_none() {
         let arguments = parse(&["--kubeconfig=", "--cert-dir=", "--authentication-kubeconfig="]);
-        assert_eq!(path::given(arguments.kubernetes.kubeconfig.as_ref()), None);
+        assert_eq!(value::given(arguments.kubernetes.kubeconfig.as_ref()), None);
     }
 
     #[test]

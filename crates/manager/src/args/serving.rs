@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{boolean, number, path};
+use super::value;
 
 /// Where and how the health and metrics endpoints are served.
 #[derive(Clone, Debug, Args)]
@@ -15,21 +15,21 @@ pub struct ServingArgs {
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     pub bind_address: IpAddr,
     /// HTTPS port of the health and metrics endpoints; 0 switches them off.
-    #[arg(long, value_name = "PORT", default_value_t = 10258, value_parser = number::port)]
+    #[arg(long, value_name = "PORT", default_value_t = 10258, value_parser = value::port)]
     pub secure_port: u16,
     /// Share the port with other processes (SO_REUSEPORT).
     #[arg(long, value_name = "BOOL", default_value_t = false, default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, action = clap::ArgAction::Set, value_parser = boolean::parse)]
+        require_equals = true, action = clap::ArgAction::Set, value_parser = value::boolean)]
     pub permit_port_sharing: bool,
     /// Folder of the certificate and key if they are not named: cloud-controller-manager.crt and .key are read from
     /// there, or generated and stored there. Without a folder they are generated at each start.
-    #[arg(long, value_name = "FOLDER", value_parser = path::parse)]
+    #[arg(long, value_name = "FOLDER", value_parser = value::path)]
     pub cert_dir: Option<PathBuf>,
     /// Certificate of the endpoints (PEM, with intermediate ones after it); read again when the file changes.
-    #[arg(long, value_name = "FILE", value_parser = path::parse, requires = "tls_private_key_file")]
+    #[arg(long, value_name = "FILE", value_parser = value::path, requires = "tls_private_key_file")]
     pub tls_cert_file: Option<PathBuf>,
     /// Key of the certificate (PEM); read again when the file changes.
-    #[arg(long, value_name = "FILE", value_parser = path::parse, requires = "tls_cert_file")]
+    #[arg(long, value_name = "FILE", value_parser = value::path, requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
     /// Oldest version of TLS that is accepted; versions below 1.2 never are.
     #[arg(long, value_name = "VERSION", default_value = "VersionTLS12")]

@@ -27,7 +27,7 @@ use openstack_ccm_core::permit::Gate;
 
 use crate::args::PersonArgs;
 use crate::args::controllers::ControllerName;
-use crate::args::path::given;
+use crate::args::value::given;
 use account_token::AccountToken;
 use guard::guarded;
 pub use guard::while_leading;

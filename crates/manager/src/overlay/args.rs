@@ -12,7 +12,7 @@ use openstack_ccm_overlay::rules::{Pair, Rules, clouds};
 use openstack_ccm_overlay::selector;
 
 use crate::args::feature_gates::FeatureGates;
-use crate::args::{AuthenticationArgs, AuthorizationArgs, CanaryPlaceArgs, LoggingArgs, ServingArgs, path};
+use crate::args::{AuthenticationArgs, AuthorizationArgs, CanaryPlaceArgs, LoggingArgs, ServingArgs, value};
 
 /// Which Services are meant by their annotations.
 #[derive(Clone, Debug, Args)]
@@ -99,7 +99,7 @@ pub struct OverlayRunArgs {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrent_syncs: u16,
     /// Kubeconfig file; without one the service account of the pod is used.
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = path::parse)]
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = value::path)]
     pub kubeconfig: Option<PathBuf>,
     /// Average requests per second to the API server; 0 is no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 100.0)]
