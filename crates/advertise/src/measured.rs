@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use openstack_ccm_canary::carried::Carried;
-use openstack_ccm_canary::look::Verdict as Measurement;
+use openstack_ccm_canary::verdict::Verdict as Measurement;
 use tokio::sync::watch;
 
 use crate::node::{Cause, NodeVerdict, Source, prevailing};

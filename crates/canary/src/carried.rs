@@ -10,8 +10,8 @@
 //! The kubelet probes the two one after the other, so that one of them may be ahead for a moment: only a lasting state counts
 //! ([`crate::ledger`]).
 
-use crate::look::{Finding, Verdict};
 use crate::observed_pod::ObservedPod;
+use crate::verdict::{Finding, Verdict};
 use crate::{CONCLUSIVE, FIT};
 
 /// The verdict that a pod reports of its node.

@@ -8,7 +8,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`addresses`] | the addresses of both Services, for each family |
-//! | [`look`] | what the results of three dials mean |
+//! | [`verdict`] | what the results of three dials mean |
 //! | [`steady`] | from looks to a verdict: equal looks, patience before a node is fit again, lapse |
 //! | [`pod`] | the program in the pods |
 //! | [`carried`] | the verdict in the status of a pod |
@@ -22,11 +22,11 @@
 pub mod addresses;
 pub mod carried;
 pub mod ledger;
-pub mod look;
 pub mod objects;
 pub mod observed_pod;
 pub mod pod;
 pub mod steady;
+pub mod verdict;
 
 /// Namespace of the permanent canary.
 pub const NAMESPACE: &str = "openstack-ccm-canary";

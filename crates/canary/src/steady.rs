@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::look::{Finding, Verdict};
+use crate::verdict::{Finding, Verdict};
 
 /// Number of equal looks that make a verdict.
 const EQUAL_LOOKS: u8 = 3;

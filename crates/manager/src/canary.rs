@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use openstack_ccm_canary::addresses::Addresses;
-use openstack_ccm_canary::look::{Finding, Verdict};
 use openstack_ccm_canary::pod::{self, Findings, PodOptions};
 use openstack_ccm_canary::steady::Patience;
+use openstack_ccm_canary::verdict::{Finding, Verdict};
 use openstack_ccm_canary::{CONTROL, FIT};
 use serde_json::json;
 

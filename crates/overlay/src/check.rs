@@ -23,8 +23,8 @@ use crate::cleanup::services;
 use crate::controller::OverlayOptions;
 use crate::names::{MODE_ANNOTATION, PROGRAM};
 use crate::nodes::Nodes;
-use crate::plan::{Plan, State, View, plan};
 use crate::service::{ingress, is_load_balancer, key};
+use crate::wanted_status::{Plan, State, View, plan};
 
 /// The result of a check of the cluster.
 #[derive(Clone, Debug)]

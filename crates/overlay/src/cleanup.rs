@@ -12,10 +12,10 @@ use openstack_ccm_runtime::watch::list_all;
 
 use crate::CALL_TIMEOUT;
 use crate::names::PROGRAM;
-use crate::plan::{given_back, patch};
-use crate::refusal::is_of_canary;
 use crate::rules::Rules;
 use crate::service::{is_ours, key};
+use crate::untouched::is_of_canary;
+use crate::wanted_status::{given_back, patch};
 
 /// Longest wait for the list of all Services.
 const LIST_TIMEOUT: Duration = Duration::from_secs(120);

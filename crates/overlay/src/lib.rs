@@ -10,8 +10,8 @@
 //! | [`cloud`] | the clouds whose controllers lack `ipMode`, and how they switch the PROXY protocol on |
 //! | [`rules`] | which Services are chosen (pure) |
 //! | [`selector`] | label selectors in kubectl's syntax (pure) |
-//! | [`refusal`] | which Services are never touched, even if chosen (pure) |
-//! | [`plan`] | the wanted entries of one status, and the patch that writes them (pure) |
+//! | [`untouched`] | which Services are never touched, even if chosen (pure) |
+//! | [`wanted_status`] | the wanted entries of one status, and the patch that writes them (pure) |
 //! | [`policy`] | the rules as an admission policy of the API server |
 //! | [`rewrites`] | the limit that keeps two writers from overwriting each other for ever (pure) |
 //! | [`controller`] | watch, decide, patch |
@@ -26,13 +26,13 @@ pub mod controller;
 mod metrics;
 pub mod names;
 pub mod nodes;
-pub mod plan;
 pub mod policy;
-pub mod refusal;
 pub mod rewrites;
 pub mod rules;
 pub mod selector;
 mod service;
+pub mod untouched;
+pub mod wanted_status;
 
 /// Objects per page of a list: five objects of the largest size fill, as text, a quarter of the memory limit in the chart.
 const PAGE_SIZE: u32 = 5;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::cloud::{AnnotationRule, CLOUDS, Cloud, Key, Value};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
-use crate::refusal::{LB_IPAM_CONDITION, VIP_ANNOTATIONS, VIP_CLASSES};
 use crate::rules::{Pair, Rules};
+use crate::untouched::{LB_IPAM_CONDITION, VIP_ANNOTATIONS, VIP_CLASSES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiVersion {

@@ -13,7 +13,7 @@ use openstack_ccm_runtime::watch::Reading;
 use crate::PAGE_SIZE;
 use crate::cloud::{CLOUDS, Cloud, Key, named};
 use crate::names::{MODE_ANNOTATION, PROGRAM};
-use crate::refusal::VIP_ANNOTATIONS;
+use crate::untouched::VIP_ANNOTATIONS;
 
 /// The rules that choose Services.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::answers::{CHALLENGE_LENGTH, GREETING, Token, hex};
 use super::at;
 use crate::addresses::Pair;
-use crate::look::{Answer, Finding, judge};
+use crate::verdict::{Answer, Finding, judge};
 
 /// Dials before an address counts as not answered. An endpoint may be on a lost node, because canary Services keep
 /// endpoints that are not ready.

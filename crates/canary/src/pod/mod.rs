@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::addresses::{Addresses, Pair};
-use crate::look::{Finding, over_families};
 use crate::steady::{Patience, Steady};
+use crate::verdict::{Finding, over_families};
 use crate::{PORT, READINESS_PORT};
 use answers::Token;
 use dial::Dialler;

@@ -2,13 +2,13 @@
 //!
 //! | module | step |
 //! | --- | --- |
-//! | `plan` | what a node gets, from what is known of its machine (pure) |
+//! | `wanted` | what a node gets, from what is known of its machine (pure) |
 //! | `sync` | the reconciliation of the nodes that are due |
 //! | `refresh` | the addresses of all nodes, now and then |
 
-mod plan;
 mod refresh;
 mod sync;
+mod wanted;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,8 +12,8 @@ use openstack_ccm_runtime::events::Lasting;
 use serde_json::json;
 use tracing::Instrument as _;
 
-use super::plan;
 use super::sync::NodeSync;
+use super::wanted;
 use crate::names::NODE_CONTROLLER;
 use crate::nodes::NodeObject;
 
@@ -132,10 +132,10 @@ async fn update(sync: &NodeSync, node: &NodeObject, instance: &Instance) -> Vec<
         let patch = json!({"metadata": {"labels": changes}});
         report(node, "labels", sync.writer.patch(&node.name, &patch).await);
     }
-    match plan::addresses(node, instance) {
+    match wanted::addresses(node, instance) {
         Ok(None) => {}
         Ok(Some(addresses)) => {
-            let patch = plan::addresses_patch(&addresses);
+            let patch = wanted::addresses_patch(&addresses);
             report(node, "addresses", sync.writer.patch_status(&node.name, &patch).await);
         }
         Err(error) => warnings.push(Notice::warning("NodeAddressesNotUpdated", error.to_string())),

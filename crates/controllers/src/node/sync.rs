@@ -10,7 +10,7 @@ use openstack_ccm_core::notice::Notice;
 use serde_json::json;
 use tracing::Instrument as _;
 
-use super::plan;
+use super::wanted;
 use super::{NodeMetrics, NodeQueue, TakenNode};
 use crate::names::NODE_CONTROLLER;
 use crate::nodes::{NodeObject, NodeStore, NodeWriter, until_accepted};
@@ -126,18 +126,18 @@ impl NodeSync {
             return Ok(None);
         }
         // A node that cannot be initialised stays as it is, so this is known before the first write.
-        if let Err(failure) = plan::initialisation(&node, instance) {
+        if let Err(failure) = wanted::initialisation(&node, instance) {
             return Ok(Some(Err(failure)));
         }
-        match plan::addresses(&node, instance) {
+        match wanted::addresses(&node, instance) {
             Ok(None) => {}
             Ok(Some(addresses)) => {
-                node = self.writer.patch_status(&node.name, &plan::addresses_patch(&addresses)).await?;
+                node = self.writer.patch_status(&node.name, &wanted::addresses_patch(&addresses)).await?;
             }
             Err(error) => return Ok(Some(Err(Failure::user_input(error.to_string())))),
         }
         // Again, because writing the addresses changed the version of the node.
-        let (patch, left_out) = match plan::initialisation(&node, instance) {
+        let (patch, left_out) = match wanted::initialisation(&node, instance) {
             Ok(planned) => planned,
             Err(failure) => return Ok(Some(Err(failure))),
         };

@@ -25,10 +25,10 @@ use tokio::time::Instant;
 use crate::metrics::Metrics;
 use crate::names::PROGRAM;
 use crate::nodes::Nodes;
-use crate::plan::{Plan, State, View, patch, plan, with_list};
 use crate::rewrites::{Rewrites, WRITE_WINDOW};
 use crate::rules::Rules;
 use crate::service::{is_load_balancer, key};
+use crate::wanted_status::{Plan, State, View, patch, plan, with_list};
 
 /// After a patch was refused because the list was another one by then: the watch brings it sooner than this.
 const STALE_CACHE_DELAY: Duration = Duration::from_secs(5);

@@ -14,9 +14,9 @@ use kube::api::{
 };
 use kube::{Api, Client, ResourceExt};
 use openstack_ccm_canary::carried::Carried;
-use openstack_ccm_canary::look::{Finding, Verdict};
 use openstack_ccm_canary::objects::{Canary, ingress};
 use openstack_ccm_canary::observed_pod::{ObservedPod, Waiting};
+use openstack_ccm_canary::verdict::{Finding, Verdict};
 use openstack_ccm_canary::{CONCLUSIVE, SUBJECT};
 use openstack_ccm_manager::canary::FINDING;
 use openstack_ccm_manager::error_text::said_once;

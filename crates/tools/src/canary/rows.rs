@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use openstack_ccm_canary::look::Verdict;
+use openstack_ccm_canary::verdict::Verdict;
 use serde::Serialize;
 
 use crate::help::EXIT_FOUND;

@@ -11,9 +11,9 @@ use openstack_ccm_core::notice::Notice;
 use serde_json::{Value, json};
 
 use crate::names::{MODE_ANNOTATION, SETTINGS};
-use crate::refusal::{Refusal, is_of_canary, refusal};
 use crate::rules::{Choice, Chosen, Rules};
 use crate::service::{ingress, is_load_balancer, is_ours};
+use crate::untouched::{Refusal, is_of_canary, refusal};
 
 /// The state of the cluster, and the operator's settings.
 #[derive(Clone, Copy, Debug)]
