@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::watch::{Ending, Watch};
+use super::watch::{Ending, Watch, last_lines};
 use super::world;
 
 /// Time that a daemon has between SIGTERM and SIGKILL.
@@ -229,14 +229,6 @@ pub(crate) fn run_logged_until(deadline: Option<Instant>, log: &Path, command: &
         bail!("{command:?} failed ({status}), see {}: {}", log.display(), last_lines(log, 8));
     }
     Ok(())
-}
-
-/// The last lines of a text file; empty if there is none.
-pub(crate) fn last_lines(path: &Path, count: usize) -> String {
-    let text = std::fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 #[cfg(test)]

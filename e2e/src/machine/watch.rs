@@ -2,13 +2,11 @@
 //! They are looked at without being reaped, so that whoever started one still learns how it ended.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
-
-use super::process::last_lines;
 
 const INTERVAL: Duration = Duration::from_millis(200);
 /// Lines of a log that tell how a process ended.
@@ -112,6 +110,14 @@ fn ending(watched: &Watched) -> Option<Ending> {
     let (exit, signal) = (WaitIdStatus::exit_status(&status), WaitIdStatus::terminating_signal(&status));
     let lines = last_lines(&watched.log, LINES);
     Some(Ending { name: watched.name.clone(), exit, signal, lines })
+}
+
+/// The last lines of a text file; empty if there is none.
+pub(crate) fn last_lines(path: &Path, count: usize) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 /// What the first process of a world does. The shell stays, because a first process must reap orphans: else daemons
 /// that ended would stay as zombies and look alive.
@@ -90,6 +90,7 @@ pub(crate) fn in_network(namespace: &str, program: impl AsRef<std::ffi::OsStr>) 
 /// Gives this world an `/etc/hosts` of its own, which stands in for the DNS records that an operator would make.
 pub(crate) fn own_hosts_file(file: &Path) -> Result<()> {
     std::fs::write(file, "127.0.0.1 localhost\n")?;
-    crate::machine::process::run(Command::new("mount").args(["--bind"]).arg(file).arg("/etc/hosts"))?;
+    let status = Command::new("mount").arg("--bind").arg(file).arg("/etc/hosts").status()?;
+    ensure!(status.success(), "/etc/hosts cannot be put in place: {status}");
     Ok(())
 }

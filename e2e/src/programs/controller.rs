@@ -75,7 +75,8 @@ impl Launch {
 
     /// Starts the controller, which is kept running from now on as a kubelet does it, and waits until it works.
     pub(crate) fn start(&self) -> Result<Controller> {
-        let controller = Controller { process: Kept::start(self)?, port: self.port };
+        let launch = self.clone();
+        let controller = Controller { process: Kept::start(move || launch.spawn())?, port: self.port };
         until("openstack-ccm is ready", Duration::from_secs(60), || {
             let answer = controller.ask("/readyz")?;
             ensure!(answer.0 == 200, "{} {}", answer.0, answer.1);
@@ -89,7 +90,7 @@ impl Launch {
         Ok(Controller { process: Kept::alone(self.spawn()?), port: self.port })
     }
 
-    pub(super) fn spawn(&self) -> Result<Daemon> {
+    fn spawn(&self) -> Result<Daemon> {
         let mut command = Command::new(&self.program);
         command.arg(format!("--kubeconfig={}", self.kubeconfig.display()));
         command.arg(format!("--cloud-config={}", self.cloud_config.display()));

@@ -10,7 +10,6 @@ use crate::machine::process::Daemon;
 use crate::machine::say;
 use crate::machine::watch::Ending;
 use crate::machine::world;
-use crate::programs::controller::Launch;
 
 /// What the program says when it ends because it does not lead any more, and what it has said before when nobody else took the lead.
 const LAST_LINE: &str = "openstack-ccm: leadership was lost";
@@ -62,12 +61,16 @@ pub(super) struct Kept(Slot);
 
 type Slot = Arc<Mutex<Option<Daemon>>>;
 
+/// How it is started, again and again.
+type Launch = Arc<dyn Fn() -> Result<Daemon> + Send + Sync>;
+
 impl Kept {
     /// Starts a process that is started again.
-    pub(super) fn start(launch: &Launch) -> Result<Self> {
+    pub(super) fn start(launch: impl Fn() -> Result<Daemon> + Send + Sync + 'static) -> Result<Self> {
         let slot = Slot::default();
         let mut process = lock(&slot);
-        *process = Some(start(launch, &slot)?);
+        let launch: Launch = Arc::new(launch);
+        *process = Some(start(&launch, &slot)?);
         drop(process);
         Ok(Self(slot))
     }
@@ -100,8 +103,8 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Option<Daemon>> {
 }
 
 fn start(launch: &Launch, slot: &Slot) -> Result<Daemon> {
-    let (again, own) = (launch.clone(), Arc::clone(slot));
-    Ok(launch.spawn()?.watched(move |ending| ended(&again, &own, &ending)))
+    let (again, own) = (Arc::clone(launch), Arc::clone(slot));
+    Ok(launch()?.watched(move |ending| ended(&again, &own, &ending)))
 }
 
 fn ended(launch: &Launch, slot: &Slot, ending: &Ending) {

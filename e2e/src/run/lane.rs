@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use crate::artifacts::release::Release;
-use crate::machine::process::last_lines;
+use crate::machine::watch::last_lines;
 use crate::machine::{say, world};
 use crate::report::Finding;
 use crate::run::number::Worlds;

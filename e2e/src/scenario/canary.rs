@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::detection::by_name;
 use super::fallback::SUFFIX;
+use super::fallback::by_name;
 use super::steps::{self, Reach, clients_inside, green, published_through};
 use super::{CURRENT, DUAL_STACK, GATE_OFF, GATE_ON, OLD};
 use crate::kubernetes::api::Kubernetes;

@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::fallback::{green_by_name, published_by_name};
 use super::steps::{Reach, clients_inside, green, published_through};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
 use crate::machine::wait::soon;
@@ -52,11 +51,4 @@ pub(crate) fn by_ip(stage: &Stage, service: &str, reach: Reach) -> Result<String
     let address = published_through(&stage.api()?, service)?;
     let seen = green(&address, &clients_inside(stage, reach))?;
     Ok(format!("{address} ipMode Proxy, {seen}; {}", verdict_is_right(stage, service)?))
-}
-
-/// The Service is published by name, everybody inside reaches it, and the verdict is right.
-pub(crate) fn by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
-    published_by_name(stage, service)?;
-    let verdict = verdict_is_right(stage, service)?;
-    Ok(format!("{}; {verdict}", green_by_name(stage, service, reach)?))
 }

@@ -65,6 +65,13 @@ pub(crate) fn green_by_name(stage: &Stage, service: &str, reach: Reach) -> Resul
     Ok(format!("GREEN: {name}, {}, no rule for {address} on the nodes", green(&name, &clients)?))
 }
 
+/// The Service is published by name, everybody inside reaches it, and the verdict is right.
+pub(crate) fn by_name(stage: &Stage, service: &str, reach: Reach) -> Result<String> {
+    published_by_name(stage, service)?;
+    let verdict = verdict_is_right(stage, service)?;
+    Ok(format!("{}; {verdict}", green_by_name(stage, service, reach)?))
+}
+
 /// The whole scenario on the present cluster.
 pub(crate) fn run(stage: &mut Stage) -> Result<()> {
     let label = stage.cluster()?.plane.kind.text();

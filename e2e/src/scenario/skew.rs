@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::detection::by_name;
 use super::fallback::SUFFIX;
+use super::fallback::by_name;
 use super::steps::{self, Client, Reach, clients_inside, green, published_through, red, warned};
 use super::{CURRENT, GATE_OFF};
 use crate::kubernetes::objects::{ServiceSketch, set_kubelet};

@@ -3,8 +3,9 @@
 
 use anyhow::Result;
 
-use super::detection::{by_ip, by_name};
+use super::detection::by_ip;
 use super::fallback::SUFFIX;
+use super::fallback::by_name;
 use super::steps::{self, Reach, publish_as_before, published_through, red};
 use super::{CURRENT, GATE_OFF, GATE_ON};
 use crate::kubernetes::objects::ServiceSketch;

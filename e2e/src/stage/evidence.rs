@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kubernetes::proxy::all_rules;
-use crate::machine::process::{last_lines, run};
+use crate::machine::process::run;
 use crate::machine::say;
+use crate::machine::watch::last_lines;
 use crate::network::NODES;
 use crate::stage::Stage;
 

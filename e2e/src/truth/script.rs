@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::side::Side;
+use super::side::{Call, Side};
 use super::transcript::{Entry, Transcript};
 use crate::artifacts::source;
 
@@ -54,40 +54,6 @@ enum Step {
     Fault {
         fault: String,
     },
-}
-
-/// One request, and what of its answer matters.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Call {
-    /// Method, catalog type of the service (OpenStack only), path.
-    pub call: String,
-    /// Who asks: `admin`, `nobody` (with a token that nobody issued), `unknown` (without one), or a token.
-    #[serde(rename = "as", default)]
-    pub who: Option<String>,
-    /// Content type of the body, unless it is plain JSON.
-    #[serde(default)]
-    pub kind: Option<String>,
-    /// Further headers.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    #[serde(default)]
-    pub body: Option<Value>,
-    /// How many lines of an endless answer are read; the body is then the list of them.
-    #[serde(default)]
-    pub lines: Option<usize>,
-    /// Values for later calls: name and JSON pointer.
-    #[serde(default)]
-    keep: BTreeMap<String, String>,
-    /// JSON pointers to values that are compared.
-    #[serde(default)]
-    show: Vec<String>,
-    /// JSON pointers to values that are the same as earlier ones on the real service: that is what is compared.
-    #[serde(default)]
-    same: BTreeMap<String, String>,
-    /// Names of those who are not asked, because they would never end or answer no JSON.
-    #[serde(default)]
-    except: Vec<String>,
 }
 
 /// All conversations with an API of that name, in the order of their files.

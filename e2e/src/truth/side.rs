@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use openstack_ccm_openstack_sim::{OperationKind, Sim, WorkerFault};
 use reqwest::Certificate;
 use reqwest::blocking::{Client, RequestBuilder};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::script::Call;
 use crate::kubernetes::api::Kubernetes;
 use crate::kubernetes::pki::Pki;
 use crate::machine::answer::Answer;
@@ -23,6 +23,40 @@ use crate::openstack::faults::Faults;
 
 /// A token that nobody issued.
 const FORGED: &str = "gAAAAABforged";
+
+/// One request, and what of its answer matters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Call {
+    /// Method, catalog type of the service (OpenStack only), path.
+    pub call: String,
+    /// Who asks: `admin`, `nobody` (with a token that nobody issued), `unknown` (without one), or a token.
+    #[serde(rename = "as", default)]
+    pub who: Option<String>,
+    /// Content type of the body, unless it is plain JSON.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub body: Option<Value>,
+    /// How many lines of an endless answer are read; the body is then the list of them.
+    #[serde(default)]
+    pub lines: Option<usize>,
+    /// Values for later calls: name and JSON pointer.
+    #[serde(default)]
+    pub(super) keep: BTreeMap<String, String>,
+    /// JSON pointers to values that are compared.
+    #[serde(default)]
+    pub(super) show: Vec<String>,
+    /// JSON pointers to values that are the same as earlier ones on the real service: that is what is compared.
+    #[serde(default)]
+    pub(super) same: BTreeMap<String, String>,
+    /// Names of those who are not asked, because they would never end or answer no JSON.
+    #[serde(default)]
+    pub(super) except: Vec<String>,
+}
 
 /// Who does the work behind the API.
 pub(crate) enum Worker {

@@ -98,7 +98,8 @@ fn siblings(folder: &Path, module: &str) -> BTreeMap<String, BTreeSet<String>> {
     };
     let files: Vec<PathBuf> = files(folder).into_iter().filter(|file| is_module(file)).collect();
     let modules: BTreeSet<String> = files.iter().map(|file| name(file)).collect();
-    let root = [folder.join("mod.rs"), folder.join("lib.rs")].into_iter().find(|root| root.exists());
+    let roots = ["mod.rs", "lib.rs", "main.rs"].map(|root| folder.join(root));
+    let root = roots.into_iter().find(|root| root.exists());
     let exported = exported(&code(&root.unwrap()));
     let mut siblings = BTreeMap::<_, BTreeSet<_>>::new();
     for file in files {
@@ -169,6 +170,8 @@ fn each_module_names_only_modules_above_it(
 #[case::core("core", 10)]
 #[case::openstack_api("openstack-api", 60)]
 #[case::doctor("doctor", 60)]
+#[case::end_to_end("../e2e", 100)]
+#[case::kubernetes_simulator("kube-sim", 40)]
 #[case::manager("manager", 60)]
 #[case::overlay("overlay", 20)]
 #[case::provider("provider-openstack", 250)]

@@ -4,12 +4,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use super::course::{PLACES, sketch};
 use crate::kubernetes::api::{Kubernetes, NAMESPACE};
+use crate::kubernetes::objects::ServiceSketch;
 use crate::machine::wait::until;
+use crate::network::{NODES, NodePlace};
 
 /// Longest time until all of them are served.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Where their pods are.
+pub(super) const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
+
+/// A Service of two ports.
+pub(super) fn sketch(name: &str) -> ServiceSketch {
+    let mut sketch = ServiceSketch::proxy(name, "v2", true);
+    sketch.ports = vec![80, 443];
+    sketch
+}
 
 /// How many Services there are in each burst: `E2E_BURST=1,5,15,30` makes four bursts one after another.
 pub(super) fn asked_for(default: &str) -> Result<Vec<usize>> {

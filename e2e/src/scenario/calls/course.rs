@@ -3,15 +3,14 @@
 use anyhow::Result;
 
 use super::SERVICES;
-use super::burst;
+use super::burst::{self, PLACES, sketch};
 use super::limit;
 use super::meter::{Meter, Rest};
 use super::most::{CREATE, DELETE, NODE_ADDED, PORT_ADDED, PROXY_OFF, RESTART};
 use crate::artifacts::OccmRelease;
-use crate::kubernetes::objects::ServiceSketch;
 use crate::kubernetes::proxy::Mode;
 use crate::machine::process::Daemon;
-use crate::network::{NODES, NodePlace};
+use crate::network::NODES;
 use crate::programs::occm;
 use crate::report::cost::Sender;
 use crate::report::cost::{Cost, Served};
@@ -19,8 +18,6 @@ use crate::scenario::CURRENT;
 use crate::scenario::steps::annotate;
 use crate::scenario::steps::{self, published_through, remove};
 use crate::stage::Stage;
-
-pub(super) const PLACES: [NodePlace; 2] = [NODES[0], NODES[1]];
 
 /// The changes, made by one controller.
 pub(super) struct Course {
@@ -194,13 +191,6 @@ impl Course {
             Sender::OpenstackCcm | Sender::Other => format!("{}{change}", self.turn),
         }
     }
-}
-
-/// A Service of two ports.
-pub(super) fn sketch(name: &str) -> ServiceSketch {
-    let mut sketch = ServiceSketch::proxy(name, "v2", true);
-    sketch.ports = vec![80, 443];
-    sketch
 }
 
 /// Creates Services at once and waits until all are published.
