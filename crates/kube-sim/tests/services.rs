@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 
-use openstack_ccm_kube_sim::{ApiVersion, Failure, Sim};
+use openstack_ccm_kube_sim::{Failure, Sim};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -128,29 +128,4 @@ fn some_fields_are_set_once(#[case] change: Value, #[case] because: &str) {
     create(&sim, "web", &json!({"loadBalancerClass": "example.com/x", "externalTrafficPolicy": "Local"}));
     let refused = patch(&sim, &change).unwrap_err();
     assert!(refused.message.contains(because), "{}", refused.message);
-}
-
-#[test]
-fn what_the_gate_does_is_seen_from_status_alone() {
-    let kept = |version: ApiVersion| {
-        let sim = Sim::new(version);
-        create(&sim, "web", &json!({}));
-        let status = json!({"status": {"loadBalancer": {"ingress": [
-            {"ip": "203.0.113.7", "ipMode": "Proxy"}, {"ip": "203.0.113.8"}, {"hostname": "a.example"}]}}});
-        let answer = sim.patch_status("services", "default", "web", &status).unwrap();
-        answer["status"]["loadBalancer"]["ingress"].as_array().unwrap().clone()
-    };
-    let without =
-        [json!({"ip": "203.0.113.7"}), json!({"ip": "203.0.113.8"}), json!({"hostname": "a.example"})];
-    let with = [
-        json!({"ip": "203.0.113.7", "ipMode": "Proxy"}),
-        json!({"ip": "203.0.113.8", "ipMode": "VIP"}),
-        json!({"hostname": "a.example"}),
-    ];
-    for minor in 24..=36 {
-        let expected = if minor >= 30 { &with } else { &without };
-        assert_eq!(kept(ApiVersion::new(minor).unwrap()), *expected, "1.{minor}");
-    }
-    assert_eq!(kept(ApiVersion::with_gate(31, false).unwrap()), without);
-    assert_eq!(kept(ApiVersion::V1_29_GATE_ON), with);
 }

@@ -4,7 +4,7 @@ use openstack_ccm_openstack_sim::Sim;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::client::{create_tree, neutron, send};
+use crate::client::{create_tree, neutron};
 
 #[tokio::test(start_paused = true)]
 async fn a_put_without_port_id_takes_a_floating_ip_off_its_port() {
@@ -62,18 +62,6 @@ async fn ports_are_found_by_any_attribute(#[case] query: &str, #[case] expected:
 }
 
 #[tokio::test(start_paused = true)]
-async fn ports_with_a_security_group_are_found_by_it() {
-    let sim = Sim::new();
-    let (_, group) =
-        neutron(&sim, "POST", "/security-groups", json!({"security_group": {"name": "x"}})).await;
-    let group = group["security_group"]["id"].as_str().unwrap();
-    let port = sim.nodes().remove(0).port_id;
-    neutron(&sim, "PUT", &format!("/ports/{port}"), json!({"port": {"security_groups": [group]}})).await;
-    let (_, list) = neutron(&sim, "GET", &format!("/ports?security_groups={group}"), Value::Null).await;
-    assert_eq!(list["ports"][0]["id"], json!(port));
-}
-
-#[tokio::test(start_paused = true)]
 async fn pages_follow_the_links() {
     let sim = Sim::builder().nodes(5).build();
     let (mut seen, mut path) = (0, "/ports?limit=2&device_owner=compute:nova".to_owned());
@@ -85,29 +73,4 @@ async fn pages_follow_the_links() {
         path = next["href"].as_str().unwrap().split("/v2.0").nth(1).unwrap().to_owned();
     }
     assert_eq!(seen, 5);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_missing_extension_is_neither_listed_nor_served() {
-    let sim = Sim::new();
-    let path = format!("/routers/{}/add_extraroutes", sim.seed().router_id);
-    let body = json!({"router": {"routes": [{"destination": "10.244.0.0/24", "nexthop": "198.18.0.50"}]}});
-    assert_eq!(neutron(&sim, "PUT", &path, body.clone()).await.0, 200);
-    sim.remove_extension("extraroute-atomic");
-    assert_eq!(neutron(&sim, "PUT", &path, body).await.0, 404);
-    assert_eq!(neutron(&sim, "GET", "/extensions/extraroute-atomic", Value::Null).await.0, 404);
-}
-
-#[tokio::test(start_paused = true)]
-async fn nodes_are_servers_with_addresses_of_both_families() {
-    let sim = Sim::builder().nodes(1).ipv6(true).build();
-    let node = sim.nodes().remove(0);
-    assert_eq!(node.addresses[0], "198.18.0.50");
-    assert!(node.addresses[1].starts_with("fd00:18::"), "{node:?}");
-    let path = "/v2.1/servers/detail?name=%5Enode-1%24";
-    let response = send(&sim, "compute", "GET", path, Value::Null).await.unwrap();
-    let list: Value = serde_json::from_slice(response.body()).unwrap();
-    assert_eq!(list["servers"][0]["addresses"]["cluster"].as_array().unwrap().len(), 2);
-    sim.set_server_status("node-1", "SHUTOFF");
-    assert_eq!(sim.servers()[0]["status"], "SHUTOFF");
 }

@@ -1,113 +1,10 @@
-//! Locks, delays, worker failures, and going back in time.
+//! Octavia beyond the recordings.
 
-use std::time::Duration;
-
-use openstack_ccm_openstack_sim::{OperationKind, Sim, WorkerFault};
+use openstack_ccm_openstack_sim::Sim;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::client::{create_tree, listener, octavia, status};
-
-#[tokio::test(start_paused = true)]
-async fn without_a_delay_the_next_request_sees_the_work_done() {
-    let sim = Sim::new();
-    let body = json!({"loadbalancer": {"name": "a", "vip_subnet_id": sim.seed().subnet_id}});
-    let (_, created) = octavia(&sim, "POST", "/loadbalancers", body).await;
-    assert_eq!(created["loadbalancer"]["provisioning_status"], "PENDING_CREATE");
-    let id = created["loadbalancer"]["id"].as_str().unwrap();
-    let (_, read) = octavia(&sim, "GET", &format!("/loadbalancers/{id}"), Value::Null).await;
-    assert_eq!(read["loadbalancer"]["provisioning_status"], "ACTIVE");
-    assert_eq!(read["loadbalancer"]["operating_status"], "ONLINE");
-}
-
-#[tokio::test(start_paused = true)]
-async fn work_takes_the_time_that_was_set_and_locks_the_tree_meanwhile() {
-    let sim = Sim::new();
-    let id = create_tree(&sim, "a", json!([listener("TCP", 80, "PROXY", &[])])).await;
-    assert_eq!(status(&sim, "a"), "ACTIVE");
-    sim.set_delay(OperationKind::ListenerCreate, Duration::from_secs(10));
-    let new = json!({"listener": {"loadbalancer_id": id, "protocol": "TCP", "protocol_port": 81}});
-    assert_eq!(octavia(&sim, "POST", "/listeners", new.clone()).await.0, 201);
-    tokio::time::advance(Duration::from_secs(9)).await;
-    assert_eq!(status(&sim, "a"), "PENDING_UPDATE");
-    assert_eq!(octavia(&sim, "POST", "/listeners", new).await.0, 409);
-    tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(status(&sim, "a"), "ACTIVE");
-    assert_eq!(sim.listeners().len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hold_keeps_a_load_balancer_pending_until_it_is_released() {
-    let sim = Sim::new();
-    let hold = sim.faults().add_worker(WorkerFault::hold(OperationKind::LoadBalancerCreate).of("stuck"));
-    create_tree(&sim, "stuck", json!([])).await;
-    create_tree(&sim, "other", json!([])).await;
-    tokio::time::advance(Duration::from_secs(3600)).await;
-    sim.settle();
-    assert_eq!(status(&sim, "stuck"), "PENDING_CREATE");
-    assert_eq!(status(&sim, "other"), "ACTIVE");
-    sim.faults().remove(hold);
-    assert_eq!(status(&sim, "stuck"), "ACTIVE");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failed_creation_leaves_children_pending_and_cascade_delete_clears_everything() {
-    let sim = Sim::new();
-    let ports = sim.ports().len();
-    sim.faults().add_worker(WorkerFault::fail(OperationKind::LoadBalancerCreate).times(1));
-    let id = create_tree(&sim, "a", json!([listener("TCP", 80, "PROXY", &[("198.18.0.50", 30080)])])).await;
-    assert_eq!(status(&sim, "a"), "ERROR");
-    assert_eq!(sim.listeners()[0]["provisioning_status"], "PENDING_CREATE");
-    assert_eq!(octavia(&sim, "DELETE", &format!("/loadbalancers/{id}"), Value::Null).await.0, 400);
-    assert_eq!(
-        octavia(&sim, "DELETE", &format!("/loadbalancers/{id}?cascade=true"), Value::Null).await.0,
-        204
-    );
-    assert_eq!(sim.load_balancers().len() + sim.listeners().len() + sim.pools().len(), 0);
-    assert_eq!(sim.ports().len(), ports);
-}
-
-#[rstest]
-#[case::listener(OperationKind::ListenerUpdate, "PUT", "listeners", json!({"listener": {"connection_limit": 5}}))]
-#[case::pool(OperationKind::PoolUpdate, "PUT", "pools", json!({"pool": {"lb_algorithm": "SOURCE_IP"}}))]
-#[tokio::test(start_paused = true)]
-async fn a_failed_change_of_a_child_shows_only_on_the_child_and_a_repetition_heals_it(
-    #[case] kind: OperationKind,
-    #[case] method: &str,
-    #[case] collection: &str,
-    #[case] body: Value,
-) {
-    let sim = Sim::new();
-    create_tree(&sim, "a", json!([listener("TCP", 80, "PROXY", &[])])).await;
-    let children = || if collection == "pools" { sim.pools() } else { sim.listeners() };
-    let path = format!("/{collection}/{}", children()[0]["id"].as_str().unwrap());
-    sim.faults().add_worker(WorkerFault::fail(kind).times(1));
-    assert_eq!(octavia(&sim, method, &path, body.clone()).await.0, 200);
-    assert_eq!(status(&sim, "a"), "ACTIVE");
-    assert_eq!(children()[0]["provisioning_status"], "ERROR");
-    assert_eq!(octavia(&sim, method, &path, body).await.0, 200);
-    assert_eq!(children()[0]["provisioning_status"], "ACTIVE");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failed_member_batch_marks_every_member_of_the_pool() {
-    let sim = Sim::new();
-    create_tree(&sim, "a", json!([listener("TCP", 80, "PROXY", &[("198.18.0.50", 1), ("198.18.0.51", 1)])]))
-        .await;
-    assert_eq!(status(&sim, "a"), "ACTIVE");
-    let pool = sim.pools()[0]["id"].as_str().unwrap().to_owned();
-    sim.faults().add_worker(WorkerFault::fail(OperationKind::MemberBatch).times(1));
-    let body = json!({"members": [{"address": "198.18.0.52", "protocol_port": 1}]});
-    let path = format!("/pools/{pool}/members?additive_only=true");
-    assert_eq!(octavia(&sim, "PUT", &path, body.clone()).await.0, 202);
-    let statuses = || -> Vec<Value> {
-        sim.members(&pool).iter().map(|member| member["provisioning_status"].clone()).collect()
-    };
-    assert_eq!(statuses(), ["ERROR", "ERROR", "ERROR"]);
-    assert_eq!(sim.pools()[0]["provisioning_status"], "ACTIVE");
-    assert_eq!(octavia(&sim, "PUT", &path, body).await.0, 202);
-    assert_eq!(statuses(), ["ACTIVE", "ACTIVE", "ACTIVE"]);
-}
 
 #[tokio::test(start_paused = true)]
 async fn deleting_a_monitor_leaves_members_without_one() {
@@ -122,18 +19,6 @@ async fn deleting_a_monitor_leaves_members_without_one() {
     assert_eq!(octavia(&sim, "DELETE", &format!("/healthmonitors/{monitor}"), Value::Null).await.0, 204);
     assert_eq!(sim.members(&pool)[0]["operating_status"], "NO_MONITOR");
     assert!(sim.pools()[0].get("healthmonitor_id").is_none());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_world_can_be_kept_and_restored() {
-    let sim = Sim::new();
-    create_tree(&sim, "a", json!([])).await;
-    let before = sim.snapshot();
-    create_tree(&sim, "b", json!([])).await;
-    assert_eq!(sim.load_balancers().len(), 2);
-    sim.restore(before);
-    assert_eq!(sim.load_balancers().len(), 1);
-    assert_eq!(status(&sim, "a"), "ACTIVE");
 }
 
 #[tokio::test(start_paused = true)]
