@@ -42,19 +42,6 @@ fn the_objects_are_those_that_the_program_makes_itself() {
     }
 }
 
-#[test]
-fn without_it_nothing_of_it_is_there() {
-    let Some(text) = Release::new().text() else { return };
-    assert!(!text.contains("canary"), "{text}");
-}
-
-/// Nobody would read the verdicts.
-#[test]
-fn without_the_service_controller_there_is_no_canary() {
-    let Some(text) = release().set("enabledControllers={cloud-node}").text() else { return };
-    assert!(!text.contains("canary"), "{text}");
-}
-
 #[rstest]
 #[case::alone("canary.enabled=true", &["cloud-controller-manager"])]
 #[case::accounts("canary.enabled=true,extraArgs={--use-service-account-credentials}", &["cloud-controller-manager", "service-controller"])]
@@ -78,20 +65,6 @@ fn the_controller_is_configured_and_may_read_the_pods(#[case] settings: &str, #[
     let names: Vec<&str> =
         subjects.as_array().unwrap().iter().map(|subject| subject["name"].as_str().unwrap()).collect();
     assert_eq!(names, accounts);
-}
-
-#[test]
-fn a_trial_has_a_canary_of_its_own() {
-    let Some(objects) = release().set("trial.loadBalancerClass=a/b").objects() else { return };
-    assert_eq!(objects.one("Namespace")["metadata"]["name"], format!("{NAMESPACE}-trial"));
-}
-
-#[test]
-fn the_namespace_may_be_somebody_elses() {
-    let settings = "canary.createNamespace=false,canary.namespace=probes,canary.networkPolicy=false";
-    let Some(objects) = release().set(settings).objects() else { return };
-    assert_eq!(objects.all("Namespace").count() + objects.all("NetworkPolicy").count(), 0);
-    assert_eq!(objects.named("DaemonSet", "openstack-ccm-canary")["metadata"]["namespace"], "probes");
 }
 
 /// On a real API server: the restricted level of pod security lets the pods in, and an unfit node fails no upgrade.

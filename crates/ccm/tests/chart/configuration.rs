@@ -54,15 +54,6 @@ fn a_text_takes_the_place_of_the_sections_and_rolls_the_pods() {
     assert_ne!(checksum(&one), checksum(&two));
 }
 
-#[test]
-fn an_existing_secret_is_mounted_and_not_written() {
-    let Some(objects) = Release::new().set("secret.create=false").set("secret.name=mine").objects() else {
-        return;
-    };
-    assert_eq!(objects.all("Secret").count(), 0);
-    assert_eq!(objects.pod()["spec"]["volumes"][0]["secret"]["secretName"], "mine");
-}
-
 /// Each of these would install something that cannot work, or drop something without a word.
 #[rstest]
 #[case::no_cloud_conf(&[], "there is no cloud.conf")]

@@ -17,6 +17,7 @@ mod canary;
 mod cluster;
 mod configuration;
 mod documented;
+mod fields;
 mod guides;
 mod helm;
 mod helm_4;

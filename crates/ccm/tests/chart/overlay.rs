@@ -158,33 +158,6 @@ fn the_metrics_are_read_by_an_account_of_their_own() {
     assert_eq!(with_image().objects().unwrap().all("Secret").count(), 0, "no token without a monitor");
 }
 
-/// It reads, patches one sub-resource, writes Events and its own Lease, and nothing else.
-#[test]
-fn it_may_do_what_it_does_and_no_more() {
-    let Some(objects) = release().set("image.repository=registry.example.org/lb").objects() else { return };
-    assert_eq!(
-        objects.named("ClusterRole", "ip-mode-overlay")["rules"],
-        json!([
-            {"apiGroups": [""], "resources": ["services", "nodes"], "verbs": ["get", "list", "watch"]},
-            {"apiGroups": [""], "resources": ["services/status"], "verbs": ["patch"]},
-            {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
-        ])
-    );
-}
-
-#[test]
-fn who_uses_it_reads_nothing_of_openstack() {
-    let Some(text) = release()
-        .set("image.repository=registry.example.org/lb")
-        .set("policy.enabled=true")
-        .set("canary.enabled=true")
-        .text()
-    else {
-        return;
-    };
-    assert!(!text.to_lowercase().contains("openstack"), "{text}");
-}
-
 #[rstest]
 #[case::no_image(&[], "image.repository")]
 #[case::nothing(&["controller.enabled=false"], "nothing would be installed")]

@@ -9,16 +9,6 @@ fn required(pod: &Value) -> &Value {
     &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
 }
 
-/// RKE2 and k3s label their control planes `=true`, kubeadm without a value.
-#[test]
-fn a_role_without_a_value_means_every_node_that_has_it() {
-    let Some(objects) = Release::new().set("nodeSelector.zone=a").objects() else { return };
-    let pod = objects.pod();
-    let exists = json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"});
-    assert_eq!(*required(pod), json!([{"matchExpressions": [exists]}]));
-    assert_eq!(pod["spec"]["nodeSelector"], json!({"zone": "a"}));
-}
-
 #[test]
 fn a_value_that_somebody_wrote_is_meant() {
     let folder = tempfile::tempdir().unwrap();
@@ -51,26 +41,6 @@ fn the_role_is_added_to_every_term_of_an_affinity() {
 }
 
 #[test]
-fn without_a_selector_the_pods_run_anywhere() {
-    let Some(objects) = Release::new().set("nodeSelector=null").objects() else { return };
-    assert!(objects.pod()["spec"]["nodeSelector"].is_null());
-    assert!(objects.pod()["spec"]["affinity"].is_null());
-}
-
-#[rstest]
-#[case::daemon_set("kind=DaemonSet")]
-#[case::deployment("kind=Deployment")]
-fn pods_on_the_network_of_the_host_declare_their_port(#[case] kind: &str) {
-    let Some(objects) = Release::new().set(kind).set("securePort=20258").objects() else { return };
-    assert_eq!(
-        objects.container()["ports"],
-        json!([{"name": "http", "containerPort": 20258, "hostPort": 20258, "protocol": "TCP"}])
-    );
-    let inside = Release::new().set(kind).set("hostNetwork=false").objects().unwrap();
-    assert!(inside.container()["ports"][0]["hostPort"].is_null(), "nobody else is in its network");
-}
-
-#[test]
 fn constraints_on_topology_count_the_pods_of_the_release() {
     let spread = "topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone,\
                   topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule";
@@ -81,28 +51,6 @@ fn constraints_on_topology_count_the_pods_of_the_release() {
     let own = Release::new().set(spread).set(label).objects().unwrap();
     let constraint = &own.pod()["spec"]["topologySpreadConstraints"][0];
     assert_eq!(constraint["labelSelector"], json!({"matchLabels": {"app": "mine"}}));
-}
-
-#[rstest]
-#[case::daemon_set(&["updateStrategy.type=OnDelete"], "DaemonSet", "updateStrategy", &json!({"type": "OnDelete"}))]
-#[case::deployment(
-    &["kind=Deployment", "updateStrategy.type=Recreate"],
-    "Deployment", "strategy", &json!({"type": "Recreate"})
-)]
-#[case::default_of_deployment(
-    &["kind=Deployment"],
-    "Deployment", "strategy",
-    &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
-)]
-fn the_operator_chooses_how_pods_are_replaced(
-    #[case] settings: &[&str],
-    #[case] kind: &str,
-    #[case] field: &str,
-    #[case] expected: &Value,
-) {
-    let release = settings.iter().fold(Release::new(), |release, setting| release.set(setting));
-    let Some(objects) = release.objects() else { return };
-    assert_eq!(objects.one(kind)["spec"][field], *expected);
 }
 
 #[test]
@@ -160,21 +108,6 @@ fn pods_that_make_routes_run_on_nodes_without_one(#[case] settings: &[&str], #[c
     let keys: Vec<&str> = tolerations.iter().map(|one| one["key"].as_str().unwrap()).collect();
     assert_eq!(keys.contains(&"node.kubernetes.io/network-unavailable"), tolerated, "{keys:?}");
     assert!(keys.contains(&"CriticalAddonsOnly"), "{keys:?}");
-}
-
-/// CoreDNS is not scheduled before this controller takes the taint off new nodes: the pods must not ask it for OpenStack.
-#[test]
-fn a_cold_start_needs_no_dns_of_the_cluster() {
-    let Some(objects) = Release::new().objects() else { return };
-    let spec = &objects.pod()["spec"];
-    // With the network of its node, ClusterFirst is the node's resolver; ClusterFirstWithHostNet would be the cluster's.
-    assert_eq!(
-        (spec["hostNetwork"].as_bool(), spec["dnsPolicy"].as_str()),
-        (Some(true), Some("ClusterFirst"))
-    );
-    let tolerations = spec["tolerations"].to_string();
-    assert!(tolerations.contains("node.cloudprovider.kubernetes.io/uninitialized"), "{tolerations}");
-    assert!(tolerations.contains("node.kubernetes.io/not-ready"), "{tolerations}");
 }
 
 #[test]

@@ -61,18 +61,6 @@ fn the_pods_have_no_rights_on_their_node() {
 }
 
 #[test]
-fn a_budget_exists_only_where_it_can_help() {
-    let budget = |settings: &[&str]| -> Option<bool> {
-        let release = settings.iter().fold(Release::new(), |release, setting| release.set(setting));
-        Some(release.objects()?.all("PodDisruptionBudget").count() > 0)
-    };
-    let Some(of_daemon_set) = budget(&[]) else { return };
-    assert!(!of_daemon_set, "draining leaves the pods of a DaemonSet alone");
-    assert_eq!(budget(&["kind=Deployment"]), Some(true));
-    assert_eq!(budget(&["kind=Deployment", "replicas=1"]), Some(false), "it would stop every drain");
-}
-
-#[test]
 fn the_chart_has_the_version_of_the_program() {
     let chart: Value = serde_saphyr::from_str(&crate::helm::read("charts/openstack-ccm/Chart.yaml")).unwrap();
     assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));

@@ -69,15 +69,3 @@ fn without_rbac_nothing_of_it_is_rendered() {
     let others: Vec<_> = with.0.iter().filter(|object| !is_rbac(object)).collect();
     assert_eq!(without.0.iter().collect::<Vec<_>>(), others);
 }
-
-#[test]
-fn annotations_of_the_account_are_its_own() {
-    let release =
-        Release::new().set("serviceAccountAnnotations.owner=platform").set("commonAnnotations.team=a");
-    let Some(objects) = release.objects() else { return };
-    assert_eq!(
-        objects.one("ServiceAccount")["metadata"]["annotations"],
-        json!({"owner": "platform", "team": "a"})
-    );
-    assert_eq!(objects.pod()["metadata"]["annotations"]["owner"], json!(null));
-}

@@ -71,14 +71,6 @@ fn only_the_service_controller_runs_on_a_lease_and_a_class_of_its_own() {
     }
 }
 
-/// The Secret that the other release made can be the trial's too.
-#[test]
-fn an_existing_secret_keeps_its_name() {
-    let Some(objects) = Release::new().set(CLASS).set("secret.create=false").objects() else { return };
-    assert_eq!(objects.pod()["spec"]["volumes"][0]["secret"]["secretName"], "cloud-config");
-    assert_eq!(objects.all("Secret").count(), 0);
-}
-
 #[rstest]
 #[case::controllers("extraArgs={--controllers=*}", "--controllers")]
 #[case::class("controllerExtraArgs=- --load-balancer-class=other", "--load-balancer-class")]

@@ -18,34 +18,6 @@ fn values_of_another_chart_are_refused_with_the_way_out() {
     assert!(error.contains("--reset-then-reuse-values"), "{error}");
 }
 
-#[test]
-fn the_selector_is_that_of_the_chart_before_and_never_changes_with_the_version() {
-    let Some(objects) = Release::new().objects() else { return };
-    let daemon_set = objects.one("DaemonSet");
-    let selector = &daemon_set["spec"]["selector"]["matchLabels"];
-    assert_eq!(
-        *selector,
-        serde_json::json!({
-            "component": "controllermanager",
-            "app": "openstack-cloud-controller-manager",
-            "release": "occm",
-        })
-    );
-    for (label, value) in selector.as_object().unwrap() {
-        assert_eq!(objects.pod()["metadata"]["labels"][label], *value);
-    }
-}
-
-#[test]
-fn rights_follow_the_lease_that_the_arguments_name() {
-    let Some(objects) = Release::new().values("occm-documented.yaml").objects() else { return };
-    let names = &objects.one("Role")["rules"][1]["resourceNames"];
-    assert_eq!(*names, serde_json::json!(["occm-lease"]));
-    let elsewhere =
-        Release::new().set("extraArgs={--leader-elect-resource-namespace=ccm}").objects().unwrap();
-    assert_eq!(elsewhere.one("Role")["metadata"]["namespace"], "ccm");
-}
-
 /// The upgrade itself, on a real API server.
 #[tokio::test]
 async fn a_release_of_occm_is_upgraded_in_place_and_rolled_back() {

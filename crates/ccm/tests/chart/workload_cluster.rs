@@ -37,15 +37,6 @@ fn the_kubeconfig_of_a_secret_leads_to_the_cluster_that_is_served() {
     assert!(!objects.arguments().iter().any(|argument| argument.contains("leader-elect-resource-name")));
 }
 
-/// What the cluster in which it runs is served by stays apart.
-#[test]
-fn a_controller_without_a_kubeconfig_is_as_ever() {
-    let Some(objects) = Release::new().objects() else { return };
-    assert!(!objects.arguments().iter().any(|argument| argument.starts_with("--kubeconfig")));
-    assert!(objects.pod()["spec"]["automountServiceAccountToken"].is_null());
-    assert!(objects.all("ClusterRole").count() > 0);
-}
-
 /// Names of all objects and of the pods' labels.
 fn names(objects: &Objects) -> BTreeSet<String> {
     let names = objects.0.iter().map(|object| format!("{} {}", object["kind"], object["metadata"]["name"]));
@@ -69,16 +60,6 @@ fn releases_in_one_namespace_share_no_name() {
 fn the_secret_may_have_another_key() {
     let Some(objects) = serving().set("workloadCluster.kubeconfigKey=admin.conf").objects() else { return };
     assert!(objects.pod().to_string().contains(r#"{"key":"admin.conf","path":"kubeconfig"}"#));
-}
-
-/// The Secret that Cluster API makes for OpenStack has a clouds.yaml.
-#[test]
-fn a_secret_with_a_clouds_yaml_takes_the_place_of_cloud_conf() {
-    let release =
-        Release::new().set("secret.create=false").set("secret.name=shop-cloud").set("secret.key=clouds.yaml");
-    let Some(objects) = release.objects() else { return };
-    let variables = objects.container()["env"].as_array().unwrap();
-    assert!(variables.contains(&json!({"name": "CLOUD_CONFIG", "value": "/etc/config/clouds.yaml"})));
 }
 
 #[rstest]
